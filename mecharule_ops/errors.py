@@ -1,0 +1,44 @@
+"""Every error a caller may meet, drawn once:
+
+    MechaRuleError            exit code 1: the run failed
+    ├─ UsageError             2: wrong call, wrong config, a predicate that does not parse
+    ├─ ModelUnavailable       3: no such model, a directory that is no model, a provider out of reach
+    ├─ ClaimNotSupported      4: a certificate does not verify, a claim has no evidence
+    ├─ BudgetSpent            5: the budget ended first; a partial result is kept
+    ├─ DegenerateBehaviour    1: all right, all wrong or empty, so there is nothing to explain
+    └─ StoreError             1: a corrupt run file, a full disk, a run that another process holds
+
+A message is one line: what was expected, what came, what to do.
+"""
+
+from __future__ import annotations
+
+
+class MechaRuleError(Exception):
+    """Root of the tree."""
+
+    exit_code = 1
+
+
+class UsageError(MechaRuleError):
+    exit_code = 2
+
+
+class ModelUnavailable(MechaRuleError):
+    exit_code = 3
+
+
+class ClaimNotSupported(MechaRuleError):
+    exit_code = 4
+
+
+class BudgetSpent(MechaRuleError):
+    exit_code = 5
+
+
+class DegenerateBehaviour(MechaRuleError):
+    pass
+
+
+class StoreError(MechaRuleError):
+    pass

@@ -1,0 +1,69 @@
+"""Where each architecture keeps the modules that an intervention touches.
+
+One row a family. A basis is intervened on at one tensor: the output of a module (`mlp_out`) or the input
+of one (`mlp_hidden`: the down projection; `attn_head`: the output projection, W_O).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+
+from torch import nn
+
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.types import Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Dotted paths: `layers`, `final_norm` and `unembed` from the causal model, the others from one layer."""
+
+    layers: str
+    attention_projection: str
+    mlp_write: str
+    down_projection: str
+    final_norm: str
+    unembed: str = "lm_head"
+
+    def blocks(self, model: nn.Module) -> nn.ModuleList:
+        return attrgetter(self.layers)(model)
+
+    def site(self, block: nn.Module, basis: Basis) -> tuple[nn.Module, bool]:
+        """(module, True when the unit lives in its input, False when in its output)."""
+        if basis is Basis.MLP_OUT:
+            return attrgetter(self.mlp_write)(block), False
+        path = self.down_projection if basis is Basis.MLP_HIDDEN else self.attention_projection
+        return attrgetter(path)(block), True
+
+    def head(self, model: nn.Module) -> tuple[nn.Module, nn.Module]:
+        """(final normalisation, unembedding)."""
+        return attrgetter(self.final_norm)(model), attrgetter(self.unembed)(model)
+
+
+_LLAMA = Wiring("model.layers", "self_attn.o_proj", "mlp", "mlp.down_proj", "model.norm")
+_GEMMA2 = Wiring(
+    "model.layers", "self_attn.o_proj", "post_feedforward_layernorm", "mlp.down_proj", "model.norm"
+)
+_WIRINGS = {
+    "llama": _LLAMA,
+    "mistral": _LLAMA,
+    "qwen2": _LLAMA,
+    "qwen3": _LLAMA,
+    "gemma": _LLAMA,
+    "gemma2": _GEMMA2,
+    "gemma3_text": _GEMMA2,
+    "gpt2": Wiring("transformer.h", "attn.c_proj", "mlp", "mlp.c_proj", "transformer.ln_f"),
+    "gptj": Wiring("transformer.h", "attn.out_proj", "mlp", "mlp.fc_out", "transformer.ln_f"),
+    "gpt_neox": Wiring(
+        "gpt_neox.layers", "attention.dense", "mlp", "mlp.dense_4h_to_h", "gpt_neox.final_layer_norm", "embed_out"
+    ),
+}
+
+
+def wiring_for(model_type: str) -> Wiring:
+    """The wiring of a Hugging Face `model_type`. Raises `ModelUnavailable` for a family not listed here."""
+    if model_type not in _WIRINGS:
+        known = ", ".join(sorted(_WIRINGS))
+        raise ModelUnavailable(f"expected an architecture of: {known}; got {model_type!r}")
+    return _WIRINGS[model_type]

@@ -1,0 +1,53 @@
+"""What a task must offer: examples, how to read a completion, when an answer is decided, first predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
+
+
+class Task(Protocol):
+    """A behaviour to explain. Implementations are frozen and hold settings only."""
+
+    name: str
+    """The word on the command line."""
+    max_new_tokens: int
+    """Greedy generation stops here."""
+    stop: tuple[str, ...]
+    """Generation stops at the first token whose text contains one of these."""
+    phase: Phase
+    """The intervention phase that suits the task."""
+    prompt_columns: frozenset[str]
+    """Columns known before generation; every other column reads the output."""
+
+    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
+        """`count` distinct examples, or all there are when that is fewer; same generator state, same examples."""
+        ...
+
+    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
+        """Fields read off a completion; always the same keys with the same types."""
+        ...
+
+    def label(self, example: Example, completion: str) -> bool:
+        """B(x) of a finished completion."""
+        ...
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        """The label every continuation of `partial` must get, or None while it can still go either way."""
+        ...
+
+    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+        """Typed columns over records: the prompt's fields, the output's fields, and their texts."""
+        ...
+
+    def seed_predicates(self) -> tuple[str, ...]:
+        """The task's hand-written predicates in the predicate language (paper, §4.2)."""
+        ...
+
+    def describe(self) -> Mapping[str, Value]:
+        """Every setting that changes an example or a label; hashed into run and certificate."""
+        ...

@@ -1,0 +1,344 @@
+"""The nouns that cross borders between rooms, and nothing else.
+
+Axis names used in every shape: record, predicate, clause, layer, channel, position, pair, neuron, group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from mecharule_ops.confidence import lower_bound, upper_bound
+from mecharule_ops.errors import UsageError
+
+Value = int | float | str | bool
+"""A parsed field of a record: one cell of a typed column."""
+
+
+class Regime(Enum):
+    """Which baseline outcome a search starts from; the two flip directions are never mixed (paper, §3)."""
+
+    BASELINE_POSITIVE = 1
+    BASELINE_NEGATIVE = 0
+
+    @property
+    def arrow(self) -> str:
+        """`1→0` or `0→1`, the direction of a flip in this regime."""
+        return "1→0" if self is Regime.BASELINE_POSITIVE else "0→1"
+
+
+class Basis(StrEnum):
+    """The intervention basis: which scalar (or head vector) counts as one unit (paper, §3)."""
+
+    MLP_OUT = "mlp_out"
+    """One coordinate of the MLP output written into the residual stream; the paper's basis."""
+    MLP_HIDDEN = "mlp_hidden"
+    """One hidden neuron: one input coordinate of the MLP's down projection."""
+    ATTN_HEAD = "attn_head"
+    """One attention head's output vector before W_O."""
+
+    @property
+    def letter(self) -> str:
+        return {"mlp_out": "m", "mlp_hidden": "n", "attn_head": "a"}[self.value]
+
+
+class Baseline(StrEnum):
+    """What a replaced unit is set to (paper, appendix B)."""
+
+    ZERO = "zero"
+    MEAN = "mean"
+    MEAN_POSITIONAL = "mean-positional"
+    MEAN_DONOR = "mean-donor"
+    MEAN_DONOR_POSITIONAL = "mean-donor-positional"
+    SLOT0 = "slot0"
+    """Parity only: the mean at the first sequence slot, which the published code writes everywhere."""
+
+
+class Phase(StrEnum):
+    """Which positions are intervened on."""
+
+    DECODE = "decode"
+    """Generated tokens only, after a clean prefill; the first generated token cannot change."""
+    LAST_PROMPT = "last-prompt"
+    """The last prompt position and every generated token."""
+    WHOLE = "whole"
+    """Every position of prompt and generation."""
+
+
+_NEURON = re.compile(r"(?:([mn])(\d{1,4})\.(\d{1,7})|a(\d{1,4})\.h(\d{1,5}))\Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Neuron:
+    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`."""
+
+    basis: Basis
+    """The basis the unit belongs to."""
+    layer: int
+    """Zero-based layer."""
+    channel: int
+    """Zero-based coordinate in the layer; the head index for `attn_head`."""
+
+    def __str__(self) -> str:
+        dot = ".h" if self.basis is Basis.ATTN_HEAD else "."
+        return f"{self.basis.letter}{self.layer}{dot}{self.channel}"
+
+    @classmethod
+    def parse(cls, text: str) -> Neuron:
+        """Read a printed name. Raises `UsageError` on anything else."""
+        match = _NEURON.match(text.strip())
+        if match is None:
+            raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}")
+        if match[4] is not None:
+            return cls(Basis.ATTN_HEAD, int(match[4]), int(match[5]))
+        basis = Basis.MLP_OUT if match[1] == "m" else Basis.MLP_HIDDEN
+        return cls(basis, int(match[2]), int(match[3]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One input of a task before any model has seen it."""
+
+    id: int
+    """Stable within the task and its settings; names the example in stores and certificates."""
+    prompt: str
+    """The full text given to the model, few-shot prefix included."""
+    fields: Mapping[str, Value]
+    """Parsed prompt fields, for example `{"a": 3, "op": "+", "b": 4}`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BehaviourRecord:
+    """What the unablated model did on one example."""
+
+    example: Example
+    tokens: tuple[int, ...]
+    """Generated token ids, greedy, the stop token included when it came."""
+    completion: str
+    """The same as text."""
+    parsed: Mapping[str, Value]
+    """Fields read off the completion, for example `{"answer": 7, "parsed": True}`."""
+    label: bool
+    """B(x): whether the task counts the completion as a success."""
+
+
+Columns = Mapping[str, np.ndarray]
+"""Typed columns over records: int64, float64, bool or unicode arrays of one length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervention:
+    """How `do(A)` acts: basis, replacement baseline, positions. With a model it fixes every ablation."""
+
+    basis: Basis
+    baseline: Baseline = Baseline.MEAN_POSITIONAL
+    phase: Phase = Phase.DECODE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipCount:
+    """Flips seen among n examples of one slice."""
+
+    flips: int
+    n: int
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.flips <= self.n, (self.flips, self.n)
+
+    @property
+    def flip_rate(self) -> float:
+        """δ̂ = flips / n; NaN for an empty slice."""
+        return self.flips / self.n if self.n else float("nan")
+
+    def __add__(self, other: FlipCount) -> FlipCount:
+        return FlipCount(flips=self.flips + other.flips, n=self.n + other.n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipEstimate:
+    """Flip counts of one unit or group on the two compact slices (paper, definition 3.1)."""
+
+    associated: FlipCount
+    """D⁺: the rule fires."""
+    unrelated: FlipCount
+    """D⁻: the rule does not fire."""
+
+    @property
+    def strength(self) -> float:
+        """Ê = max(δ̂₊, δ̂₋)."""
+        return float(np.nanmax([self.associated.flip_rate, self.unrelated.flip_rate, 0.0]))
+
+    @property
+    def signed_selectivity(self) -> float:
+        """δ̂₊ − δ̂₋; positive when the associated slice flips more."""
+        return self.associated.flip_rate - self.unrelated.flip_rate
+
+    def ucb(self, alpha: float) -> float:
+        """Û_E: the larger of the two one-sided Clopper–Pearson upper bounds, each at α/2 (algorithm 1)."""
+        return max(upper_bound(part.flips, part.n, alpha / 2) for part in (self.associated, self.unrelated))
+
+    def lcb(self, alpha: float) -> float:
+        """The larger of the two one-sided lower bounds, each at α/2."""
+        return max(lower_bound(part.flips, part.n, alpha / 2) for part in (self.associated, self.unrelated))
+
+    def __add__(self, other: FlipEstimate) -> FlipEstimate:
+        return FlipEstimate(
+            associated=self.associated + other.associated, unrelated=self.unrelated + other.unrelated
+        )
+
+
+class Verdict(StrEnum):
+    """What became of a queried node."""
+
+    PRUNED = "pruned"
+    """A group whose UCB is below τ."""
+    SPLIT = "split"
+    """A group that could contain an agonist and was opened."""
+    KEPT = "kept"
+    """A single unit whose UCB reaches τ: localized."""
+    DROPPED = "dropped"
+    """A single unit whose UCB is below τ."""
+
+
+class SearchStatus(StrEnum):
+    """How a search ended; the value is the sentence a person reads."""
+
+    COMPLETE = "every group was tested or pruned"
+    UNDERPOWERED = "the slices are too small to prune at this α and τ"
+    EMPTY = "there were no candidates to search"
+    BUDGET_SPENT = "the budget was spent before the search ended; what was found is kept"
+    STOPPED = "the search was stopped; what was found is kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayerCandidates:
+    """The units of one layer that survive attribution, Uˡ (paper, §4.3)."""
+
+    layer: int
+    channels: Int[np.ndarray, " channel"]
+    """Distinct, ascending."""
+    scores: Float[np.ndarray, " channel"]
+    """Signed EAP-IG scores, aligned with `channels`; zeros when attribution was not run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidates:
+    """Units to search, by layer."""
+
+    basis: Basis
+    layers: tuple[LayerCandidates, ...]
+
+    @property
+    def total(self) -> int:
+        """N: how many exhaustive singleton ablations these candidates would cost."""
+        return sum(len(layer.channels) for layer in self.layers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupQuery:
+    """A question the search asks: ablate these channels of this layer together on a range of each slice."""
+
+    node: int
+    """Id of the node, unique within one layer's search."""
+    layer: int
+    channels: tuple[int, ...]
+    begin: int
+    """First example of each slice to evaluate (0 for a fixed-n test)."""
+    end: int
+    """One past the last; a slice shorter than this gives what it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAnswer:
+    """Counts for exactly the examples that a query asked for."""
+
+    node: int
+    estimate: FlipEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChaNode:
+    """One queried node of a CHA tree, after its test."""
+
+    node: int
+    parent: int | None
+    layer: int
+    depth: int
+    channels: tuple[int, ...]
+    estimate: FlipEstimate
+    ucb: float
+    """Û_E at the node's α, in [0, 1]."""
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agonist:
+    """A single unit that the search kept."""
+
+    neuron: Neuron
+    regime: Regime
+    estimate: FlipEstimate
+    ucb: float
+    tau: float
+    epsilon: float
+
+    @property
+    def localized(self) -> bool:
+        """UCB ≥ τ: the paper's inclusion rule (its tables count these)."""
+        return self.ucb >= self.tau
+
+    @property
+    def is_tau_agonist(self) -> bool:
+        """Point estimate ≥ τ: what an honest sentence needs."""
+        return self.estimate.strength >= self.tau
+
+    @property
+    def selectivity_label(self) -> str:
+        """`D+ selective`, `D- selective` or `not selective` at ε."""
+        difference = self.estimate.signed_selectivity
+        if np.isnan(difference) or abs(difference) < self.epsilon:
+            return "not selective"
+        return "D+ selective" if difference > 0 else "D- selective"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleScore:
+    """How well a rule predicts a target on one scoring scope."""
+
+    mcc: float
+    """Matthews correlation in [−1, 1]."""
+    coverage: float
+    """Share of the scope's records on which the rule fires."""
+    n: int
+    positives: int
+    """Records of the scope whose target is true."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchoredRule:
+    """When ablating one agonist flips the behaviour (paper, §4.5)."""
+
+    neuron: Neuron
+    regime: Regime
+    rule: str | None
+    """The HQ-T rule, learned on train only; None when no clause was found."""
+    train: RuleScore | None
+    held_out: RuleScore | None
+    """HQ-T: the train rule scored once on the test split."""
+    full_rule: str | None
+    """The HQ-F rule, fitted on all eligible records: descriptive, not held out."""
+    full: RuleScore | None
+    prompt_only: bool
+    """True when the rule reads prompt columns only, so that it can be checked before generation."""
+    flips: int
+    """Flipped records of D_b in all."""
+    eligible: int
+    """Records of D_b."""
+
+
+BoolMatrix = Bool[np.ndarray, "record predicate"]
