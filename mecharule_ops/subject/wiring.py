@@ -56,7 +56,7 @@ _WIRINGS = {
     "gpt2": Wiring("transformer.h", "attn.c_proj", "mlp", "mlp.c_proj", "transformer.ln_f"),
     "gptj": Wiring("transformer.h", "attn.out_proj", "mlp", "mlp.fc_out", "transformer.ln_f"),
     "gpt_neox": Wiring(
-        "gpt_neox.layers", "attention.dense", "mlp", "mlp.dense_4h_to_h", "gpt_neox.final_layer_norm", "embed_out"
+        "gpt_neox.layers", "attention.dense", "mlp", "mlp.dense_4h_to_h", "gpt_neox.final_layer_norm"
     ),
 }
 
@@ -65,5 +65,5 @@ def wiring_for(model_type: str) -> Wiring:
     """The wiring of a Hugging Face `model_type`. Raises `ModelUnavailable` for a family not listed here."""
     if model_type not in _WIRINGS:
         known = ", ".join(sorted(_WIRINGS))
-        raise ModelUnavailable(f"expected an architecture of: {known}; got {model_type!r}")
+        raise ModelUnavailable(f"expected an architecture of: {known}; got {model_type!r}; choose another model")
     return _WIRINGS[model_type]
