@@ -1,0 +1,168 @@
+"""The countable pieces of evidence that a search outcome is made of (paper, §5; appendix A for Dom).
+
+Counts stay counts; a share is computed where it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mecharule_ops.types import Baseline, ChaNode, FlipEstimate, Neuron, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """`count` of `n` things."""
+
+    count: int
+    n: int
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.count <= self.n, (self.count, self.n)
+
+    @property
+    def rate(self) -> float:
+        """count / n; NaN when n is 0."""
+        return self.count / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeLayer:
+    """The ablation of all candidate units of one layer together: the root of its CHA tree."""
+
+    layer: int
+    estimate: FlipEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerCoverage:
+    """D_b records flipped by at least one localized unit of one layer."""
+
+    layer: int
+    flipped: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchCost:
+    """What a search cost, and what testing every unit alone would have cost."""
+
+    queries: int
+    """Group ablations asked, singletons included."""
+    example_forwards: int
+    """Ablated generations run: the sum over queries of the examples evaluated."""
+    candidates: int
+    """N: units searched."""
+    slice_examples: int
+    """n₊ + n₋: examples that one exhaustive singleton ablation takes."""
+
+    @property
+    def share_of_n(self) -> float:
+        """queries / N: against exhaustive singletons; NaN without candidates."""
+        return self.queries / self.candidates if self.candidates else float("nan")
+
+    @property
+    def share_of_2n_minus_1(self) -> float:
+        """queries / (2N − 1): against every node of the full tree, the published code's denominator."""
+        return self.queries / (2 * self.candidates - 1) if self.candidates else float("nan")
+
+    @property
+    def exhaustive_example_forwards(self) -> int:
+        """N · (n₊ + n₋)."""
+        return self.candidates * self.slice_examples
+
+    @property
+    def share_of_exhaustive_forwards(self) -> float:
+        """example_forwards over those of exhaustive singletons; NaN when there are none."""
+        full = self.exhaustive_example_forwards
+        return self.example_forwards / full if full else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgonistControls:
+    """The controls run beside one localized unit; None where a control was not run."""
+
+    neuron: Neuron
+    random_units: int = 0
+    """How many random units of the same layer were ablated, each alone."""
+    random: FlipEstimate | None = None
+    """Flips pooled over those units, on the same slices."""
+    fake_split: FlipEstimate | None = None
+    """This unit on the slices of a rule learned from permuted targets (experiment E1, condition d)."""
+    second_baseline: Baseline | None = None
+    second: FlipEstimate | None = None
+    """This unit with `second_baseline` as its replacement, on the same slices."""
+    out_of_range: Share | None = None
+    """Replaced values outside the range that the unit takes at that position in the data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitStrength:
+    """One unit tested alone."""
+
+    neuron: Neuron
+    estimate: FlipEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExhaustiveRun:
+    """Every candidate tested alone on the same slices: the ground truth of experiment E2."""
+
+    units: tuple[UnitStrength, ...]
+    cost: SearchCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRow:
+    """How many exhaustive agonists of one strength bin the search localized."""
+
+    criterion: str
+    """`point`: exhaustive units with Ê ≥ τ; `ucb`: those with Û_E ≥ τ."""
+    low: float
+    high: float
+    """Bin of Ê: low ≤ Ê < high, and high itself when it is 1."""
+    whole: bool
+    """True for the row over all bins."""
+    found: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dominance:
+    """Dom(1) of an opened group: its strongest singleton against the group (paper, appendix A)."""
+
+    layer: int
+    size: int
+    group_strength: float
+    best_singleton: float
+
+    @property
+    def ratio(self) -> float:
+        """max_j Ê({j}) / Ê(A); above 1 the group is weaker than one of its members (no monotonicity)."""
+        return self.best_singleton / self.group_strength if self.group_strength else float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeNode:
+    """A tested CHA node without its channel list, enough to draw the tree."""
+
+    node: int
+    parent: int | None
+    layer: int
+    depth: int
+    size: int
+    estimate: FlipEstimate
+    ucb: float
+    verdict: Verdict
+
+    @classmethod
+    def of(cls, node: ChaNode) -> TreeNode:
+        """The node with its channels counted instead of listed."""
+        return cls(
+            node=node.node,
+            parent=node.parent,
+            layer=node.layer,
+            depth=node.depth,
+            size=len(node.channels),
+            estimate=node.estimate,
+            ucb=node.ucb,
+            verdict=node.verdict,
+        )

@@ -1,0 +1,42 @@
+"""The report of a run: one set of findings as terminal text, JSON, Markdown or one HTML page (paper, §5–6).
+
+`report_content` says what is in it, once, for all of them; only the page has plots. No model, no disk.
+"""
+
+from __future__ import annotations
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings import Findings
+from mecharule_ops.findings_json import to_json
+from mecharule_ops.report_content import document
+from mecharule_ops.report_html import html_of
+from mecharule_ops.report_plots import figures
+from mecharule_ops.report_text import markdown_of, text_of
+
+WIDEST = 100
+"""Text is never wider, so that it pastes into an e-mail or a README."""
+NARROWEST = 60
+
+
+def render_text(findings: Findings, width: int = WIDEST) -> str:
+    """Plain text with aligned tables, at most min(width, 100) columns. Raises `UsageError` below 60."""
+    if width < NARROWEST:
+        raise UsageError(
+            f"expected a width of at least {NARROWEST} columns, got {width}; use Markdown or JSON"
+        )
+    return text_of(document(findings), min(width, WIDEST))
+
+
+def render_markdown(findings: Findings) -> str:
+    """GitHub-flavoured Markdown; rule text cannot become markup."""
+    return markdown_of(document(findings))
+
+
+def render_json(findings: Findings) -> str:
+    """The findings themselves, every number with its counts; `findings_json.from_json` reads it back."""
+    return to_json(findings) + "\n"
+
+
+def render_html(findings: Findings) -> str:
+    """One self-contained page with its plots inlined as SVG; no script and no external address."""
+    return html_of(document(findings), figures(findings))

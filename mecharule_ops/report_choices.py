@@ -1,0 +1,67 @@
+"""Where the paper's text leaves a choice, or its published code differs from it: what this tool does."""
+
+from __future__ import annotations
+
+from mecharule_ops.findings import NamedChoice
+
+NAMED_CHOICES = tuple(
+    NamedChoice(setting=setting, sentence=sentence)
+    for setting, sentence in (
+        (
+            "mean-positional baseline",
+            "The mean is taken at the generation position that is replaced, padding excluded. The "
+            "published code writes the mean of the first sequence slot everywhere; the baseline slot0 "
+            "reproduces that.",
+        ),
+        (
+            "cost denominator",
+            "Cost is given against N exhaustive singletons first. The published code divides by 2N − 1, "
+            "about half that share; both are printed.",
+        ),
+        (
+            "HQ-T combination",
+            "Clauses and their OR-combination are chosen on the train split and the test split is scored "
+            "once. The published code chooses the combination on the test labels.",
+        ),
+        (
+            "anchoring target",
+            "Rules are fitted on D_b, the records of one regime. The published code fits over both regimes "
+            "and keeps the best of three targets.",
+        ),
+        (
+            "catastrophic units",
+            "A unit that makes every answer wrong is kept and listed. The published code drops it.",
+        ),
+        (
+            "short slices",
+            "A slice that is too small is searched as it is and its power is reported. The published code "
+            "tops it up from the other slice.",
+        ),
+        (
+            "spectral coverage",
+            "Representatives are chosen by farthest-first k-center. The published code takes about two "
+            "medoids among 64 random points for large slices.",
+        ),
+        (
+            "division",
+            "A quotient counts when at least its integer part is right and its decimals are a truncation. "
+            "The published code accepts any string prefix of the quotient.",
+        ),
+        (
+            "EAP-IG gradient",
+            "The gradient is taken at the unit itself, the MLP output for mlp_out. The published code "
+            "takes it at the MLP input.",
+        ),
+        (
+            "proposed predicates",
+            "Predicates are parsed into a closed language and evaluated by column; nothing that a language "
+            "model writes is executed. The published code executes its Python in-process.",
+        ),
+        (
+            "inclusion",
+            "Localized means Û_E ≥ τ, the paper's inclusion rule; τ-agonist means Ê ≥ τ. The paper's "
+            "tables count the first; both are counted here.",
+        ),
+    )
+)
+"""In the order of the pipeline's influence on the numbers; a run copies the ones that apply to it."""

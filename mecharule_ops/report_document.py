@@ -1,0 +1,95 @@
+"""The shape of a report before it is text, Markdown or HTML, and the few ways a number is printed in it."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from dataclasses import dataclass
+
+from mecharule_ops.findings import Share
+from mecharule_ops.types import FlipCount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of printed cells."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    align: str
+    """One of `l` or `r` a column."""
+
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.header) == len(self.align) for row in self.rows), self.header
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list of sentences."""
+
+    items: tuple[str, ...]
+
+
+Block = str | Table | Bullets
+"""A paragraph, a table or a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A titled part of the report."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    figures: tuple[str, ...] = ()
+    """Names of the plots that belong here; only HTML shows them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+def plain(text: str) -> str:
+    """The text on one line, without control, format or surrogate characters (terminal and bidi tricks)."""
+    spaced = " ".join(text.split())
+    return "".join("�" if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co"} else char for char in spaced)
+
+
+def k_of_n(count: FlipCount | Share | None) -> str:
+    """`28/64 (44 %)`; a rate is never printed without its counts. `–` for None."""
+    if count is None:
+        return "–"
+    k = count.flips if isinstance(count, FlipCount) else count.count
+    return f"{k:,}/{count.n:,} ({percent(k / count.n)})" if count.n else "0/0"
+
+
+def percent(rate: float) -> str:
+    """`44 %`, with one decimal below 10 % and two below 1 %; never 0 % or 100 % for anything else."""
+    if math.isnan(rate):
+        return "–"
+    value = 100 * rate
+    if value in (0.0, 100.0):
+        return f"{value:.0f} %"
+    digits = 0 if 10 <= value < 99.5 else 1 if value >= 1 else 2
+    shown = f"{value:.{digits}f}"
+    if float(shown) == 0:
+        return "< 0.01 %"
+    return f"{shown} %" if float(shown) != 100 else "> 99.9 %"
+
+
+def two_decimals(value: float | None) -> str:
+    """`0.78`; `–` for None or NaN."""
+    return "–" if value is None or math.isnan(value) else f"{value:.2f}"
+
+
+def signed(value: float) -> str:
+    """`+0.39`; `–` for NaN."""
+    return "–" if math.isnan(value) else f"{value:+.2f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 unit`, `2 units`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

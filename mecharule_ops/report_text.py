@@ -1,0 +1,112 @@
+"""A report document as plain text for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from mecharule_ops.report_document import Block, Bullets, Document, Table, plain
+
+_GAP = "  "
+_SHORTEST_COLUMN = 6
+_LONGEST_WORD = 14
+"""A longer word, such as an unbroken rule, may be broken."""
+
+
+def text_of(document: Document, width: int) -> str:
+    """Plain text of at most `width` columns (an even narrower table keeps 6 columns a cell); no colour."""
+    lines = [plain(document.title), "=" * min(width, len(document.title))]
+    for section in document.sections:
+        lines += ["", plain(section.title), "-" * min(width, len(section.title))]
+        for block in section.blocks:
+            lines += [*_text_block(block, width), ""]
+        lines.pop()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def markdown_of(document: Document) -> str:
+    """GitHub-flavoured Markdown; every text is escaped, so that rule text cannot become markup."""
+    parts = [f"# {_escape(document.title)}"]
+    for section in document.sections:
+        parts.append(f"## {_escape(section.title)}")
+        parts += [_markdown_block(block) for block in section.blocks]
+    return "\n\n".join(parts) + "\n"
+
+
+def _text_block(block: Block, width: int) -> list[str]:
+    if isinstance(block, str):
+        return _wrap(plain(block), width)
+    if isinstance(block, Bullets):
+        return [line for item in block.items for line in _wrap(plain(item), width, "- ", "  ")]
+    return _text_table(block, width)
+
+
+def _wrap(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+
+
+def _text_table(table: Table, width: int) -> list[str]:
+    rows = [tuple(plain(cell) for cell in row) for row in (table.header, *table.rows)]
+    widths = _fit(rows, table.align, width)
+    lines = []
+    for index, row in enumerate(rows):
+        lines += _text_row(row, widths, table.align)
+        if index == 0:
+            lines.append(_GAP.join("-" * column for column in widths))
+    return lines
+
+
+def _fit(rows: list[tuple[str, ...]], align: str, width: int) -> list[int]:
+    """Column widths that add up to `width` where they can.
+
+    The widest column of words gives way first, down to its longest word; then the widest column of any kind.
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    words = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
+    floors = [
+        max(_SHORTEST_COLUMN, min(word, _LONGEST_WORD)) if side == "l" else natural
+        for word, side, natural in zip(words, align, widths, strict=True)
+    ]
+    for limits in (floors, [_SHORTEST_COLUMN] * len(widths)):
+        _shrink(widths, limits, width - len(_GAP) * (len(widths) - 1))
+    return widths
+
+
+def _shrink(widths: list[int], limits: list[int], room: int) -> None:
+    """Take one column after another off the widest that is above its limit until they fit, in place."""
+    while sum(widths) > room:
+        above = [
+            index for index, (column, limit) in enumerate(zip(widths, limits, strict=True)) if column > limit
+        ]
+        if not above:
+            return
+        widths[max(above, key=lambda index: widths[index])] -= 1
+
+
+def _text_row(row: tuple[str, ...], widths: list[int], align: str) -> list[str]:
+    """One printed row; a cell wider than its column goes on below it."""
+    cells = [_wrap(cell, column) or [""] for cell, column in zip(row, widths, strict=True)]
+    lines = []
+    for depth in range(max(map(len, cells))):
+        parts = []
+        for cell, column, side in zip(cells, widths, align, strict=True):
+            part = cell[depth] if depth < len(cell) else ""
+            parts.append(part.rjust(column) if side == "r" else part.ljust(column))
+        lines.append(_GAP.join(parts))
+    return lines
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|#~&!$])", r"\\\1", plain(text))
+
+
+def _markdown_block(block: Block) -> str:
+    if isinstance(block, str):
+        return _escape(block)
+    if isinstance(block, Bullets):
+        return "\n".join(f"- {_escape(item)}" for item in block.items)
+    rules = ["---:" if side == "r" else "---" for side in block.align]
+    rows = [tuple(map(_escape, block.header)), tuple(rules)]
+    rows += [tuple(map(_escape, row)) for row in block.rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -1,0 +1,195 @@
+"""Findings made by hand: one search that found agonists and one that found none."""
+
+from __future__ import annotations
+
+from mecharule_ops.findings import (
+    AgonistControls,
+    AnsweredQuestion,
+    Dominance,
+    ExhaustiveRun,
+    Findings,
+    LayerCoverage,
+    PredicateCounts,
+    SearchCost,
+    SearchOutcome,
+    Share,
+    StageCost,
+    TreeNode,
+    UnitStrength,
+    WholeLayer,
+)
+from mecharule_ops.report_choices import NAMED_CHOICES
+from mecharule_ops.report_measures import recall_rows
+from mecharule_ops.types import (
+    Agonist,
+    AnchoredRule,
+    Baseline,
+    Basis,
+    FlipCount,
+    FlipEstimate,
+    Intervention,
+    Neuron,
+    Regime,
+    RuleScore,
+    Verdict,
+)
+
+TAU, EPSILON, ALPHA = 0.2, 0.2, 0.05
+HOSTILE = "op in [/,*] and text == '<script>alert(1)</script>' and x | y \x1b[31m\u202e"
+
+
+def estimate(plus: int, minus: int, n: int = 64) -> FlipEstimate:
+    return FlipEstimate(associated=FlipCount(flips=plus, n=n), unrelated=FlipCount(flips=minus, n=n))
+
+
+def agonist(name: str, plus: int, minus: int) -> Agonist:
+    counts = estimate(plus, minus)
+    return Agonist(
+        neuron=Neuron.parse(name),
+        regime=Regime.BASELINE_POSITIVE,
+        estimate=counts,
+        ucb=counts.ucb(ALPHA),
+        tau=TAU,
+        epsilon=EPSILON,
+    )
+
+
+def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> AnchoredRule:
+    score = RuleScore(mcc=mcc, coverage=0.25, n=n, positives=positives)
+    return AnchoredRule(
+        neuron=Neuron.parse(name),
+        regime=Regime.BASELINE_POSITIVE,
+        rule=rule,
+        train=score if rule else None,
+        held_out=score if rule else None,
+        full_rule=rule,
+        full=score if rule else None,
+        prompt_only=True,
+        flips=positives,
+        eligible=280,
+    )
+
+
+def node(number: int, parent: int | None, depth: int, size: int, verdict: Verdict, plus: int) -> TreeNode:
+    counts = estimate(plus, plus // 2)
+    return TreeNode(
+        node=number,
+        parent=parent,
+        layer=20,
+        depth=depth,
+        size=size,
+        estimate=counts,
+        ucb=counts.ucb(ALPHA),
+        verdict=verdict,
+    )
+
+
+_UNITS = {"a20.h8": (50, 8), "a21.h2": (41, 39), "a20.h6": (15, 2), "a14.h2": (8, 1), "a23.h3": (14, 3)}
+_AGONISTS = tuple(agonist(name, *_UNITS[name]) for name in ("a20.h8", "a21.h2", "a20.h6", "a14.h2"))
+_EXHAUSTIVE = tuple(
+    UnitStrength(neuron=Neuron.parse(name), estimate=estimate(*counts)) for name, counts in _UNITS.items()
+)
+_TREE = (
+    node(0, None, 0, 9, Verdict.SPLIT, 53),
+    node(1, 0, 1, 4, Verdict.PRUNED, 2),
+    node(2, 0, 1, 5, Verdict.SPLIT, 52),
+    node(3, 2, 2, 1, Verdict.KEPT, 50),
+    node(4, 2, 2, 4, Verdict.DROPPED, 1),
+)
+
+POSITIVE = SearchOutcome(
+    intervention=Intervention(basis=Basis.ATTN_HEAD),
+    regime=Regime.BASELINE_POSITIVE,
+    condition="rule split + spectral coverage",
+    splitter="a >= 10",
+    splitter_train_mcc=0.41,
+    associated_n=64,
+    unrelated_n=64,
+    slice_status="Both slices are large enough to prune at zero flips.",
+    status=("every group was tested or pruned",),
+    agonists=_AGONISTS,
+    cost=SearchCost(queries=104, example_forwards=13_312, candidates=270, slice_examples=128),
+    singletons_tested=40,
+    strongest=_EXHAUSTIVE[0],
+    whole_layers=(
+        WholeLayer(layer=20, estimate=estimate(53, 20)),
+        WholeLayer(layer=21, estimate=estimate(40, 39)),
+    ),
+    anchored=(
+        anchored("a20.h8", "b >= 50 or a % 10 == 9", 0.78, 84, 40),
+        anchored("a21.h2", HOSTILE, 0.92, 20, 12),
+        anchored("a20.h6", None, 0.0, 84, 9),
+    ),
+    controls=(
+        AgonistControls(
+            neuron=Neuron.parse("a20.h8"),
+            random_units=8,
+            random=estimate(6, 5, 512),
+            fake_split=estimate(30, 28),
+            second_baseline=Baseline.ZERO,
+            second=estimate(60, 30),
+            out_of_range=Share(count=3, n=640),
+        ),
+        AgonistControls(neuron=Neuron.parse("a21.h2"), random_units=8, random=estimate(6, 5, 512)),
+        AgonistControls(neuron=Neuron.parse("a20.h6"), random_units=8, random=estimate(6, 5, 512)),
+    ),
+    union=Share(count=251, n=280),
+    random_union=Share(count=19, n=280),
+    layer_union=(LayerCoverage(layer=20, flipped=Share(count=230, n=280)),),
+    tree=_TREE,
+    dominance=(Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9),),
+    exhaustive=ExhaustiveRun(
+        units=_EXHAUSTIVE,
+        cost=SearchCost(queries=270, example_forwards=34_560, candidates=270, slice_examples=128),
+    ),
+    recall=recall_rows(_EXHAUSTIVE, {each.neuron for each in _AGONISTS}, TAU, ALPHA),
+)
+
+NEGATIVE = SearchOutcome(
+    intervention=Intervention(basis=Basis.MLP_OUT),
+    regime=Regime.BASELINE_POSITIVE,
+    condition="rule split + spectral coverage",
+    splitter="a >= 10",
+    splitter_train_mcc=0.41,
+    associated_n=64,
+    unrelated_n=64,
+    slice_status="Both slices are large enough to prune at zero flips.",
+    status=("every group was tested or pruned",),
+    agonists=(),
+    cost=SearchCost(queries=900, example_forwards=115_200, candidates=17_280, slice_examples=128),
+    singletons_tested=120,
+    strongest=UnitStrength(neuron=Neuron.parse("m24.17"), estimate=estimate(4, 2)),
+    whole_layers=(
+        WholeLayer(layer=3, estimate=estimate(5, 5)),
+        WholeLayer(layer=24, estimate=estimate(52, 40)),
+    ),
+)
+
+FINDINGS = Findings(
+    run="0c1f",
+    model="smollm2-135m",
+    model_hash="ab12",
+    tokenizer_hash="cd34",
+    task="arithmetic",
+    task_settings={"operators": "+", "high": 99, "spaces": True},
+    task_score=Share(count=280, n=1000),
+    tau=TAU,
+    epsilon=EPSILON,
+    alpha=ALPHA,
+    alpha_policy="per-node",
+    seed=7,
+    versions={"torch": "2.13.0"},
+    proposer="offline",
+    predicates=PredicateCounts(proposed=120, refused=14, kept=61),
+    searches=(POSITIVE, NEGATIVE),
+    answers=(
+        AnsweredQuestion(
+            question="Why does a20.h8 flip?",
+            answer="Ablating it breaks 50/64 of D+.",
+            certificates=("c7f3a",),
+            verification="Re-run: match.",
+        ),
+    ),
+    choices=NAMED_CHOICES,
+    stages=(StageCost(stage="search", seconds=312.5, example_forwards=128_512),),
+)

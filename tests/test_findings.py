@@ -1,0 +1,242 @@
+"""Findings: derived shares, the strict JSON round trip, recall, coverage and the controls' word."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from findings_fixture import ALPHA, EPSILON, FINDINGS, NEGATIVE, POSITIVE, TAU, estimate, node
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from mecharule_ops.controls import ControlVerdict, depends_on_baseline, fisher_exact, verdict
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings import AgonistControls, Dominance, SearchCost, Share, TreeNode, UnitStrength
+from mecharule_ops.findings_json import from_json, to_json
+from mecharule_ops.report_measures import jaccard, recall_rows, union_coverage
+from mecharule_ops.types import Basis, ChaNode, FlipCount, FlipEstimate, Neuron, Verdict
+
+UNIT = Neuron(Basis.MLP_OUT, 0, 0)
+
+
+def units(*strengths: int) -> list[UnitStrength]:
+    """Units m0.0, m0.1, … flipping so many of 64 on D⁺ and none on D⁻."""
+    return [
+        UnitStrength(neuron=Neuron(Basis.MLP_OUT, 0, channel), estimate=estimate(flips, 0))
+        for channel, flips in enumerate(strengths)
+    ]
+
+
+def test_cost_shares_are_those_worked_by_hand() -> None:
+    """10 queries over 8 units: 10/8 of N and 10/15 of 2N − 1; 60 forwards against 8 · 12."""
+    cost = SearchCost(queries=10, example_forwards=60, candidates=8, slice_examples=12)
+    assert cost.share_of_n == 10 / 8
+    assert cost.share_of_2n_minus_1 == 10 / 15
+    assert cost.share_of_exhaustive_forwards == 60 / 96
+
+
+def test_cost_without_candidates_is_not_a_number() -> None:
+    cost = SearchCost(queries=0, example_forwards=0, candidates=0, slice_examples=0)
+    assert np.isnan([cost.share_of_n, cost.share_of_2n_minus_1, cost.share_of_exhaustive_forwards]).all()
+
+
+def test_json_round_trip_gives_equal_findings_and_equal_bytes() -> None:
+    text = to_json(FINDINGS)
+    assert from_json(text) == FINDINGS
+    assert to_json(from_json(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("spoil", "named"),
+    [
+        (lambda found: found.update(extra=1), "extra"),
+        (lambda found: found.pop("seed"), "seed"),
+        (lambda found: found.update(tau="0.2"), "findings.tau"),
+        (lambda found: found.update(seed=True), "findings.seed"),
+        (lambda found: found.update(task_score={"count": 5, "n": 4}), "findings.task_score"),
+        (lambda found: found["task_settings"].update(high=None), "findings.task_settings.high"),
+        (lambda found: found["searches"][0].update(regime=2), "findings.searches[0].regime"),
+        (lambda found: found["searches"][0]["strongest"].update(neuron="x1.2"), "m4.1234"),
+    ],
+)
+def test_json_that_does_not_fit_is_refused_by_the_name_of_its_field(spoil: object, named: str) -> None:
+    document = json.loads(to_json(FINDINGS))
+    spoil(document["findings"])
+    with pytest.raises(UsageError) as caught:
+        from_json(json.dumps(document))
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other/9", "findings": {}}'])
+def test_text_that_is_no_findings_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="expected"):
+        from_json(text)
+
+
+def test_a_number_that_json_lacks_is_refused_on_the_way_out() -> None:
+    with pytest.raises(UsageError, match=r"findings\.alpha"):
+        to_json(dataclasses.replace(FINDINGS, alpha=float("nan")))
+
+
+def test_tree_node_counts_the_channels_it_drops() -> None:
+    full = ChaNode(
+        node=3,
+        parent=1,
+        layer=2,
+        depth=4,
+        channels=(5, 8, 9),
+        estimate=estimate(1, 0),
+        ucb=0.1,
+        verdict=Verdict.PRUNED,
+    )
+    assert TreeNode.of(full).size == 3
+    assert TreeNode.of(full).parent == 1
+
+
+def test_dominance_above_one_marks_a_group_weaker_than_its_member() -> None:
+    assert Dominance(layer=0, size=4, group_strength=0.2, best_singleton=0.3).ratio == pytest.approx(1.5)
+    assert Dominance(layer=0, size=4, group_strength=0.0, best_singleton=0.3).ratio == float("inf")
+
+
+def test_missed_units_are_the_exhaustive_agonists_not_localized() -> None:
+    """a23.h3 flips 14/64 (22 %) alone and the search did not keep it; a14.h2 is below τ."""
+    assert [str(unit.neuron) for unit in POSITIVE.missed(TAU)] == ["a23.h3"]
+    assert NEGATIVE.missed(TAU) == ()
+
+
+def test_recall_by_hand_puts_each_unit_in_its_bin() -> None:
+    """Strengths 1.0, .5, 19/64 = .297, 13/64 = .203, 9/64 = .141; the search found the first and third."""
+    exhaustive = units(64, 32, 19, 13, 9)
+    rows = recall_rows(exhaustive, {exhaustive[0].neuron, exhaustive[2].neuron}, TAU, ALPHA)
+    point = {(row.low, row.high, row.whole): row.found for row in rows if row.criterion == "point"}
+    assert point[TAU, 0.3, False] == Share(count=1, n=2)
+    assert point[0.3, 0.5, False] == Share(count=0, n=0)
+    assert point[0.5, 1.0, False] == Share(count=1, n=2)
+    assert point[TAU, 1.0, True] == Share(count=2, n=4)
+    upper = next(row for row in rows if row.criterion == "ucb" and row.whole)
+    assert upper.found == Share(count=2, n=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 64), max_size=20),
+    st.sets(st.integers(0, 19)),
+    st.sampled_from([0.1, 0.2, 0.3, 0.35, 0.6]),
+)
+def test_recall_bins_add_up_to_the_row_over_all(flips: list[int], found: set[int], tau: float) -> None:
+    """Whatever τ, the bins of a criterion are disjoint and cover it (an open last bin would lose Ê = 1)."""
+    exhaustive = units(*flips)
+    rows = recall_rows(exhaustive, {Neuron(Basis.MLP_OUT, 0, channel) for channel in found}, tau, ALPHA)
+    for criterion in ("point", "ucb"):
+        bins = [row.found for row in rows if row.criterion == criterion and not row.whole]
+        whole = next(row.found for row in rows if row.criterion == criterion and row.whole)
+        assert sum(share.n for share in bins) == whole.n
+        assert sum(share.count for share in bins) == whole.count
+    naive = sum(unit.estimate.ucb(ALPHA) >= tau for unit in exhaustive)
+    assert whole.n == naive
+
+
+def test_union_counts_a_record_once_however_many_units_flip_it() -> None:
+    flips = np.array([[True, False, True, False], [True, True, False, False]])
+    assert union_coverage(flips) == Share(count=3, n=4)
+    assert union_coverage(flips).count != flips.sum()
+
+
+def test_jaccard_of_two_sets_and_of_nothing() -> None:
+    first, second = {UNIT, Neuron(Basis.MLP_OUT, 0, 1)}, {UNIT, Neuron(Basis.MLP_OUT, 0, 2)}
+    assert jaccard(first, second) == Share(count=1, n=3)
+    assert np.isnan(jaccard(set(), set()).rate)
+
+
+def controls(
+    random: FlipEstimate | None, fake: FlipEstimate | None = None, second: FlipEstimate | None = None
+) -> AgonistControls:
+    return AgonistControls(neuron=UNIT, random_units=8, random=random, fake_split=fake, second=second)
+
+
+QUIET = estimate(6, 5, 512)
+
+
+@pytest.mark.parametrize(
+    ("unit", "beside", "word"),
+    [
+        (estimate(50, 8), controls(QUIET), ControlVerdict.SUPPORTED),
+        (estimate(8, 50), controls(QUIET), ControlVerdict.SUPPORTED),
+        (estimate(50, 8), controls(None), ControlVerdict.UNDERPOWERED),
+        (estimate(15, 0), controls(QUIET), ControlVerdict.UNDERPOWERED),
+        (estimate(50, 8), controls(estimate(0, 0, 2)), ControlVerdict.UNDERPOWERED),
+        (estimate(50, 48), controls(QUIET), ControlVerdict.NOT_SELECTIVE),
+        (estimate(50, 8), controls(QUIET, estimate(55, 9)), ControlVerdict.NOT_SELECTIVE),
+        (estimate(50, 8), controls(QUIET, estimate(30, 28)), ControlVerdict.SUPPORTED),
+        (estimate(50, 8), controls(estimate(200, 5, 512)), ControlVerdict.CONTROL_FLIPS),
+    ],
+)
+def test_each_line_of_the_rule_gives_its_word(
+    unit: FlipEstimate, beside: AgonistControls, word: ControlVerdict
+) -> None:
+    assert verdict(unit, beside, TAU, EPSILON, ALPHA) is word
+
+
+def test_a_selectivity_that_chance_explains_is_underpowered() -> None:
+    """18/18 against 1/2: Δ = .5 ≥ ε, but Fisher's p is .1."""
+    unit = FlipEstimate(associated=FlipCount(flips=18, n=18), unrelated=FlipCount(flips=1, n=2))
+    assert fisher_exact(unit) == pytest.approx(0.1)
+    assert verdict(unit, controls(QUIET), TAU, EPSILON, ALPHA) is ControlVerdict.UNDERPOWERED
+
+
+def test_a_second_baseline_below_tau_is_said() -> None:
+    assert depends_on_baseline(controls(QUIET, second=estimate(3, 2)), TAU)
+    assert not depends_on_baseline(controls(QUIET, second=estimate(30, 2)), TAU)
+    assert not depends_on_baseline(controls(QUIET), TAU)
+
+
+counts = st.integers(0, 80).flatmap(
+    lambda n: st.integers(0, n).map(lambda flips: FlipCount(flips=flips, n=n))
+)
+estimates = st.builds(lambda plus, minus: FlipEstimate(associated=plus, unrelated=minus), counts, counts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(estimates)
+def test_fisher_equals_scipy(unit: FlipEstimate) -> None:
+    """Two routes to one p; the one-sided p, a wrong variant, is told apart by the case above."""
+    plus, minus = unit.associated, unit.unrelated
+    table = [[plus.flips, plus.n - plus.flips], [minus.flips, minus.n - minus.flips]]
+    assert fisher_exact(unit) == pytest.approx(stats.fisher_exact(table).pvalue, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(estimates, st.none() | estimates, st.none() | estimates)
+def test_supported_is_never_said_without_every_part_of_its_evidence(
+    unit: FlipEstimate, random: FlipEstimate | None, fake: FlipEstimate | None
+) -> None:
+    word = verdict(unit, controls(random, fake), TAU, EPSILON, ALPHA)
+    assert isinstance(word, ControlVerdict)
+    if word is ControlVerdict.SUPPORTED:
+        assert random is not None
+        assert random.strength < TAU
+        assert random.ucb(ALPHA) < unit.lcb(ALPHA)
+        assert unit.lcb(ALPHA) >= TAU
+        assert abs(unit.signed_selectivity) >= EPSILON
+        assert fisher_exact(unit) <= ALPHA
+
+
+@settings(max_examples=60, deadline=None)
+@given(estimates, estimates)
+def test_swapping_the_slices_does_not_change_the_word(unit: FlipEstimate, random: FlipEstimate) -> None:
+    def swap(value: FlipEstimate) -> FlipEstimate:
+        return FlipEstimate(associated=value.unrelated, unrelated=value.associated)
+
+    word = verdict(unit, controls(random), TAU, EPSILON, ALPHA)
+    assert verdict(swap(unit), controls(swap(random)), TAU, EPSILON, ALPHA) is word
+
+
+def test_tree_fixture_is_a_tree() -> None:
+    """The children of an opened group of the fixture share out its units."""
+    assert node(0, None, 0, 9, Verdict.SPLIT, 53).size == sum(
+        each.size for each in POSITIVE.tree if each.parent == 0
+    )

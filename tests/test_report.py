@@ -1,0 +1,352 @@
+"""The report: what it says, what it never says, and that hostile text stays text in every format."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from findings_fixture import (
+    ALPHA,
+    EPSILON,
+    FINDINGS,
+    HOSTILE,
+    NEGATIVE,
+    POSITIVE,
+    TAU,
+    agonist,
+    estimate,
+    node,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings import ExhaustiveRun, Findings, SearchOutcome, Share, WholeLayer
+from mecharule_ops.findings_json import from_json
+from mecharule_ops.report import render_html, render_json, render_markdown, render_text
+from mecharule_ops.report_advice import examples_needed, suggestions
+from mecharule_ops.report_content import document
+from mecharule_ops.report_document import k_of_n, percent, plain
+from mecharule_ops.report_html import html_of
+from mecharule_ops.report_icicle import icicle
+from mecharule_ops.report_prose import is_small, negative, rule_note, summary
+from mecharule_ops.types import Baseline, Basis, Intervention, Phase, RuleScore, Verdict
+
+GOLDEN = Path(__file__).parent / "golden"
+VOID = {"meta", "br", "hr", "img", "link"}
+
+
+def only(outcome: SearchOutcome, **changes: object) -> Findings:
+    return dataclasses.replace(FINDINGS, searches=(dataclasses.replace(outcome, **changes),))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+class Page(HTMLParser):
+    """Checks nesting, and keeps tags, attributes and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def read(html: str) -> Page:
+    page = Page()
+    page.feed(html)
+    page.close()
+    assert page.open == []
+    return page
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return render_html(FINDINGS)
+
+
+@pytest.mark.parametrize(("name", "render"), [("report.txt", render_text), ("report.md", render_markdown)])
+def test_the_report_of_the_fixture_is_the_golden_one(name: str, render: object) -> None:
+    """A change of wording shows here; the other tests say which wording matters."""
+    assert render(FINDINGS) == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_json_is_the_findings_themselves() -> None:
+    assert from_json(render_json(FINDINGS)) == FINDINGS
+
+
+def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
+    text = render_text(FINDINGS)
+    head = flat(text[: text.index("Task and run")])
+    assert "Asked:" in head
+    assert "280/1,000 (28 %)" in head
+    assert (
+        "4 units of 270 localized (upper bound ≥ τ = 0.2), 3 of them τ-agonists (point estimate ≥ τ)" in head
+    )
+    assert "controls ran for 3 of 4 localized units and support 1" in head
+    assert "found 3/4 (75 %) of the τ-agonists that testing every unit alone finds" in head
+    assert "17,160 units never tested alone, so what the search missed is not bounded" in head
+    assert "1 of them on too few records" in head
+
+
+def test_a_negative_result_reads_as_one() -> None:
+    text = flat(render_text(only(NEGATIVE)))
+    assert "Negative result: the search found no unit that reaches τ = 0.2" in text
+    assert "m24.17, flips 4/64 (6.2 %) of D+" in text
+    assert "layer 24 as a whole flips 52/64 (81 %) of D+" in text
+    assert "What to try next" in text
+    assert "recall is unknown, not assumed" in text
+
+
+def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested() -> None:
+    """Three strengths of one negative sentence; the wider claim needs the wider test."""
+    everything = dataclasses.replace(NEGATIVE, singletons_tested=17_280)
+    assert negative(FINDINGS, NEGATIVE).startswith("the search found no unit that reaches")
+    assert negative(FINDINGS, everything).startswith("none of the 17,280 candidate units reaches")
+    whole = dataclasses.replace(everything, basis_units=17_280)
+    assert negative(FINDINGS, whole).startswith("no unit of this basis reaches")
+
+
+def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_there() -> None:
+    missed = ExhaustiveRun(units=POSITIVE.exhaustive.units, cost=NEGATIVE.cost)
+    found = only(NEGATIVE, exhaustive=missed, basis_units=17_280)
+    said = summary(found)
+    assert "yet testing every unit alone finds 4 with a point estimate of at least τ" in said
+    assert "no unit of this basis" not in said
+    assert "0/4 (0 %)" in said
+    assert "finds 4 τ-agonists that the search missed" in " ".join(suggestions(found.searches[0], TAU, ALPHA))
+
+
+def test_localized_only_units_are_not_called_agonists() -> None:
+    only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=None, recall=())
+    text = flat(render_text(only_localized))
+    assert "on the point estimate (1 unit localized by upper bound only)" in text
+    assert "of them τ-agonists" not in text
+
+
+def test_every_percentage_stands_with_its_counts() -> None:
+    """Each % that is no share printed `k/n (p %)` or `p % of n` is a confidence level or a sentence's own."""
+    text = flat(render_text(FINDINGS, 100))
+    left = re.sub(r"\d/[\d,]+ \([^)]*%\)", "", text)
+    left = re.sub(r"[\d.]+ % of [\d,]+", "", left)
+    for section in ("Summary", "Overview", "Recall of the search", "Limits"):
+        assert section in left
+    summary_part = left[: left.index("Task and run")]
+    assert "%" not in summary_part
+
+
+def test_attribution_is_never_given_as_a_cause() -> None:
+    text = flat(render_text(FINDINGS))
+    assert "Attribution only chose and grouped the units to test; no claim here rests on its scores." in text
+    assert not re.search(r"\b(causes|caused by|responsible for|because of attribution)\b", text)
+
+
+def test_small_held_out_samples_are_marked() -> None:
+    few = RuleScore(mcc=0.92, coverage=0.2, n=20, positives=12)
+    lopsided = RuleScore(mcc=0.9, coverage=0.2, n=400, positives=398)
+    many = RuleScore(mcc=0.92, coverage=0.2, n=84, positives=40)
+    assert rule_note(few) == "0.92 (n 20, 12 flips) †"
+    assert is_small(lopsided)
+    assert rule_note(many) == "0.92 (n 84, 40 flips)"
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 300])
+def test_text_keeps_its_width(width: int) -> None:
+    assert max(map(len, render_text(FINDINGS, width).splitlines())) <= min(width, 100)
+
+
+def test_too_narrow_a_width_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 60"):
+        render_text(FINDINGS, 40)
+
+
+def test_text_columns_are_aligned() -> None:
+    """Under each header rule every row of the cost table has blanks where the rule has."""
+    lines = render_text(FINDINGS).splitlines()
+    start = lines.index("Cost") + 2
+    gaps = [index for index, char in enumerate(lines[start + 1]) if char == " "]
+    rows = lines[start : lines.index("", start)]
+    assert len(rows) > 3
+    assert all(row[index : index + 1] in ("", " ") for row in rows for index in gaps)
+
+
+def test_hostile_rule_text_is_text_in_html(html: str) -> None:
+    page = read(html)
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in "".join(page.words)
+    assert "\x1b" not in html
+    assert "\u202e" not in html
+
+
+def test_hostile_rule_text_is_text_in_markdown_and_on_the_terminal() -> None:
+    markdown, text = render_markdown(FINDINGS), render_text(FINDINGS)
+    assert "\\<script\\>" in markdown
+    assert "x \\| y" in markdown
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", markdown + text)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(max_size=60))
+def test_any_rule_text_leaves_the_page_well_formed(rule: str) -> None:
+    """No text changes the page's tags; an unescaped one would (shown with `<b>` put in raw)."""
+    hostile = dataclasses.replace(POSITIVE.anchored[0], rule=rule)
+    found = only(
+        POSITIVE, anchored=(hostile,), agonists=(), whole_layers=(), tree=(), recall=(), splitter=rule
+    )
+    bare = read(html_of(document(dataclasses.replace(found, searches=(NEGATIVE,))), {}))
+    page = read(html_of(document(found), {}))
+    assert set(page.tags) <= set(bare.tags)
+    assert "b" in read("<p><b>x</b></p>").tags
+
+
+def test_page_is_self_contained(html: str) -> None:
+    """No address at all, no script, no link; references only to ids of the page, each defined once."""
+    page = read(html)
+    assert "://" not in html
+    assert not {"script", "link", "iframe", "img", "object"} & set(page.tags)
+    ids = [value for name, value in page.attributes if name == "id"]
+    targets = [value[1:] for name, value in page.attributes if name == "href"]
+    targets += re.findall(r"url\(#([^)]+)\)", html)
+    assert targets
+    assert set(targets) <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_page_has_the_plots_that_have_data(html: str) -> None:
+    labels = [value for name, value in read(html).attributes if name == "aria-label"]
+    assert labels == ["layers-0", "recall-0", "tree-0", "layers-1"]
+    assert "currentColor" in html
+    assert "prefers-color-scheme: dark" in html
+    assert "5 of 5 tested groups are drawn" in html
+
+
+def test_page_is_the_same_every_time(html: str) -> None:
+    assert render_html(FINDINGS) == html
+
+
+def test_numbers_are_printed_honestly() -> None:
+    assert k_of_n(estimate(28, 0).associated) == "28/64 (44 %)"
+    assert k_of_n(Share(count=0, n=0)) == "0/0"
+    assert k_of_n(None) == "–"
+    assert percent(0.99999) == "> 99.9 %"
+    assert percent(0.00001) == "< 0.01 %"
+    assert percent(0.9961) == "99.6 %"
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_nothing_but_none_and_all_prints_as_0_or_100_percent(pair: tuple[int, int]) -> None:
+    k, n = pair
+    assert (percent(k / n) == "0 %") == (k == 0)
+    assert (percent(k / n) == "100 %") == (k == n)
+
+
+def test_plain_drops_what_a_terminal_would_obey() -> None:
+    assert plain("a\x1b[31m\n\tb\u202ec") == "a�[31m b�c"
+    assert plain(HOSTILE).startswith("op in [/,*]")
+
+
+def test_examples_needed_is_the_measured_seventeen() -> None:
+    """At α .05 over two slices and τ .2 nothing can be pruned below 17 examples."""
+    assert examples_needed(TAU, ALPHA) == 17
+
+
+def advice(**changes: object) -> str:
+    return " ".join(suggestions(dataclasses.replace(NEGATIVE, **changes), TAU, ALPHA))
+
+
+def test_advice_follows_from_the_counts() -> None:
+    assert "Layer 24 as a whole reaches τ" in advice()
+    assert "attn_head" in advice()
+    quiet = (WholeLayer(layer=3, estimate=estimate(5, 5)),)
+    assert "No layer as a whole reaches τ" in advice(whole_layers=quiet)
+    assert "phase whole" in advice(whole_layers=quiet)
+    everywhere = Intervention(basis=Basis.MLP_OUT, phase=Phase.WHOLE)
+    assert "phase whole" not in advice(whole_layers=quiet, intervention=everywhere)
+    assert "17 examples a slice are needed before anything can be pruned, 11 exist" in advice(unrelated_n=11)
+    assert "true mean-positional" in advice(
+        intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.SLOT0)
+    )
+    assert "Try another basis" in advice(whole_layers=())
+    assert "mean-donor-positional" not in advice(
+        intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.MEAN_DONOR)
+    )
+
+
+def test_no_advice_is_given_where_a_tau_agonist_was_found() -> None:
+    assert suggestions(POSITIVE, TAU, ALPHA) == ()
+    assert POSITIVE.agonists[0].epsilon == EPSILON
+
+
+def test_icicle_puts_children_side_by_side_inside_their_parent() -> None:
+    boxes = {box.tree_node.node: box for box in icicle(POSITIVE.tree)}
+    assert (boxes[0].left, boxes[0].width) == (0.0, 9)
+    assert (boxes[1].left, boxes[2].left) == (0.0, 4.0)
+    assert (boxes[3].left, boxes[4].left) == (4.0, 5.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(2, 20), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_icicle_boxes_of_a_random_forest_nest_and_never_overlap(sizes: list[int], random: object) -> None:
+    nodes = []
+    for layer, size in enumerate(sizes):
+        queue, number = [(None, 0, size)], 0
+        while queue:
+            parent, depth, units = queue.pop(0)
+            made = node(number, parent, depth, units, Verdict.SPLIT, 1)
+            nodes.append(dataclasses.replace(made, layer=layer))
+            if units > 1:
+                cut = random.randint(1, units - 1)
+                queue += [(number, depth + 1, cut), (number, depth + 1, units - cut)]
+            number += 1
+    boxes = icicle(nodes)
+    assert len(boxes) == len(nodes)
+    by_key = {(box.tree_node.layer, box.tree_node.node): box for box in boxes}
+    for depth in {box.tree_node.depth for box in boxes}:
+        row = sorted((box.left, box.left + box.width) for box in boxes if box.tree_node.depth == depth)
+        assert all(first[1] <= second[0] for first, second in pairwise(row))
+    for box in boxes:
+        if box.tree_node.parent is not None:
+            parent = by_key[box.tree_node.layer, box.tree_node.parent]
+            assert parent.left <= box.left
+            assert box.left + box.width <= parent.left + parent.width
+
+
+def test_icicle_keeps_the_shallowest_when_there_are_too_many() -> None:
+    kept = icicle(POSITIVE.tree, most=3)
+    assert [box.tree_node.node for box in kept] == [0, 1, 2]
+
+
+def test_findings_and_report_load_neither_torch_nor_matplotlib() -> None:
+    code = (
+        "import sys, mecharule_ops.report, mecharule_ops.controls\n"
+        "sys.exit(bool({'torch', 'matplotlib', 'transformers'} & set(sys.modules)))"
+    )
+    root = Path(__file__).parents[1]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
