@@ -1,6 +1,13 @@
-"""Bounds on a flip rate from counts: Clopper and Pearson (1934), one-sided, exact."""
+"""Bounds on a flip rate from counts, and how a search's error is shared among its tests (paper, appendix A).
+
+Bounds are one-sided, exact and after Clopper and Pearson (1934); `sequential` builds those for several looks.
+"""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
 
 from scipy.special import betaincinv
 
@@ -13,3 +20,46 @@ def upper_bound(flips: int, n: int, alpha: float) -> float:
 def lower_bound(flips: int, n: int, alpha: float) -> float:
     """One-sided lower bound at level 1 − α for a binomial rate; 0.0 when nothing flipped."""
     return 0.0 if flips == 0 else float(betaincinv(flips, n - flips + 1, alpha))
+
+
+def required_slice_size(alpha: float, tau: float) -> int:
+    """The fewest examples a slice with which a group without flips is pruned: (1 − τ)ⁿ < α/2."""
+    return flipless_size(alpha / 2, tau)
+
+
+def flipless_size(alpha: float, tau: float) -> int:
+    """The fewest examples whose upper bound at level 1 − α is below τ when none flips."""
+    return math.floor(math.log(alpha) / math.log1p(-tau)) + 1
+
+
+class Spending(StrEnum):
+    """How the error of a search is shared among the nodes of its tree."""
+
+    PER_NODE = "per-node"
+    """The same α at every node: the paper's experiments. The whole tree's error is not bounded by α."""
+    UNIFORM = "uniform"
+    """α_tot / (2N − 1) at every node: the pruning-safety theorem (appendix A)."""
+    BY_SIZE = "by-size"
+    """α_tot · |A| / (N · levels): the theorem again, but large groups, which are tested first, get most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlphaPolicy:
+    """The α of every node of a tree, known before its test (predictable)."""
+
+    alpha: float = 0.05
+    """Per node under `PER_NODE`; for the whole tree (α_tot) under the others."""
+    spending: Spending = Spending.PER_NODE
+
+    def node_alpha(self, size: int, units: int) -> float:
+        """α_A of a group of `size` out of N = `units`; over any tree the theorem's policies sum to ≤ α_tot.
+
+        `BY_SIZE` rounds the size down to a power of two, so that a search needs few distinct tests. The nodes
+        of one level are disjoint and a tree of bisections below one free root split has ⌈log₂ N⌉ + 2 levels.
+        """
+        if self.spending is Spending.PER_NODE:
+            return self.alpha
+        if self.spending is Spending.UNIFORM:
+            return self.alpha / (2 * units - 1)
+        levels = math.ceil(math.log2(units)) + 2
+        return self.alpha * 2 ** (size.bit_length() - 1) / (units * levels)

@@ -1,0 +1,245 @@
+"""Contrastive Hierarchical Ablation of one layer, with no model and no I/O in it (paper, algorithm 1).
+
+Theory of operation. The search asks, somebody else ablates, the search is told. It does no work but this
+table, applied to each group at each look at its counts:
+
+    group size   counts                           what happens
+    ──────────   ──────────────────────────────   ────────────────────────────────────────────────────────
+    any          UCB below τ                      PRUNED (a unit: DROPPED); nothing of it is asked again
+    1            can no longer be pruned          asked for all its remaining examples, for the estimate
+    1            all n examples, UCB ≥ τ          KEPT: localized
+    ≥ 2          can no longer be pruned          SPLIT: its parts are asked in the next round
+    ≥ 2          neither, cost within the limit   the next look is asked in the next round
+    ≥ 2          neither, cost beyond the limit   SPLIT into units
+
+A round ends when its last answer is told; only then are new questions made. So neither node ids nor verdicts
+depend on the order of answers, and telling the same answers again resumes a search.
+
+Splitting follows the paper: the root by attribution sign, later nodes by balanced bisection. The settings
+beyond it: `direct` asks the units with the strongest attribution singly first, `largest` starts from smaller
+groups, `small` opens small groups into units at once, `retest` asks pruned units again in a random partition.
+
+Limit on cost: with `overhead` set, a group is asked only if the search could afterwards still test every
+undecided unit singly within (1 + overhead) · N · (n₊ + n₋) example-forwards. So a dense layer turns into an
+exhaustive search by itself, and no search costs more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mecharule_ops.cha_settings import ChaSettings
+from mecharule_ops.cha_state import GroupUnderTest, Ledger
+from mecharule_ops.cha_tree import ChaTree
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.partition import Channels, arrange, bisect, chunks, strongest
+from mecharule_ops.types import (
+    ChaNode,
+    GroupAnswer,
+    GroupQuery,
+    LayerCandidates,
+    Regime,
+    SearchStatus,
+    Verdict,
+)
+
+
+class AnswerError(MechaRuleError):
+    """An answer to no open question, or with other counts than asked for; the search is left unchanged."""
+
+
+class ChaSearch:
+    """Searches one layer: `ask` for questions, `tell` the answers, until `done`; then read `tree`."""
+
+    def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
+        self._candidates, self._settings, self._regime = candidates, settings, regime
+        self._units = len(candidates.channels)
+        self._nodes: list[ChaNode] = []
+        self._round: list[GroupUnderTest] = []
+        self._waiting: dict[int, GroupUnderTest] = {}
+        self._opened = self._queries = 0
+        full = self._units * settings.full_test
+        limit = math.inf if settings.overhead is None else full * (1 + settings.overhead)
+        self._ledger = Ledger(limit=limit, reserve=full)
+        self._passes = self._plan_passes()
+        self._status = self._obstacle()
+        if not self.done:
+            self._next_pass()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to ask."""
+        return self._status is not None
+
+    @property
+    def status(self) -> SearchStatus | None:
+        """How the search ended; None while it goes on."""
+        return self._status
+
+    @property
+    def tree(self) -> ChaTree:
+        """A snapshot of everything decided so far."""
+        return ChaTree(
+            layer=self._candidates.layer,
+            regime=self._regime,
+            tau=self._settings.tau,
+            epsilon=self._settings.epsilon,
+            units=self._units,
+            nodes=tuple(sorted(self._nodes, key=lambda node: node.node)),
+            queries=self._queries,
+            example_forwards=self._ledger.spent,
+            status=self._status,
+        )
+
+    def ask(self) -> tuple[GroupQuery, ...]:
+        """All questions now open, to be answered in any order; the same ones until some are answered."""
+        return tuple(group.query for group in self._waiting.values())
+
+    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
+        """The nodes that an answer decides. Raises `AnswerError`, and then nothing has changed."""
+        group = self._accept(answer)
+        verdict = group.judge()
+        decided = () if verdict is None else (self._decide(group, verdict),)
+        return decided if self._waiting else decided + self._next_round()
+
+    def stop(self, status: SearchStatus) -> None:
+        """End the search now; what was decided stays. One that is done stays as it ended."""
+        if not self.done:
+            self._waiting.clear()
+            self._status = status
+
+    def _obstacle(self) -> SearchStatus | None:
+        """Why the search cannot begin; None when it can."""
+        if self._units == 0:
+            return SearchStatus.EMPTY
+        grouped = min(self._units - self._settings.direct, self._settings.largest or self._units)
+        powered = grouped <= 1 or self._settings.test(grouped, self._units).can_prune
+        return None if powered else SearchStatus.UNDERPOWERED
+
+    def _accept(self, answer: GroupAnswer) -> GroupUnderTest:
+        group = self._waiting.get(answer.node)
+        if group is None:
+            raise AnswerError(f"expected an answer to an open question, got node {answer.node}: ask again")
+        asked = self._settings.asked(group.query.begin, group.query.end)
+        for part, n in zip((answer.estimate.associated, answer.estimate.unrelated), asked, strict=True):
+            if part.n != n or not 0 <= part.flips <= n:
+                raise AnswerError(
+                    f"node {answer.node}: expected the flips of {n} examples, got {part.flips} of {part.n}: "
+                    "answer exactly the range asked"
+                )
+        del self._waiting[answer.node]
+        self._queries += group.query.begin == 0
+        self._ledger.pay(sum(asked), singly=group.size == 1)
+        group.estimate += answer.estimate
+        return group
+
+    def _decide(self, group: GroupUnderTest, verdict: Verdict) -> ChaNode:
+        group.verdict = verdict
+        if verdict is not Verdict.SPLIT:
+            tested = group.estimate.associated.n + group.estimate.unrelated.n if group.size == 1 else 0
+            self._ledger.reserve -= self._settings.full_test * group.size - tested
+        node = ChaNode(
+            node=group.query.node,
+            parent=group.parent,
+            layer=self._candidates.layer,
+            depth=group.depth,
+            channels=group.query.channels,
+            estimate=group.estimate,
+            ucb=group.ucb(),
+            verdict=verdict,
+        )
+        self._nodes.append(node)
+        return node
+
+    def _next_round(self) -> tuple[ChaNode, ...]:
+        """Make the next questions; returns the groups that split because going on is beyond the limit."""
+        ended = sorted(self._round, key=lambda group: group.query.node)
+        self._round = []
+        for group in ended:
+            if group.verdict is Verdict.SPLIT:
+                self._open_parts(group)
+        dear = [group for group in ended if group.verdict is None and not self._ask_on(group)]
+        decided = tuple(self._decide(group, Verdict.SPLIT) for group in dear)
+        for group in dear:
+            self._open_units(group)
+        if not self._waiting:
+            self._next_pass()
+        return decided
+
+    def _ask_on(self, group: GroupUnderTest) -> bool:
+        """Ask for a group's next look; False if that is beyond the limit."""
+        look = group.next_look()
+        begin, end = group.query.end, group.test.sizes[look]
+        if group.size > 1 and not self._ledger.promise(sum(self._settings.asked(begin, end))):
+            return False
+        group.look = look
+        self._ask(group, replace(group.query, begin=begin, end=end))
+        return True
+
+    def _ask(self, group: GroupUnderTest, query: GroupQuery) -> None:
+        group.query = query
+        self._round.append(group)
+        self._waiting[query.node] = group
+
+    def _open_parts(self, group: GroupUnderTest) -> None:
+        if group.size <= self._settings.small:
+            self._open_units(group)
+            return
+        for part in bisect(group.query.channels, group.cut):
+            self._open(part, above=group)
+
+    def _open_units(self, group: GroupUnderTest) -> None:
+        for channel in group.query.channels:
+            self._open((channel,), above=group)
+
+    def _open(self, channels: Channels, *, above: GroupUnderTest | None = None, cut: int = 0) -> None:
+        """Ask the first question about a group; about its units instead if that is beyond the limit."""
+        test = self._settings.test(len(channels), self._units)
+        query = GroupQuery(
+            node=self._opened, layer=self._candidates.layer, channels=channels, begin=0, end=test.sizes[0]
+        )
+        cost = sum(self._settings.asked(query.begin, query.end))
+        if len(channels) > 1 and not self._ledger.promise(cost):
+            for channel in channels:
+                self._open((channel,), above=above)
+            return
+        self._opened += 1
+        parent, depth = (None, 0) if above is None else (above.query.node, above.depth + 1)
+        self._ask(GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, test=test), query)
+
+    def _next_pass(self) -> None:
+        """Open the roots of the next partition that has any; the search is complete when none is left."""
+        for _ in self._passes:
+            if self._waiting:
+                return
+        self._status = SearchStatus.COMPLETE
+
+    def _plan_passes(self) -> Iterator[None]:
+        """Open, one pass after the other: the strongest units, the layer, the pruned units once more."""
+        settings = self._settings
+        rng = np.random.default_rng([settings.seed, self._candidates.layer])
+        first = strongest(self._candidates, settings.direct)
+        for channel in first:
+            self._open((channel,))
+        yield
+        layer = arrange(
+            self._candidates, without=first, order=settings.order, root_split=settings.root_split, rng=rng
+        )
+        for root in chunks(layer.channels, settings.largest or self._units):
+            self._open(root, cut=layer.cut if len(root) == len(layer.channels) else 0)
+        yield
+        if settings.retest:
+            self._open_again(rng)
+            yield
+
+    def _open_again(self, rng: np.random.Generator) -> None:
+        """Ask the pruned units in a random partition, as far as the limit allows."""
+        pruned = [c for node in self._nodes if node.verdict is Verdict.PRUNED for c in node.channels]
+        shuffled = rng.permutation(np.sort(np.array(pruned, dtype=np.int64))).tolist()
+        for root in chunks(shuffled, self._settings.retest):
+            if self._ledger.readmit(len(root), self._settings.full_test):
+                self._open(root)

@@ -1,0 +1,61 @@
+"""What a search has found so far: its queried nodes, its cost, and the fate of every unit (paper, §4.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mecharule_ops.types import Agonist, Basis, ChaNode, Neuron, Regime, SearchStatus, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChaTree:
+    """A snapshot of one layer's search; a forest when singletons or a second partition were tested too."""
+
+    layer: int
+    regime: Regime
+    tau: float
+    epsilon: float
+    units: int
+    """N: candidates of the layer."""
+    nodes: tuple[ChaNode, ...]
+    """Decided nodes by id; a parent comes before its children. Roots have no parent."""
+    queries: int
+    """Groups evaluated, decided or not; each counts once, whatever its number of looks."""
+    example_forwards: int
+    """Examples evaluated over all groups and both slices."""
+    status: SearchStatus | None
+    """None while the search goes on."""
+
+    @property
+    def kept(self) -> tuple[ChaNode, ...]:
+        """The localized singletons, by id."""
+        return tuple(node for node in self.nodes if node.verdict is Verdict.KEPT)
+
+    def agonists(self, basis: Basis) -> tuple[Agonist, ...]:
+        """The localized singletons as agonists of a basis, by channel."""
+        found = [self._agonist(node, basis) for node in self.kept]
+        return tuple(sorted(found, key=lambda agonist: agonist.neuron))
+
+    def children(self, node: int) -> tuple[ChaNode, ...]:
+        """The decided nodes that were opened out of one node."""
+        return tuple(child for child in self.nodes if child.parent == node)
+
+    def fate(self, channel: int) -> ChaNode | None:
+        """The node that settled a unit: its own test if it had one, else the smallest pruned group with it.
+
+        None when the unit was no candidate, or the search ended before it was settled.
+        """
+        settled = [
+            node for node in self.nodes if node.verdict is not Verdict.SPLIT and channel in node.channels
+        ]
+        return min(settled, key=lambda node: len(node.channels), default=None)
+
+    def _agonist(self, node: ChaNode, basis: Basis) -> Agonist:
+        return Agonist(
+            neuron=Neuron(basis, self.layer, node.channels[0]),
+            regime=self.regime,
+            estimate=node.estimate,
+            ucb=node.ucb,
+            tau=self.tau,
+            epsilon=self.epsilon,
+        )

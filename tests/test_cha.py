@@ -1,0 +1,303 @@
+"""The search: algorithm 1 node by node, its guarantees, its options, its manners as an ask/tell machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from search_oracles import Cancelling, UnionOfFlips, drive, layer_of, naive_algorithm_1, planted_union
+
+from mecharule_ops.cha import AnswerError, ChaSearch
+from mecharule_ops.cha_settings import ChaSettings
+from mecharule_ops.cha_tree import ChaTree
+from mecharule_ops.confidence import AlphaPolicy, Spending
+from mecharule_ops.partition import Order, RootSplit
+from mecharule_ops.sequential import Looks
+from mecharule_ops.types import (
+    Basis,
+    FlipCount,
+    FlipEstimate,
+    GroupAnswer,
+    Neuron,
+    Regime,
+    SearchStatus,
+    Verdict,
+)
+
+ALGORITHM_1 = ChaSettings.algorithm_1()
+
+
+def search_of(units: int, settings: ChaSettings, rng: np.random.Generator | None = None) -> ChaSearch:
+    return ChaSearch(layer_of(units, rng), settings=settings, regime=Regime.BASELINE_POSITIVE)
+
+
+def found(tree: ChaTree) -> set[int]:
+    return {node.channels[0] for node in tree.kept}
+
+
+def answer(node: int, flips: int, n: int, *, unrelated: int = 0) -> GroupAnswer:
+    counts = FlipCount(flips=flips, n=n), FlipCount(flips=unrelated, n=n)
+    return GroupAnswer(node=node, estimate=FlipEstimate(associated=counts[0], unrelated=counts[1]))
+
+
+def test_one_agonist_of_four_worked_by_hand() -> None:
+    """Unit 2 of four flips half of D⁺: the root, two halves and two units are asked; 0 flips prune."""
+    search = search_of(4, ALGORITHM_1)
+    (root,) = search.ask()
+    assert (root.node, root.channels, root.begin, root.end) == (0, (0, 1, 2, 3), 0, 64)
+    (split,) = search.tell(answer(0, 32, 64))
+    assert split.verdict is Verdict.SPLIT
+    assert [query.channels for query in search.ask()] == [(0, 1), (2, 3)]
+    (pruned,) = search.tell(answer(1, 0, 64))
+    assert (pruned.verdict, pruned.parent, pruned.depth) == (Verdict.PRUNED, 0, 1)
+    assert pruned.ucb == pytest.approx(1 - 0.025 ** (1 / 64))
+    search.tell(answer(2, 32, 64))
+    assert [query.channels for query in search.ask()] == [(2,), (3,)]
+    (kept,) = search.tell(answer(3, 32, 64, unrelated=2))
+    assert (kept.verdict, kept.estimate.strength) == (Verdict.KEPT, 0.5)
+    search.tell(answer(4, 0, 64))
+    tree = search.tree
+    assert (search.status, tree.queries, tree.example_forwards) == (SearchStatus.COMPLETE, 5, 5 * 128)
+    (agonist,) = tree.agonists(Basis.MLP_OUT)
+    assert (agonist.neuron, agonist.selectivity_label) == (Neuron(Basis.MLP_OUT, 3, 2), "D+ selective")
+    assert agonist.estimate.signed_selectivity == pytest.approx(0.5 - 2 / 64)
+    assert tree.fate(1) == pruned
+    assert tree.fate(3) == tree.nodes[4]
+    assert tree.nodes[4].verdict is Verdict.DROPPED
+    assert tree.fate(9) is None
+    assert [node.node for node in tree.children(2)] == [3, 4]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_equals_algorithm_1_node_by_node(seed: int) -> None:
+    """Groups, counts, bounds and verdicts are those of the paper's recursion; a wrong α is told apart."""
+    rng = np.random.default_rng(seed)
+    units = int(rng.integers(2, 40))
+    layer = layer_of(units, rng)
+    oracle = planted_union(rng, units=units, agonists=min(3, units), noise=0.02)
+    tree = drive(ChaSearch(layer, settings=ALGORITHM_1, regime=Regime.BASELINE_POSITIVE), oracle)
+    ours = {node.channels: (node.estimate, node.ucb, node.verdict.value) for node in tree.nodes}
+    channels = tuple(range(units))
+    assert ours == naive_algorithm_1(oracle, channels, layer.scores, n=64, tau=0.2, alpha=0.05)
+    assert ours != naive_algorithm_1(oracle, channels, layer.scores, n=64, tau=0.2, alpha=0.10)
+
+
+@pytest.mark.parametrize("looks", Looks)
+@pytest.mark.parametrize("order", Order)
+def test_no_agonist_is_lost_under_monotone_flips(looks: Looks, order: Order) -> None:
+    """With exact answers every unit whose own test is not pruned is found, in at most 2N − 1 queries."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        oracle = planted_union(rng, units=60, agonists=5, noise=0.01)
+        settings = replace(ALGORITHM_1, looks=looks, order=order)
+        tree = drive(search_of(60, settings, rng), oracle)
+        strong = set(np.flatnonzero(oracle.strengths() >= 0.25).tolist())
+        assert strong <= found(tree)
+        assert tree.queries <= 2 * 60 - 1
+
+
+def test_an_agonist_is_lost_when_a_neighbour_cancels_it() -> None:
+    """Without monotonicity a group can hide its agonist: the check above can fail."""
+    flips = np.zeros((8, 64), dtype=bool)
+    flips[3, :40] = True
+    restores = np.zeros_like(flips)
+    restores[5] = True
+    oracle = Cancelling(
+        associated=flips, unrelated=flips, restores_associated=restores, restores_unrelated=restores
+    )
+    assert found(drive(search_of(8, ALGORITHM_1), oracle)) == set()
+    smaller = replace(ALGORITHM_1, largest=4)
+    assert found(drive(search_of(8, smaller), oracle)) == {3}
+
+
+def test_queries_grow_like_group_testing_under_separation() -> None:
+    """Without noise, at most 2·k·(log₂(N/k) + 1) + 2k queries: the theorem's O(k log N/k + k)."""
+    for seed, (units, agonists) in enumerate([(256, 1), (256, 4), (1024, 8), (1000, 16)]):
+        rng = np.random.default_rng(seed)
+        tree = drive(search_of(units, ALGORITHM_1), planted_union(rng, units=units, agonists=agonists))
+        assert len(found(tree)) == agonists
+        assert tree.queries <= 2 * agonists * (np.log2(units / agonists) + 1) + 2 * agonists
+
+
+@pytest.mark.parametrize(
+    "settings", [ALGORITHM_1, ChaSettings(), ChaSettings(direct=5, retest=6, largest=20)]
+)
+def test_the_order_of_answers_does_not_change_the_tree(settings: ChaSettings) -> None:
+    """Nodes, ids and costs are the same for any order, and for answers in portions."""
+    oracle = planted_union(np.random.default_rng(1), units=70, agonists=6, noise=0.03)
+    trees = [
+        drive(search_of(70, settings, np.random.default_rng(2)), oracle, order)
+        for order in (None, np.random.default_rng(3), np.random.default_rng(4))
+    ]
+    assert trees[0] == trees[1] == trees[2]
+    assert trees[0].nodes
+
+
+def test_replayed_answers_resume_a_search() -> None:
+    """A fresh search told the first answers asks what the interrupted one asks, and ends in the same tree."""
+    oracle = planted_union(np.random.default_rng(5), units=50, agonists=4, noise=0.02)
+    settings = ChaSettings(retest=8)
+    whole = drive(search_of(50, settings), oracle)
+    first, second = search_of(50, settings), search_of(50, settings)
+    log: list[GroupAnswer] = []
+    while len(log) < 9:
+        log.append(oracle.answer(first.ask()[-1]))
+        first.tell(log[-1])
+    for told in log:
+        second.tell(told)
+    assert first.ask() == second.ask() == first.ask()
+    assert drive(second, oracle) == whole
+
+
+@pytest.mark.parametrize(
+    ("units", "agonists", "noise"), [(1, 1, 0.0), (9, 0, 0.0), (9, 9, 0.0), (128, 44, 0.04), (200, 200, 0.1)]
+)
+@pytest.mark.parametrize("looks", Looks)
+def test_cost_never_exceeds_exhaustive_by_more_than_the_overhead(
+    units: int, agonists: int, noise: float, looks: Looks
+) -> None:
+    """In example-forwards, whatever the density; without the limit a dense layer costs more."""
+    rng = np.random.default_rng(units + agonists)
+    oracle = planted_union(rng, units=units, agonists=agonists, noise=noise)
+    settings = ChaSettings(looks=looks, direct=2, retest=4)
+    tree = drive(search_of(units, settings, rng), oracle)
+    assert tree.example_forwards <= 1.05 * units * 128
+    assert tree.status is SearchStatus.COMPLETE
+    if units == agonists == 200:
+        assert found(tree) == set(range(200))
+        unlimited = drive(search_of(units, ALGORITHM_1, rng), oracle)
+        assert unlimited.example_forwards > 1.05 * units * 128
+
+
+def test_curtailed_search_equals_the_fixed_one() -> None:
+    """Same groups, same verdicts and the same localized units, from fewer examples."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        oracle = planted_union(rng, units=64, agonists=6, noise=0.02)
+        fixed = drive(search_of(64, ALGORITHM_1), oracle)
+        curtailed = drive(search_of(64, replace(ALGORITHM_1, looks=Looks.CURTAILED)), oracle)
+        verdicts = [{node.channels: node.verdict for node in tree.nodes} for tree in (fixed, curtailed)]
+        assert verdicts[0] == verdicts[1]
+        assert fixed.agonists(Basis.MLP_OUT) == curtailed.agonists(Basis.MLP_OUT)
+        assert curtailed.example_forwards < fixed.example_forwards
+
+
+def test_sequential_search_finishes_what_it_keeps() -> None:
+    """Kept units have their full slices; a quiet layer is pruned after 20 examples of each."""
+    oracle = planted_union(np.random.default_rng(8), units=100, agonists=5, noise=0.01)
+    tree = drive(search_of(100, ChaSettings()), oracle)
+    assert tree.kept
+    assert all(node.estimate.associated.n == node.estimate.unrelated.n == 64 for node in tree.kept)
+    quiet = UnionOfFlips(associated=np.zeros((100, 64), bool), unrelated=np.zeros((100, 64), bool))
+    assert drive(search_of(100, ChaSettings()), quiet).example_forwards == 2 * 20
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (answer(7, 0, 64), "open question"),
+        (answer(0, 0, 63), "flips of 64 examples"),
+        (answer(0, 0, 0), "flips of 64 examples"),
+    ],
+)
+def test_an_illegal_answer_changes_nothing(wrong: GroupAnswer, message: str) -> None:
+    """An unknown node or another number of examples raises, and the same question stays open."""
+    search = search_of(4, ALGORITHM_1)
+    before = search.ask(), search.tree
+    with pytest.raises(AnswerError, match=message):
+        search.tell(wrong)
+    assert (search.ask(), search.tree) == before
+
+
+def test_more_flips_than_examples_and_answers_told_twice_are_illegal() -> None:
+    """Neither a count beyond n nor a second answer to one question is taken."""
+    search = search_of(4, ALGORITHM_1)
+    impossible = answer(0, 64, 64)
+    object.__setattr__(impossible.estimate.associated, "flips", 65)
+    with pytest.raises(AnswerError, match="got 65 of 64"):
+        search.tell(impossible)
+    search.tell(answer(0, 64, 64))
+    before = search.ask(), search.tree
+    with pytest.raises(AnswerError, match="got node 0"):
+        search.tell(answer(0, 64, 64))
+    assert (search.ask(), search.tree) == before
+
+
+def test_a_stopped_search_keeps_what_it_found() -> None:
+    """`stop` ends it with the status given; a finished search stays as it ended."""
+    oracle = planted_union(np.random.default_rng(9), units=40, agonists=3)
+    search = search_of(40, ALGORITHM_1)
+    search.tell(oracle.answer(search.ask()[0]))
+    search.stop(SearchStatus.BUDGET_SPENT)
+    assert (search.done, search.status, search.ask()) == (True, SearchStatus.BUDGET_SPENT, ())
+    assert len(search.tree.nodes) == 1
+    assert search.tree.fate(0) is None
+    search.stop(SearchStatus.STOPPED)
+    assert search.status is SearchStatus.BUDGET_SPENT
+
+
+def test_honest_non_results() -> None:
+    """No units: EMPTY. 16 examples a slice cannot prune at α = .05 and τ = .2: UNDERPOWERED; 17 can."""
+    assert search_of(0, ALGORITHM_1).status is SearchStatus.EMPTY
+    small = replace(ALGORITHM_1, n_associated=16)
+    assert search_of(5, small).status is SearchStatus.UNDERPOWERED
+    assert search_of(5, small).ask() == ()
+    assert search_of(5, replace(small, n_associated=17)).status is None
+
+
+def test_slices_of_different_size_are_asked_together() -> None:
+    """The shorter slice gives what it has, and its bound is that of its own size."""
+    rng = np.random.default_rng(3)
+    oracle = planted_union(rng, units=30, agonists=3)
+    uneven = UnionOfFlips(associated=oracle.associated, unrelated=oracle.unrelated[:, :40])
+    for looks in Looks:
+        tree = drive(search_of(30, ChaSettings(n_unrelated=40, looks=looks)), uneven)
+        assert set(np.flatnonzero(uneven.strengths() >= 0.25).tolist()) <= found(tree)
+        assert {node.estimate.unrelated.n for node in tree.kept} == {40}
+
+
+@pytest.mark.parametrize("spending", [Spending.UNIFORM, Spending.BY_SIZE])
+def test_global_spending_prunes_less_at_the_same_examples(spending: Spending) -> None:
+    """The theorem's allocations ask at least as many groups as the paper's per-node α, and lose nothing."""
+    rng = np.random.default_rng(11)
+    oracle = planted_union(rng, units=120, agonists=4, noise=0.004)
+    strict = replace(ALGORITHM_1, alpha=AlphaPolicy(spending=spending))
+    tree, loose = (drive(search_of(120, settings), oracle) for settings in (strict, ALGORITHM_1))
+    assert found(loose) <= found(tree)
+    assert tree.queries >= loose.queries
+
+
+def test_root_splits_by_sign_and_then_in_the_middle() -> None:
+    """Five units of score ≥ 0 and three below are the root's children; else it is bisected."""
+    layer = replace(layer_of(8), scores=np.array([1.0, -1, 2, 0, -3, 5, -1, 1]))
+    for root_split, parts in [
+        (RootSplit.SIGN, [(0, 2, 3, 5, 7), (1, 4, 6)]),
+        (RootSplit.NONE, [(0, 1, 2, 3), (4, 5, 6, 7)]),
+    ]:
+        settings = replace(ALGORITHM_1, root_split=root_split)
+        search = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_NEGATIVE)
+        search.tell(answer(0, 64, 64))
+        assert [query.channels for query in search.ask()] == parts
+
+
+def test_attribution_order_and_direct_tests_follow_the_scores() -> None:
+    """The strongest |scores| are asked first and singly, the rest in descending order within each sign."""
+    layer = replace(layer_of(6), scores=np.array([0.1, -0.9, 0.3, 0.7, -0.2, 0.5]))
+    settings = replace(ALGORITHM_1, direct=2, order=Order.ATTRIBUTION)
+    search = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE)
+    assert [query.channels for query in search.ask()] == [(1,), (3,)]
+    for query in search.ask():
+        search.tell(answer(query.node, 0, 64))
+    assert [query.channels for query in search.ask()] == [(5, 2, 0, 4)]
+
+
+def test_importing_the_search_loads_no_model_library() -> None:
+    """`import mecharule_ops.cha` brings in neither torch nor transformers."""
+    code = (
+        "import sys, mecharule_ops.cha as c; print(c.__name__, {'torch', 'transformers'} & set(sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "mecharule_ops.cha set()"

@@ -1,0 +1,76 @@
+"""Brute force through the search's interface, and recall against it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from search_oracles import drive, layer_of, planted_union
+
+from mecharule_ops.cha import ChaSearch
+from mecharule_ops.cha_settings import ChaSettings
+from mecharule_ops.exhaustive import exhaustive_search, recall, singleton_estimates
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
+
+
+def unit(channel: int) -> Neuron:
+    return Neuron(Basis.MLP_OUT, 3, channel)
+
+
+def test_every_unit_is_asked_once_for_all_examples() -> None:
+    """N roots of one unit, N · (n₊ + n₋) example-forwards, and the estimates of the units themselves."""
+    rng = np.random.default_rng(0)
+    oracle = planted_union(rng, units=25, agonists=4, noise=0.05)
+    search = exhaustive_search(layer_of(25, rng), settings=ChaSettings(), regime=Regime.BASELINE_POSITIVE)
+    assert len(search.ask()) == 25
+    tree = drive(search, oracle)
+    assert (tree.status, tree.queries, tree.example_forwards) == (SearchStatus.COMPLETE, 25, 25 * 128)
+    assert all(node.parent is None for node in tree.nodes)
+    estimates = singleton_estimates(tree, Basis.MLP_OUT)
+    assert estimates == {unit(c): oracle.estimate((c,), 0, 64) for c in range(25)}
+
+
+def test_small_slices_do_not_stop_brute_force() -> None:
+    """Eight examples can prune nothing, but each unit's rate is still measured."""
+    rng = np.random.default_rng(1)
+    oracle = planted_union(rng, units=6, agonists=2, n=8)
+    settings = ChaSettings(n_associated=8, n_unrelated=8)
+    tree = drive(exhaustive_search(layer_of(6), settings=settings, regime=Regime.BASELINE_POSITIVE), oracle)
+    assert tree.status is SearchStatus.COMPLETE
+    assert {node.verdict for node in tree.nodes} == {Verdict.KEPT}
+
+
+def test_the_search_and_brute_force_agree_on_what_both_localize() -> None:
+    """Two routes: a localized unit has the same counts and bound in the fixed search and in brute force."""
+    rng = np.random.default_rng(2)
+    layer, oracle = layer_of(80, rng), planted_union(rng, units=80, agonists=5)
+    settings = ChaSettings.algorithm_1()
+    brute = drive(exhaustive_search(layer, settings=settings, regime=Regime.BASELINE_POSITIVE), oracle)
+    tree = drive(ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE), oracle)
+    assert tree.agonists(Basis.MLP_OUT) == brute.agonists(Basis.MLP_OUT)
+    assert len(tree.kept) == 5
+
+
+def estimate(flips: int) -> FlipEstimate:
+    return FlipEstimate(associated=FlipCount(flips=flips, n=10), unrelated=FlipCount(flips=0, n=10))
+
+
+def test_recall_by_bin_worked_by_hand() -> None:
+    """Strengths .1, .2, .2, .3, .5, 1: bins of two, one and two; the missed units are a .2 and the 1."""
+    truth = {unit(c): estimate(flips) for c, flips in enumerate([1, 2, 2, 3, 5, 10])}
+    bins = recall({unit(1), unit(3), unit(4), unit(99)}, truth)
+    assert [(b.low, b.high, b.agonists, b.found) for b in bins] == [
+        (0.2, 0.3, 2, 1),
+        (0.3, 0.5, 1, 1),
+        (0.5, 1.0, 2, 1),
+    ]
+    assert bins[0].recall == 0.5
+
+
+def test_recall_by_bound_counts_what_brute_force_localizes() -> None:
+    """At n = 10 one flip has Û_E = .45: by bound all units are in the truth, by estimate none."""
+    truth = {unit(c): estimate(1) for c in range(3)}
+    by_estimate, by_bound = recall({unit(0)}, truth), recall({unit(0)}, truth, alpha=0.05)
+    assert [b.agonists for b in by_estimate] == [0, 0, 0]
+    assert np.isnan(by_estimate[0].recall)
+    assert [b.agonists for b in by_bound] == [0, 3, 0]
+    assert by_bound[1].recall == pytest.approx(1 / 3)
