@@ -1,0 +1,244 @@
+"""Which records are held out, and which small sets of the others stand for D⁺ and D⁻ (paper, §3, §4.1, §4.2).
+
+The four ways of forming the compact slices are the conditions of experiment E1 (paper, §5). No model is
+called; randomness enters as a generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.cluster import KMeans
+
+from mecharule_ops.confidence import upper_bound
+from mecharule_ops.errors import UsageError
+from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project
+from mecharule_ops.types import Regime
+
+
+class E1Condition(StrEnum):
+    """How slices are split and covered (paper, §5, E1)."""
+
+    RULE_SPECTRAL = "rule-spectral"
+    """Split by a learned rule, k-center coverage: the main condition."""
+    SPECTRAL_SPLIT = "spectral-split"
+    """Split by 2-means in spectral space, no rule: the rule-free fallback."""
+    RULE_RANDOM = "rule-random"
+    """Split by a learned rule, uniform sampling instead of coverage."""
+    FAKE_RULE = "fake-rule"
+    """Split by a rule that was learned on permuted targets: the negative control."""
+
+
+class SliceStatus(StrEnum):
+    """What the compact slices can support; the value is the sentence a person reads, with its numbers."""
+
+    READY = "both slices are large enough to prune: {required} examples a slice are needed, {smaller} exist"
+    ONE_SLICE = (
+        "only the {larger_name} slice can bound flips below τ: {required} examples a slice are needed, "
+        "the {smaller_name} slice has {smaller}; a search that tests both cannot prune"
+    )
+    UNDERPOWERED = "{required} examples a slice are needed, {smaller} exist"
+    EMPTY = "no train record has this baseline outcome"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """Positions of the records to learn from and of those held out; disjoint, ascending, together all."""
+
+    train: Int[np.ndarray, " train"]
+    test: Int[np.ndarray, " test"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CompactSlices:
+    """D̃⁺ and D̃⁻ of one regime. Every position points into the records and lies in the train split."""
+
+    regime: Regime
+    condition: E1Condition
+    rule: str | None
+    """The splitter's text; None for a split without a rule."""
+    associated: Int[np.ndarray, " associated"]
+    """D̃⁺, shuffled: a prefix is a uniform sample of it, so that a sequential test may stop early."""
+    unrelated: Int[np.ndarray, " unrelated"]
+    """D̃⁻, likewise."""
+    pairs: Int[np.ndarray, "pair 2"]
+    """(associated position, unrelated position), equal in token length, closest first."""
+    partnerless: int
+    """Examples of the compact slices without an equal-length example in the other slice."""
+    status: SliceStatus
+    required: int
+    """Examples a slice needs so that zero flips can prune at α/2 and τ."""
+    associated_size: int
+    """|D⁺| on the train split, before compaction."""
+    unrelated_size: int
+    """|D⁻| on the train split, before compaction."""
+    associated_radius: float
+    """Covering radius reached on D⁺, in units of `spectral.project`; NaN when D⁺ is empty."""
+    unrelated_radius: float
+    """The same on D⁻."""
+
+    @property
+    def sentence(self) -> str:
+        """The status with its numbers, as a person reads it."""
+        named = sorted(
+            [(len(self.associated), "associated"), (len(self.unrelated), "unrelated")], key=lambda one: one[0]
+        )
+        (smaller, smaller_name), (_, larger_name) = named
+        return self.status.value.format(
+            required=self.required, smaller=smaller, smaller_name=smaller_name, larger_name=larger_name
+        )
+
+
+def stratified_split(
+    matrix: Bool[np.ndarray, "record predicate"],
+    target: Bool[np.ndarray, " record"],
+    *,
+    test_share: float = 0.3,
+    clusters: int = 8,
+    generator: np.random.Generator,
+) -> Split:
+    """Train and test positions that share the clusters of predicate space and both outcomes (paper, §4.1).
+
+    Within each outcome the records are ordered by k-means cluster and every (1 / test_share)-th is held out
+    from a random start, so each stratum (cluster, outcome) keeps its share to within one record, however
+    small it is. An outcome of two records or more reaches both splits; a single record stays in train.
+    Raises `UsageError` for a share outside (0, 1).
+    """
+    if not 0 < test_share < 1:
+        raise UsageError(f"expected a test share between 0 and 1, got {test_share}; 0.3 is the default")
+    cluster = _clusters(matrix, clusters, generator)
+    order = generator.permutation(len(target))
+    held_out = np.zeros(len(target), dtype=bool)
+    for outcome in (False, True):
+        members = order[target[order] == outcome]
+        members = members[np.argsort(cluster[members], kind="stable")]
+        count = min(max(1, round(test_share * len(members))), max(0, len(members) - 1))
+        steps = (np.arange(count) + generator.random()) * (len(members) / max(1, count))
+        held_out[members[steps.astype(np.int64)]] = True
+    return Split(train=np.flatnonzero(~held_out), test=np.flatnonzero(held_out))
+
+
+def required_examples(alpha: float, tau: float) -> int:
+    """The least n at which zero flips put the Clopper–Pearson bound at α/2 below τ: 17 for .05 and .2.
+
+    Raises `UsageError` unless α and τ lie in (0, 1).
+    """
+    if not (0 < alpha < 1 and 0 < tau < 1):
+        raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
+    n = 1
+    while upper_bound(0, n, alpha / 2) >= tau:
+        n += 1
+    return n
+
+
+def compact_slices(
+    labels: Bool[np.ndarray, " record"],
+    fires: Bool[np.ndarray, " record"] | None,
+    representation: Float[np.ndarray, "record channel"],
+    token_lengths: Int[np.ndarray, " record"],
+    train: Int[np.ndarray, " train"],
+    *,
+    regime: Regime,
+    condition: E1Condition = E1Condition.RULE_SPECTRAL,
+    rule: str | None = None,
+    size: int = 64,
+    max_pairs: int = 128,
+    alpha: float = 0.05,
+    tau: float = 0.2,
+    generator: np.random.Generator,
+) -> CompactSlices:
+    """The compact slices of one regime under one E1 condition (paper, §4.2).
+
+    `fires` is the splitter on every record (None only for a split without a rule); `train` the positions that
+    may be used. The spectral space is fitted on all train records, so that a radius means the same in both
+    regimes. A slice with fewer than `size` records gives all it has, never topped up from elsewhere.
+    Raises `UsageError` when the condition needs a rule and `fires` is None, and for a size below 1.
+    """
+    if size < 1:
+        raise UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")
+    points = project(representation[train])
+    eligible = np.flatnonzero(labels[train] == bool(regime.value))
+    side = _sides(points[eligible], None if fires is None else fires[train][eligible], condition, generator)
+    rows = [eligible[side], eligible[~side]]
+    covers = [_cover(points[part], size, condition, generator) for part in rows]
+    chosen = [part[generator.permutation(cover.centres)] for part, cover in zip(rows, covers, strict=True)]
+    lengths = token_lengths[train]
+    pairing = pair_by_length(
+        points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
+    )
+    pairs = np.stack([chosen[0][pairing.pairs[:, 0]], chosen[1][pairing.pairs[:, 1]]], axis=1)
+    required = required_examples(alpha, tau)
+    return CompactSlices(
+        regime=regime,
+        condition=condition,
+        rule=None if condition is E1Condition.SPECTRAL_SPLIT else rule,
+        associated=train[chosen[0]],
+        unrelated=train[chosen[1]],
+        pairs=train[pairs],
+        partnerless=pairing.partnerless,
+        status=_status(len(chosen[0]), len(chosen[1]), required),
+        required=required,
+        associated_size=len(rows[0]),
+        unrelated_size=len(rows[1]),
+        associated_radius=covers[0].radius,
+        unrelated_radius=covers[1].radius,
+    )
+
+
+def _clusters(
+    matrix: Bool[np.ndarray, "record predicate"], clusters: int, generator: np.random.Generator
+) -> Int[np.ndarray, " record"]:
+    """k-means cluster of each record, on distinct rows weighted by how often they occur."""
+    if matrix.size == 0 or clusters < 2:
+        return np.zeros(len(matrix), dtype=np.int64)
+    packed, row, count = np.unique(
+        np.packbits(matrix, axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    distinct = np.unpackbits(packed, axis=1, count=matrix.shape[1]).astype(np.float64)
+    seed = int(generator.integers(2**31))
+    means = KMeans(min(clusters, len(distinct)), n_init=1, random_state=seed)
+    labels = means.fit(distinct, sample_weight=count).labels_
+    return labels[row.reshape(-1)].astype(np.int64)
+
+
+def _sides(
+    points: Float[np.ndarray, "record component"],
+    fires: Bool[np.ndarray, " record"] | None,
+    condition: E1Condition,
+    generator: np.random.Generator,
+) -> Bool[np.ndarray, " record"]:
+    """True where a record belongs to D⁺; without a rule, the smaller of two clusters takes that name."""
+    if condition is not E1Condition.SPECTRAL_SPLIT:
+        if fires is None:
+            raise UsageError(
+                f"expected a rule for condition {condition}, got none; pass `fires` or spectral-split"
+            )
+        return fires
+    if len(np.unique(points, axis=0)) < 2:
+        return np.zeros(len(points), dtype=bool)
+    means = KMeans(2, n_init=10, random_state=int(generator.integers(2**31))).fit(points)
+    second = means.labels_ == 1
+    if 2 * second.sum() == len(points):
+        return second == second[0]
+    return second if 2 * second.sum() < len(points) else ~second
+
+
+def _cover(
+    points: Float[np.ndarray, "record component"],
+    size: int,
+    condition: E1Condition,
+    generator: np.random.Generator,
+) -> Coverage:
+    if condition is not E1Condition.RULE_RANDOM or len(points) == 0:
+        return farthest_first(points, size)
+    return covering(points, generator.permutation(len(points))[:size])
+
+
+def _status(associated: int, unrelated: int, required: int) -> SliceStatus:
+    powered = (associated >= required) + (unrelated >= required)
+    if associated + unrelated == 0:
+        return SliceStatus.EMPTY
+    return (SliceStatus.UNDERPOWERED, SliceStatus.ONE_SLICE, SliceStatus.READY)[powered]

@@ -1,0 +1,206 @@
+"""Held-out records stay out, strata keep their share, and small slices say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mecharule_ops.confidence import upper_bound
+from mecharule_ops.errors import UsageError
+from mecharule_ops.slices import (
+    CompactSlices,
+    E1Condition,
+    SliceStatus,
+    compact_slices,
+    required_examples,
+    stratified_split,
+)
+from mecharule_ops.types import Regime
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def blocks(sizes: tuple[int, ...]) -> np.ndarray:
+    """One far-apart predicate pattern a block, so that k-means must find the blocks."""
+    return np.repeat(np.kron(np.eye(len(sizes), dtype=bool), np.ones(4, dtype=bool)), sizes, axis=0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_stratum_keeps_its_share_to_one_record(seed: int) -> None:
+    """Blocks of predicate space times outcome; a plain random split of the same size breaks this."""
+    sizes = (100, 40, 10, 3)
+    matrix, block = blocks(sizes), np.repeat(np.arange(4), sizes)
+    target = rng(seed).random(len(block)) < 0.3
+    split = stratified_split(matrix, target, clusters=4, generator=rng(seed))
+    assert sorted([*split.train, *split.test]) == list(range(len(block)))
+
+    def excess(test: np.ndarray) -> float:
+        strata = [(block == b) & (target == outcome) for b in range(4) for outcome in (False, True)]
+        return max(abs(np.isin(np.flatnonzero(s), test).sum() - 0.3 * s.sum()) for s in strata)
+
+    assert excess(split.test) <= 1.5
+    assert max(excess(rng(s).permutation(len(block))[: len(split.test)]) for s in range(50)) > 1.5
+
+
+def test_both_outcomes_reach_both_splits_and_a_single_one_is_for_learning() -> None:
+    """Two positives: one each side. One positive: train."""
+    matrix = np.zeros((30, 2), dtype=bool)
+    for positives, held_out in ((2, 1), (1, 0)):
+        target = np.arange(30) < positives
+        split = stratified_split(matrix, target, generator=rng())
+        assert target[split.test].sum() == held_out
+        assert target[split.train].sum() == positives - held_out
+
+
+def test_split_is_a_function_of_the_generator() -> None:
+    """Same state, same split; another state, another split."""
+    matrix, target = rng(1).random((80, 6)) < 0.5, rng(2).random(80) < 0.5
+    once, again, other = (stratified_split(matrix, target, generator=rng(s)) for s in (3, 3, 4))
+    assert once.test.tolist() == again.test.tolist()
+    assert once.test.tolist() != other.test.tolist()
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (5, 0), (1, 1)])
+def test_split_bears_few_records_and_no_predicates(shape: tuple[int, int]) -> None:
+    """Every record is in exactly one of the two."""
+    target = np.arange(shape[0]) % 2 == 0
+    split = stratified_split(np.zeros(shape, dtype=bool), target, generator=rng())
+    assert len(split.train) + len(split.test) == shape[0]
+
+
+def test_seventeen_examples_for_the_papers_thresholds() -> None:
+    """0.8¹⁷ = 0.0225 < 0.025 < 0.8¹⁶, so 17; and the bound agrees for other settings."""
+    assert required_examples(0.05, 0.2) == 17
+    for alpha, tau in ((0.01, 0.1), (0.2, 0.5)):
+        n = required_examples(alpha, tau)
+        assert upper_bound(0, n, alpha / 2) < tau <= upper_bound(0, n - 1, alpha / 2)
+
+
+def records(n: int = 400) -> dict[str, np.ndarray]:
+    generator = rng(7)
+    return {
+        "labels": generator.random(n) < 0.6,
+        "fires": generator.random(n) < 0.4,
+        "representation": generator.normal(size=(n, 12)),
+        "token_lengths": generator.integers(5, 8, n),
+        "train": np.sort(generator.permutation(n)[: n * 7 // 10]),
+    }
+
+
+def compact(data: dict[str, np.ndarray], **options: object) -> CompactSlices:
+    settings = {"regime": Regime.BASELINE_POSITIVE, "rule": "a > 3", "generator": rng(5)}
+    return compact_slices(**data, **{**settings, **options})
+
+
+@pytest.mark.parametrize("condition", list(E1Condition))
+@pytest.mark.parametrize("regime", list(Regime))
+def test_slices_hold_train_records_of_one_regime_only(condition: E1Condition, regime: Regime) -> None:
+    """No held-out record, no other label, no record twice; a rule's sides are the rule's."""
+    data = records()
+    slices = compact(data, condition=condition, regime=regime)
+    both = np.concatenate([slices.associated, slices.unrelated])
+    assert set(both) <= set(data["train"])
+    assert (data["labels"][both] == bool(regime.value)).all()
+    assert len(set(both)) == len(both)
+    assert max(len(slices.associated), len(slices.unrelated)) <= 64
+    eligible = [i for i in data["train"] if data["labels"][i] == bool(regime.value)]
+    assert slices.associated_size + slices.unrelated_size == len(eligible)
+    if condition is not E1Condition.SPECTRAL_SPLIT:
+        assert data["fires"][slices.associated].all()
+        assert not data["fires"][slices.unrelated].any()
+        assert slices.associated_size == data["fires"][eligible].sum()
+
+
+def test_held_out_records_change_nothing() -> None:
+    """Scrambling every column of the test split leaves the slices as they are; scrambling train does not."""
+    data = records()
+    before = compact(data)
+    for part, same in ((np.setdiff1d(np.arange(400), data["train"]), True), (data["train"], False)):
+        changed = {name: column.copy() for name, column in data.items()}
+        changed["representation"][part] = rng(9).normal(size=(len(part), 12))
+        after = compact(changed)
+        assert (after.associated.tolist() == before.associated.tolist()) is same
+
+
+def test_pairs_are_members_of_equal_length() -> None:
+    """(associated, unrelated), drawn from the compact slices, equal in tokens, at most `max_pairs`."""
+    data = records()
+    slices = compact(data)
+    assert 64 <= len(slices.pairs) <= 128
+    assert set(slices.pairs[:, 0]) == set(slices.associated)
+    assert set(slices.pairs[:, 1]) == set(slices.unrelated)
+    lengths = data["token_lengths"][slices.pairs]
+    assert (lengths[:, 0] == lengths[:, 1]).all()
+    assert slices.partnerless == 0
+    assert len(compact(data, max_pairs=5).pairs) == 5
+
+
+def test_coverage_reaches_further_than_random_sampling() -> None:
+    """E1 (a) against (c): the covering radius of k-center is smaller than that of a uniform sample."""
+    data = records()
+    spectral, random = compact(data, size=20), compact(data, size=20, condition=E1Condition.RULE_RANDOM)
+    assert spectral.associated_radius < random.associated_radius
+    assert spectral.unrelated_radius < random.unrelated_radius
+
+
+def test_spectral_split_finds_the_two_clouds_without_a_rule() -> None:
+    """The smaller cloud is the associated side; the rule's text is not carried."""
+    data = records()
+    cloud = rng(11).random(400) < 0.3
+    data["representation"][cloud] += 20
+    slices = compact({**data, "fires": None}, condition=E1Condition.SPECTRAL_SPLIT)
+    assert cloud[slices.associated].all()
+    assert not cloud[slices.unrelated].any()
+    assert slices.rule is None
+
+
+@pytest.mark.parametrize(
+    ("associated", "unrelated", "status", "sentence"),
+    [
+        (17, 30, SliceStatus.READY, "17 examples a slice are needed, 17 exist"),
+        (11, 16, SliceStatus.UNDERPOWERED, "17 examples a slice are needed, 11 exist"),
+        (40, 11, SliceStatus.ONE_SLICE, "only the associated slice can bound flips below τ"),
+        (0, 40, SliceStatus.ONE_SLICE, "the associated slice has 0"),
+        (0, 0, SliceStatus.EMPTY, "no train record has this baseline outcome"),
+    ],
+)
+def test_a_short_slice_is_said_and_never_topped_up(
+    associated: int, unrelated: int, status: SliceStatus, sentence: str
+) -> None:
+    """What exists is returned whole, the status names the shortfall, and other records stay out."""
+    n = associated + unrelated
+    data = {
+        "labels": np.arange(n + 50) < n,
+        "fires": np.arange(n + 50) < associated,
+        "representation": rng().normal(size=(n + 50, 4)),
+        "token_lengths": np.full(n + 50, 6),
+        "train": np.arange(n + 50),
+    }
+    slices = compact(data)
+    assert sorted(slices.associated) == list(range(associated))
+    assert sorted(slices.unrelated) == list(range(associated, n))
+    assert slices.status is status
+    assert sentence in slices.sentence
+    assert slices.required == 17
+
+
+def test_slices_are_a_function_of_the_generator() -> None:
+    """Same state, same slices in the same order, under every condition."""
+    for condition in E1Condition:
+        once, again = (compact(records(), condition=condition) for _ in range(2))
+        assert once.associated.tolist() == again.associated.tolist()
+        assert once.pairs.tolist() == again.pairs.tolist()
+
+
+def test_wrong_calls_are_named() -> None:
+    """A rule condition without a rule, a share, a size or a threshold out of range are usage errors."""
+    with pytest.raises(UsageError, match="expected a rule"):
+        compact({**records(), "fires": None})
+    with pytest.raises(UsageError, match="test share"):
+        stratified_split(blocks((2,)), np.array([True, False]), test_share=1.0, generator=rng())
+    with pytest.raises(UsageError, match="α and τ"):
+        required_examples(0.05, 0.0)
+    with pytest.raises(UsageError, match="at least one example"):
+        compact(records(), size=0)

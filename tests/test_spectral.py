@@ -1,0 +1,123 @@
+"""Spectral space, farthest-first coverage and pairing against brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from mecharule_ops.spectral import covering, farthest_first, pair_by_length, project
+
+
+def spread(seed: int, n: int, width: int = 3) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, width))
+
+
+def test_projection_keeps_the_shape_and_fixes_the_scale() -> None:
+    """All components kept: distances are the original ones times one factor; the mean squared norm is 1."""
+    data = spread(0, 40, 5) * [10, 3, 1, 1, 0.1] + 7
+    points = project(data)
+    original = np.linalg.norm(data[:, None] - data[None], axis=2)
+    projected = np.linalg.norm(points[:, None] - points[None], axis=2)
+    factor = projected[0, 1] / original[0, 1]
+    assert np.allclose(projected, factor * original, atol=1e-9)
+    assert np.mean(np.sum(points**2, axis=1)) == pytest.approx(1.0)
+
+
+def test_projection_ignores_a_models_scale_and_takes_the_leading_directions() -> None:
+    """Multiplying all activations changes nothing; two of five components are the largest two by SVD."""
+    data = spread(1, 50, 5) * [9, 5, 1, 0.5, 0.1]
+    points = project(data, 2)
+    assert np.allclose(points, project(1000 * data, 2))
+    centred = data - data.mean(axis=0)
+    left, values, _ = np.linalg.svd(centred, full_matrices=False)
+    expected = left[:, :2] * values[:2]
+    expected /= np.sqrt(np.mean(np.sum(expected**2, axis=1)))
+    assert np.allclose(np.abs(points), np.abs(expected), atol=1e-9)
+
+
+@pytest.mark.parametrize("data", [np.full((6, 4), 1e4 / 3), np.ones((1, 4)), np.zeros((0, 4))])
+def test_points_without_spread_project_to_the_origin(data: np.ndarray) -> None:
+    """Equal, single and no records have no direction; nothing is divided by zero."""
+    points = project(data)
+    assert len(points) == len(data)
+    assert not points.any()
+
+
+def naive_farthest_first(points: np.ndarray, size: int) -> list[int]:
+    distance = np.linalg.norm(points[:, None] - points[None], axis=2)
+    chosen = [int(np.linalg.norm(points - points.mean(axis=0), axis=1).argmin())]
+    while len(chosen) < min(size, len(points)):
+        rest = [i for i in range(len(points)) if i not in chosen]
+        chosen.append(max(rest, key=lambda i: (min(distance[i, c] for c in chosen), -i)))
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_traversal_equals_the_naive_one(seed: int) -> None:
+    """Same centres in the same order, also with repeated points and past the number of distinct ones."""
+    points = np.repeat(spread(seed, 7, 2), 1 + seed % 2, axis=0)
+    cover = farthest_first(points, 10)
+    assert cover.centres.tolist() == naive_farthest_first(points, 10)
+    assert len(set(cover.centres.tolist())) == min(10, len(points))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_coverage_is_within_twice_the_optimum(seed: int) -> None:
+    """Gonzalez' guarantee against all subsets; centres that cluster in one corner break it."""
+    points = np.concatenate([spread(seed, 6, 2) * 0.1, spread(seed, 6, 2) * 0.1 + 5])
+    optimum = min(covering(points, np.array(chosen)).radius for chosen in combinations(range(len(points)), 3))
+    assert farthest_first(points, 3).radius <= 2 * optimum + 1e-12
+    assert covering(points, np.array([0, 1, 2])).radius > 2 * optimum
+
+
+def test_selection_goes_on_after_the_radius_is_met() -> None:
+    """On 0, .4, 1, 1.4 by hand: start at .4 (nearest the mean .7, first of the tie), then 1.4, then 0."""
+    points = np.array([[0.0], [0.4], [1.0], [1.4]])
+    cover = farthest_first(points, 3, radius=0.5)
+    assert cover.centres.tolist() == [1, 3, 0]
+    assert cover.enough == 2
+    assert cover.radius == pytest.approx(0.4)
+    assert farthest_first(points, 1, radius=0.5).enough is None
+
+
+def test_no_points_have_no_radius() -> None:
+    """An empty slice has no centres and an undefined radius."""
+    cover = farthest_first(np.zeros((0, 2)), 5)
+    assert len(cover.centres) == 0
+    assert np.isnan(cover.radius)
+    assert cover.enough is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_are_the_nearest_neighbours_of_equal_length_both_ways(seed: int) -> None:
+    """A loop over all candidates finds the same pairs, the same order and the same count without partner."""
+    generator = np.random.default_rng(seed)
+    first, second = spread(seed, 9), spread(seed + 100, 6)
+    a, b = generator.integers(3, 7, 9), generator.integers(3, 7, 6)
+    expected, alone = set(), 0
+    for i in range(9):
+        near = [(np.linalg.norm(first[i] - second[j]), j) for j in range(6) if a[i] == b[j]]
+        alone += not near
+        expected |= {(i, min(near)[1])} if near else set()
+    for j in range(6):
+        near = [(np.linalg.norm(first[i] - second[j]), i) for i in range(9) if a[i] == b[j]]
+        alone += not near
+        expected |= {(min(near)[1], j)} if near else set()
+    by_distance = sorted(expected, key=lambda p: float(np.linalg.norm(first[p[0]] - second[p[1]])))
+    pairing = pair_by_length(first, second, a, b, 100)
+    assert [tuple(row) for row in pairing.pairs.tolist()] == by_distance
+    assert pairing.partnerless == alone
+    assert pair_by_length(first, second, a, b, 2).pairs.tolist() == pairing.pairs[:2].tolist()
+
+
+def test_nothing_pairs_across_lengths_or_with_an_empty_slice() -> None:
+    """The closest example of another length is no partner."""
+    points = np.zeros((2, 1))
+    crossed = pair_by_length(points, points, np.array([4, 4]), np.array([5, 5]), 8)
+    assert crossed.pairs.shape == (0, 2)
+    assert crossed.partnerless == 4
+    empty = pair_by_length(points, np.zeros((0, 1)), np.array([4, 4]), np.zeros(0, dtype=np.int64), 8)
+    assert empty.pairs.shape == (0, 2)
+    assert empty.partnerless == 2
