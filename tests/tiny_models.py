@@ -65,7 +65,7 @@ def character_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def tiny_model(family: str, seed: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """(model in float32 and evaluation mode, its character tokenizer); the same seed gives the same weights."""
+    """(model in float32 and evaluation mode, its character tokenizer); a seed fixes the weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(_CONFIGS[family](), dtype=torch.float32).eval()

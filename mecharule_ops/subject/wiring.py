@@ -65,5 +65,7 @@ def wiring_for(model_type: str) -> Wiring:
     """The wiring of a Hugging Face `model_type`. Raises `ModelUnavailable` for a family not listed here."""
     if model_type not in _WIRINGS:
         known = ", ".join(sorted(_WIRINGS))
-        raise ModelUnavailable(f"expected an architecture of: {known}; got {model_type!r}; choose another model")
+        raise ModelUnavailable(
+            f"expected an architecture of: {known}; got {model_type!r}; choose another model"
+        )
     return _WIRINGS[model_type]
