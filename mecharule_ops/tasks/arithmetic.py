@@ -1,0 +1,207 @@
+"""The arithmetic task of the paper (§5): `a op b =`, greedy, right when the answer is the exact result.
+
+What counts as an answer is the first word of the completion's first line, with trailing `.,;:!?` ignored.
+It is right when it is the exact result in plain decimal digits, or a truncation of its decimal expansion
+that keeps the whole integer part: 7 / 2 accepts `3`, `3.5`, `3.50`; 2 / 3 accepts `0`, `0.66`, not `0.67`
+(rounded) nor `.6`; 3 + 4 accepts `7` and `7.0`. Leading zeros, `+7` and `7,000` are wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.arithmetic_seeds import seed_predicates
+from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
+
+OPERATORS = ("+", "-", "*", "/")
+"""Canonical values of the `op` field, whatever symbol the prompt shows."""
+OPERAND_LIMIT = 10**6
+"""Operands stay below this, so that ids and results fit 64 bits."""
+_TAIL = re.compile(r"(?:\.([0-9]+))?[.,;:!?]*")
+_NUMBER = re.compile(r"(-?[0-9]{1,15})(?:\.[0-9]+)?[.,;:!?]*")
+_COLUMN_TYPES = {"op": np.str_, "prompt": np.str_, "completion": np.str_, "parsed": np.bool_}
+
+
+def result(op: str, a: int, b: int) -> tuple[int, int]:
+    """(integer result, remainder): the quotient's integer part and a mod b for division, remainder 0 else."""
+    if op == "/":
+        return divmod(a, b)
+    return {"+": a + b, "-": a - b, "*": a * b}[op], 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arithmetic:
+    """Every (op, a, b) of a grid of operands; division starts at 1, as in the paper."""
+
+    operators: tuple[str, ...] = ("+",)
+    """Distinct values of `OPERATORS`."""
+    low: int = 0
+    """Smallest operand."""
+    high: int = 99
+    """Largest operand, included."""
+    prefix: str = ""
+    """Few-shot lines put before the question, last newline included."""
+    template: str = "{a} {op} {b} ="
+    """The question; spaces matter to tokenizers."""
+    symbols: Mapping[str, str] = field(default_factory=lambda: {op: op for op in OPERATORS})
+    """What the prompt shows for each operator."""
+    name: str = "arithmetic"
+    max_new_tokens: int = 6
+    stop: tuple[str, ...] = ("\n",)
+    phase: Phase = Phase.DECODE
+
+    def __post_init__(self) -> None:
+        operators = self.operators
+        if not operators or len(set(operators)) < len(operators) or not set(operators) <= set(OPERATORS):
+            raise UsageError(f"expected distinct operators of {' '.join(OPERATORS)}, got {operators!r}")
+        if not 0 <= self.low <= self.high < OPERAND_LIMIT:
+            raise UsageError(
+                f"expected 0 <= low <= high < {OPERAND_LIMIT}, got low {self.low}, high {self.high}"
+            )
+        if "/" in operators and self.high == 0:
+            raise UsageError("expected high of 1 or more for division, got 0")
+        if any(self.template.count(part) != 1 for part in ("{a}", "{op}", "{b}")):
+            raise UsageError(
+                f"expected a template with {{a}}, {{op}}, {{b}} once each, got {self.template!r}"
+            )
+        if missing := [op for op in operators if not self.symbols.get(op)]:
+            raise UsageError(f"expected a symbol for each operator, got none for {' '.join(missing)}")
+        if self.max_new_tokens < 1:
+            raise UsageError(f"expected max_new_tokens of 1 or more, got {self.max_new_tokens}")
+
+    @property
+    def prompt_columns(self) -> frozenset[str]:
+        """Columns computed from the prompt; the true result is one of them."""
+        return frozenset({"op", "a", "b", "expected", "remainder", "prompt"})
+
+    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
+        """`count` distinct examples drawn uniformly, or the whole grid in order when it is not larger.
+
+        Time and memory grow with `count`, not with the grid.
+        """
+        sizes = [self._side(op) ** 2 for op in self.operators]
+        total = sum(sizes)
+        if count < 0:
+            raise UsageError(f"expected a count of 0 or more, got {count}")
+        drawn = (
+            range(total) if count >= total else generator.choice(total, size=count, replace=False).tolist()
+        )
+        return tuple(self._example_at(index, sizes) for index in drawn)
+
+    def _first(self, op: str) -> int:
+        return max(self.low, 1) if op == "/" else self.low
+
+    def _side(self, op: str) -> int:
+        return self.high - self._first(op) + 1
+
+    def _example_at(self, index: int, sizes: Sequence[int]) -> Example:
+        """The example at one position of the grids laid end to end, one grid an operator."""
+        for op, size in zip(self.operators, sizes, strict=True):
+            if index < size:
+                a, b = divmod(index, self._side(op))
+                return self.example(op, self._first(op) + a, self._first(op) + b)
+            index -= size
+        raise AssertionError("the index lies beyond the grids")
+
+    def example(self, op: str, a: int, b: int) -> Example:
+        """The example of one question; its id encodes (op, a, b) and does not depend on the range.
+
+        Raises `UsageError` for an operator or operand outside the task.
+        """
+        if op not in self.operators or not all(self._first(op) <= operand <= self.high for operand in (a, b)):
+            allowed = f"{' '.join(self.operators)} on {self.low}..{self.high}, no division with 0"
+            raise UsageError(f"expected {allowed}, got {a} {op} {b}")
+        place = OPERATORS.index(op)
+        return Example(
+            id=(place * OPERAND_LIMIT + a) * OPERAND_LIMIT + b,
+            prompt=self.prefix + self._question(op, a, b),
+            fields={"op": op, "a": a, "b": b},
+        )
+
+    def _question(self, op: str, a: int, b: int) -> str:
+        parts = {"{a}": str(a), "{op}": self.symbols[op], "{b}": str(b)}
+        return re.sub(r"\{(?:a|op|b)\}", lambda match: parts[match[0]], self.template)
+
+    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
+        """`answer`, the integer part of the first word when that is a number, else 0, and `parsed`."""
+        words = completion.split("\n", 1)[0].split()
+        match = _NUMBER.fullmatch(words[0]) if words else None
+        return {"answer": int(match[1]) if match else 0, "parsed": match is not None}
+
+    def label(self, example: Example, completion: str) -> bool:
+        """Whether the completion's answer is right (see the module's first lines)."""
+        words = completion.split("\n", 1)[0].split()
+        return bool(words) and _is_right(example, words[0])
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        """The label of every continuation: known once the first word has ended or can no longer be right."""
+        line, newline, _ = partial.partition("\n")
+        begun = line.lstrip()
+        word = begun.split()[0] if begun else ""
+        if newline or word != begun:
+            return self.label(example, partial)
+        integer, _ = _result_of(example)
+        viable = str(integer).startswith(word) or _is_right(example, word)
+        return None if viable else False
+
+    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+        """Typed columns over records; `prompt` is the question without the prefix, which is the same for all.
+
+        op (str), a, b, expected, remainder (int; see `result`), prompt (str), then from the output answer
+        (int), parsed (bool), completion (str).
+        """
+        rows = [self._row(record) for record in records]
+        names = ("op", "a", "b", "expected", "remainder", "prompt", "answer", "parsed", "completion")
+        return {
+            name: np.array([row[name] for row in rows], dtype=_COLUMN_TYPES.get(name, np.int64))
+            for name in names
+        }
+
+    def _row(self, record: BehaviourRecord) -> Mapping[str, Value]:
+        op, a, b = _fields_of(record.example)
+        expected, remainder = result(op, a, b)
+        return {
+            **{"op": op, "a": a, "b": b, "expected": expected, "remainder": remainder},
+            **{"prompt": self._question(op, a, b), "completion": record.completion},
+            **self.parse(record.example, record.completion),
+        }
+
+    def seed_predicates(self) -> tuple[str, ...]:
+        """The paper's hand-written families over these operators and operands."""
+        return seed_predicates(self.operators, self.low, self.high)
+
+    def describe(self) -> Mapping[str, Value]:
+        """Every setting; operators and their symbols as `+ -` and `+ −`."""
+        return {
+            **{"task": self.name, "operators": " ".join(self.operators), "low": self.low, "high": self.high},
+            **{"prefix": self.prefix, "template": self.template},
+            "symbols": " ".join(self.symbols[op] for op in self.operators),
+            **{"max_new_tokens": self.max_new_tokens, "stop": "|".join(self.stop), "phase": self.phase.value},
+        }
+
+
+def _fields_of(example: Example) -> tuple[str, int, int]:
+    fields = example.fields
+    return str(fields["op"]), int(fields["a"]), int(fields["b"])
+
+
+def _result_of(example: Example) -> tuple[int, int]:
+    return result(*_fields_of(example))
+
+
+def _is_right(example: Example, word: str) -> bool:
+    """Whether a whole word is the exact result or a truncation of its decimal expansion."""
+    integer, remainder = _result_of(example)
+    if not word.startswith(str(integer)):
+        return False
+    tail = _TAIL.fullmatch(word, len(str(integer)))
+    if tail is None:
+        return False
+    decimals = tail[1] or ""
+    divisor = int(example.fields["b"]) if remainder else 1
+    return decimals == str(remainder * 10 ** len(decimals) // divisor).zfill(len(decimals)) or not decimals

@@ -1,0 +1,154 @@
+"""The predicate table: scores by hand and by scikit-learn, filters, and no look at the test split."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from mecharule_ops.errors import DegenerateBehaviour, UsageError
+from mecharule_ops.predicates import PredicateFilters, build_table, score_predicates
+
+TEXTS = (
+    "a > b",
+    "b < a",
+    "a % 2 == 0",
+    "b >= 5",
+    "a >= 90",
+    "a >= 91",
+    "out > 0",
+    "a >= 0",
+    "a +",
+    "op == '+'",
+)
+KEEP_ALL = PredicateFilters(weak_auc=0.0, weak_lift=0.0, restates=2.0, mad=1e9, correlation=2.0)
+
+
+def _data(records=2000, seed=0):
+    generator = np.random.default_rng(seed)
+    a, b = generator.integers(0, 100, (2, records))
+    target = (a > b) ^ (generator.random(records) < 0.2)
+    op = generator.choice(["+", "-"], records)
+    train = generator.random(records) < 0.7
+    return {"a": a, "b": b, "op": op, "out": target.astype(np.int64)}, target, train
+
+
+def test_scores_worked_by_hand():
+    """Fires on both successes and one of two failures: AUC 3/4, AP lift 2/3 − 1/2, Δ/σ = 0.5/√(3/16)."""
+    matrix = np.array([[True], [True], [True], [False]])
+    (score,) = score_predicates(matrix, np.array([True, True, False, False]))
+    assert score.auc == 0.75
+    assert score.ap_lift == pytest.approx(2 / 3 - 1 / 2)
+    assert score.separation == pytest.approx(0.5 / np.sqrt(3 / 16))
+
+
+def test_scores_equal_scikit_learn_on_random_predicates():
+    """AUC and average precision equal scikit-learn's; swapping the predicate's sense does not."""
+    generator = np.random.default_rng(4)
+    target = generator.random(300) < 0.3
+    matrix = generator.random((300, 30)) < generator.random(30) * 0.8 + 0.1
+    for fires, score in zip(matrix.T, score_predicates(matrix, target), strict=True):
+        assert score.auc == pytest.approx(roc_auc_score(target, fires))
+        assert score.ap_lift == pytest.approx(average_precision_score(target, fires) - target.mean())
+        means = fires[target].mean() - fires[~target].mean()
+        assert score.separation == pytest.approx(means / fires.std())
+    assert score.auc != pytest.approx(roc_auc_score(target, ~fires))
+
+
+def test_every_text_ends_in_the_table_or_in_the_refusals_with_its_reason():
+    """One fate a text: duplicates, constants, no predicates, weak, near-duplicates, a restated label."""
+    columns, target, train = _data()
+    table, refusals = build_table(TEXTS, columns, target, train, prompt_columns=frozenset({"a", "b", "op"}))
+    reasons = {refusal.text: refusal.reason.split(":")[0] for refusal in refusals}
+    kept = [predicate.text for predicate in table.predicates]
+    assert sorted([*kept, *reasons]) == sorted(TEXTS)
+    assert {text: reasons[text] for text in ("b < a", "a >= 0", "a +", "out > 0")} == {
+        **{"b < a": "duplicate", "a >= 0": "constant"},
+        **{"a +": "predicate refused", "out > 0": "restates the label"},
+    }
+    assert {"a > b", "b >= 5"} <= set(kept)
+    assert all("\n" not in refusal.reason for refusal in refusals)
+    assert table.matrix.shape == (2000, len(kept)) == (2000, len(table.scores))
+
+
+def test_a_perfect_predicate_of_the_prompt_stays():
+    """Only an output column can restate the label: the true rule over the prompt is what one looks for."""
+    columns, _, train = _data()
+    target = columns["a"] > columns["b"]
+    table, _ = build_table(["a > b", "a >= 50"], columns, target, train)
+    assert table.scores[table.index("a > b")].auc == 1.0
+
+
+def test_weak_predicates_go_unless_the_filter_is_off():
+    """A predicate independent of the target is weak; with the threshold at zero it stays."""
+    columns, target, train = _data(20000)
+    _, refusals = build_table(["op == '+'"], columns, target, train)
+    assert refusals[0].reason.startswith("weak: AUC 0.")
+    table, refusals = build_table(["op == '+'"], columns, target, train, filters=KEEP_ALL)
+    assert (len(table.predicates), refusals) == (1, ())
+
+
+def test_of_near_duplicates_the_better_scored_stays():
+    """`a >= 50` and `a >= 51` correlate above 0.9; the one that scores higher stays, in either order."""
+    columns, _, train = _data()
+    target = columns["a"] >= 51
+    filters = PredicateFilters(correlation=0.95)
+    for texts in (["a >= 50", "a >= 51"], ["a >= 51", "a >= 50"]):
+        table, refusals = build_table(texts, columns, target, train, filters=filters)
+        assert [predicate.text for predicate in table.predicates] == ["a >= 51"]
+        assert refusals[0].reason.startswith("near-duplicate: |φ| 0.9")
+
+
+def test_mad_outliers_are_the_rare_ones():
+    """Among balanced predicates one that fires on two of 3,000 records is an outlier; a 10 % one is not."""
+    columns, target, train = _data(3000)
+    columns = columns | {"rare": (np.arange(3000) < 2).astype(np.int64)}
+    train = np.ones(3000, dtype=bool)
+    texts = [*(f"a >= {cut}" for cut in range(10, 100, 10)), "rare == 1"]
+    _, refusals = build_table(texts, columns, target, train, filters=PredicateFilters(weak_auc=0.0))
+    assert [(refusal.text, refusal.reason.split(":")[0]) for refusal in refusals] == [
+        ("rare == 1", "outlier")
+    ]
+
+
+def test_the_test_split_changes_neither_selection_nor_scores():
+    """Rewriting every test row and label leaves predicates, scores and refusals as they were."""
+    columns, target, train = _data()
+    other_columns, other_target, _ = _data(seed=99)
+    mixed = {name: np.where(train, columns[name], other_columns[name]) for name in columns}
+    mixed_target = np.where(train, target, ~other_target)
+    first, first_refusals = build_table(TEXTS, columns, target, train)
+    second, second_refusals = build_table(TEXTS, mixed, mixed_target, train)
+    assert (first.predicates, first.scores, first_refusals) == (
+        second.predicates,
+        second.scores,
+        second_refusals,
+    )
+    assert (first.matrix[~train] != second.matrix[~train]).any()
+
+
+def test_changing_the_train_split_is_noticed():
+    """The check above can fail: the same rewrite of the train rows changes the scores."""
+    columns, target, train = _data()
+    table, _ = build_table(TEXTS, columns, target, train)
+    changed, _ = build_table(TEXTS, columns, np.where(train, ~target, target), train)
+    assert table.scores != changed.scores
+
+
+def test_lookups_by_text():
+    """`fires` and `prompt_only` answer for predicates of the table and name the mistake for others."""
+    columns, target, train = _data()
+    table, _ = build_table(["a > b", "out + a > 50"], columns, target, train)
+    assert (table.fires("a > b") == (columns["a"] > columns["b"])).all()
+    prompt = frozenset({"a", "b", "op"})
+    assert table.prompt_only("a > b", prompt)
+    assert not table.prompt_only("out + a > 50", prompt)
+    with pytest.raises(UsageError, match="got 'b > a'"):
+        table.fires("b > a")
+
+
+def test_one_sided_targets_are_degenerate_and_no_texts_are_an_empty_table():
+    """Scores need both outcomes on train; a table of nothing is empty and no error."""
+    columns, target, train = _data()
+    with pytest.raises(DegenerateBehaviour, match="0 successes of"):
+        build_table(["a > b"], columns, target & ~train, train)
+    table, refusals = build_table([], columns, target, train)
+    assert (table.matrix.shape, table.predicates, refusals) == ((2000, 0), (), ())

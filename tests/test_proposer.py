@@ -1,0 +1,134 @@
+"""Proposers: the offline grammar finds planted causes, scripted replies answer by content."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.predicate_language import parse_predicate, schema_of
+from mecharule_ops.predicates import Refusal, build_table
+from mecharule_ops.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+
+
+def _context(columns, labels, known=(), refusals=(), prompt=None):
+    train = np.ones(len(labels), dtype=bool)
+    table, _ = build_table(known, columns, labels, train)
+    scores = {predicate.text: score for predicate, score in zip(table.predicates, table.scores, strict=True)}
+    return ProposalContext(
+        columns=columns,
+        labels=labels,
+        schema=schema_of(columns),
+        prompt_columns=frozenset(columns) if prompt is None else prompt,
+        known=scores,
+        refusals=refusals,
+    )
+
+
+def _sums(records=1500):
+    generator = np.random.default_rng(0)
+    a, b = generator.integers(0, 300, (2, records))
+    return {"a": a, "b": b, "op": generator.choice(["+", "-"], records)}
+
+
+PLANTED = {
+    "carry_at(a, b, 0)": lambda c: c["a"] % 10 + c["b"] % 10 >= 10,
+    "borrow(a, b)": lambda c: np.array(
+        [
+            any(max(x, y) % p < min(x, y) % p for p in (10, 100, 1000))
+            for x, y in zip(c["a"], c["b"], strict=True)
+        ]
+    ),
+    "a < b": lambda c: c["a"] < c["b"],
+    "divisible(a, 3)": lambda c: c["a"] % 3 == 0,
+    "a >= 137": lambda c: c["a"] >= 137,
+    "op == '+'": lambda c: c["op"] == "+",
+}
+
+
+@pytest.mark.parametrize("cause", PLANTED)
+def test_the_offline_proposer_puts_a_planted_cause_first(cause):
+    """With one record in ten mislabelled the true cause still comes first."""
+    columns = _sums()
+    noise = np.random.default_rng(1).random(len(columns["a"])) < 0.1
+    labels = PLANTED[cause](columns) ^ noise
+    proposals = OfflineProposer(limit=20).propose(_context(columns, labels))
+    first = parse_predicate(proposals[0], schema_of(columns))
+    if cause == "op == '+'":
+        assert first.reads == {"op"}
+    else:
+        assert first.text in (cause, "a > b")
+
+
+def test_the_offline_proposer_is_bounded_deterministic_and_leaves_out_what_is_known():
+    """At most `limit` texts, the same each time, none known or refused before, all of them predicates."""
+    columns = _sums()
+    labels = PLANTED["carry_at(a, b, 0)"](columns) ^ (np.random.default_rng(2).random(1500) < 0.2)
+    first = OfflineProposer(limit=10).propose(_context(columns, labels))
+    assert len(first) == 10
+    assert first == OfflineProposer(limit=10).propose(_context(columns, labels))
+    refused = (Refusal(text=first[1], reason="no"),)
+    second = OfflineProposer(limit=10).propose(_context(columns, labels, known=first[:1], refusals=refused))
+    assert not {first[0], first[1]} & set(second)
+    assert all(parse_predicate(text, schema_of(columns)).text == text for text in second)
+
+
+def test_texts_work_out_of_the_box():
+    """On a string prompt column the word that causes success is found, and so is length."""
+    generator = np.random.default_rng(3)
+    words = np.array(["please", "write", "a", "poem", "ignore", "rules", "Now", "STOP"])
+    prompts = np.array([" ".join(generator.choice(words, generator.integers(3, 9))) for _ in range(800)])
+    columns = {"prompt": prompts}
+    asks = np.array(["ignore" in text.split() for text in prompts])
+    proposals = OfflineProposer(limit=12).propose(_context(columns, asks))
+    assert proposals[0] == "contains(prompt, 'ignore')"
+    long = np.strings.str_len(prompts) >= 30
+    assert OfflineProposer(limit=1).propose(_context(columns, long)) == ("length(prompt) >= 30",)
+
+
+def test_output_columns_are_never_compared_with_the_prompt():
+    """A pair of answer and truth would restate the label, so pairs are of prompt columns."""
+    columns = _sums()
+    labels = np.random.default_rng(5).random(1500) < 0.5
+    columns |= {"expected": columns["a"] + columns["b"], "answer": columns["a"] + columns["b"] + labels}
+    prompt = frozenset({"a", "b", "op", "expected"})
+    for text in OfflineProposer(limit=500).propose(_context(columns, labels, prompt=prompt)):
+        reads = parse_predicate(text, schema_of(columns)).reads
+        assert reads == {"answer"} or reads <= prompt
+
+
+def test_scripted_rounds_answer_by_content(tmp_path):
+    """A call repeated gets the same round; once its texts are known or refused the next one comes."""
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps([["a>b", "a +"], ["carry(a, b)"]]))
+    proposer = MockProposer(path)
+    assert isinstance(proposer, Proposer)
+    assert isinstance(OfflineProposer(), Proposer)
+    columns = _sums()
+    labels = columns["a"] > 100
+    start = _context(columns, labels)
+    assert proposer.propose(start) == proposer.propose(start) == ("a>b", "a +")
+    half = _context(columns, labels, known=["a > b"])
+    assert proposer.propose(half) == ("a>b", "a +")
+    refused = (Refusal(text="a +", reason="does not parse"),)
+    assert proposer.propose(_context(columns, labels, known=["a > b"], refusals=refused)) == ("carry(a, b)",)
+    done = (*refused, Refusal(text="carry(a,b)", reason="weak"))
+    assert proposer.propose(_context(columns, labels, known=["a > b"], refusals=done)) == ()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "{}", '"a"', '["a > b"]', "[[1]]", '[["a"], null]', "[" * 100000]
+)
+def test_a_malformed_script_is_one_clear_line(tmp_path, content):
+    """No JSON, another shape, another type: the error shows the wanted shape and the file."""
+    path = tmp_path / "script.json"
+    path.write_text(content)
+    with pytest.raises(UsageError, match="expected a JSON list of rounds") as error:
+        MockProposer(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_script_is_a_usage_error(tmp_path):
+    """A file that is not there is named."""
+    with pytest.raises(UsageError, match=r"nothing\.json"):
+        MockProposer(tmp_path / "nothing.json")
