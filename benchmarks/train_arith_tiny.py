@@ -6,8 +6,9 @@ the accuracy on seen and on unseen problems. The loss is taken on the answer onl
 first evaluation whose accuracy reaches the target, so that both regimes (right and wrong answers) are
 well filled; the paper's method needs examples of both.
 
-`--write-lasso` adds a group lasso over the rows of every `down_proj`: a row is what one MLP-output channel
-writes, so the penalty concentrates the layer's writes in few channels (sparse agonists by training).
+`--concentration` adds Hoyer's sparsity measure, Σ‖w_j‖ / √Σ‖w_j‖², over the rows of every `down_proj`: a row
+is what one MLP-output channel writes, so the penalty concentrates a layer's writes in few channels whatever
+their scale (sparse agonists by training). It runs from √width (all alike) down to 1 (one channel).
 
     python benchmarks/train_arith_tiny.py --out DIR [--seed 0]
 """
@@ -76,7 +77,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--rate", type=float, default=2e-3)
-    parser.add_argument("--write-lasso", type=float, default=0.0)
+    parser.add_argument("--concentration", type=float, default=0.0)
     parser.add_argument("--target", type=float, default=0.80)
     parser.add_argument("--keep-all", action="store_true", help="keep a checkpoint at every evaluation")
     arguments = parser.parse_args()
@@ -105,11 +106,15 @@ def main() -> None:
         attn_implementation="eager",
     )
     model = LlamaForCausalLM(config)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=arguments.rate, betas=(0.9, 0.98), weight_decay=0.05, fused=True)
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=arguments.rate, betas=(0.9, 0.98), weight_decay=0.05, fused=True
+    )
     warm_up = 200
 
     def rate_factor(step: int) -> float:
-        return min(step / warm_up, 1.0) * (0.1 + 0.45 * (1 + np.cos(np.pi * min(step / arguments.steps, 1.0))))
+        return min(step / warm_up, 1.0) * (
+            0.1 + 0.45 * (1 + np.cos(np.pi * min(step / arguments.steps, 1.0)))
+        )
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate_factor)
     checks = {"seen": batch(seen_problems, 2000), "unseen": batch(unseen_problems, 2000)}
@@ -120,9 +125,10 @@ def main() -> None:
         ids, labels = batch(seen_problems, arguments.batch)
         with torch.autocast("cpu", torch.bfloat16):
             loss = model(ids, labels=labels).loss
-        penalty = sum(layer.mlp.down_proj.weight.norm(dim=1).sum() for layer in model.model.layers)
+        writes = [layer.mlp.down_proj.weight.norm(dim=1) for layer in model.model.layers]
+        penalty = sum(norms.sum() / norms.norm() for norms in writes)
         optimiser.zero_grad(set_to_none=True)
-        (loss + arguments.write_lasso * penalty).backward()
+        (loss + arguments.concentration * penalty).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         schedule.step()

@@ -76,8 +76,6 @@ class SearchStarted(Event):
 class NodeAsked(Event):
     search: str
     node: int
-    parent: int | None
-    depth: int
     size: int
     begin: int
     end: int

@@ -13,16 +13,30 @@ from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
 class Task(Protocol):
     """A behaviour to explain. Implementations are frozen and hold settings only."""
 
-    name: str
-    """The word on the command line."""
-    max_new_tokens: int
-    """Greedy generation stops here."""
-    stop: tuple[str, ...]
-    """Generation stops at the first token whose text contains one of these."""
-    phase: Phase
-    """The intervention phase that suits the task."""
-    prompt_columns: frozenset[str]
-    """Columns known before generation; every other column reads the output."""
+    @property
+    def name(self) -> str:
+        """The word on the command line."""
+        ...
+
+    @property
+    def max_new_tokens(self) -> int:
+        """Greedy generation stops here."""
+        ...
+
+    @property
+    def stop(self) -> tuple[str, ...]:
+        """Generation stops at the first token whose text contains one of these."""
+        ...
+
+    @property
+    def phase(self) -> Phase:
+        """The intervention phase that suits the task."""
+        ...
+
+    @property
+    def prompt_columns(self) -> frozenset[str]:
+        """Columns known before generation; every other column reads the output."""
+        ...
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct examples, or all there are when that is fewer; same generator state, same examples."""

@@ -1,0 +1,52 @@
+# Everything starts here; `make help` lists the targets.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install run demo test test-slow check bench format clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+install: $(STAMP)  ## make the virtual environment and install everything
+
+run: $(STAMP)  ## fetch SmolLM2-135M and analyse its arithmetic, end to end (2 cores: under 30 minutes)
+	$(BIN)/mecharule models fetch smollm2-135m
+	$(BIN)/mecharule run arithmetic -m smollm2-135m --basis attn_head,mlp_out --exhaustive-up-to 1000 --yes
+	$(BIN)/mecharule ask last "why does the strongest neuron flip?"
+	$(BIN)/mecharule verify last
+
+demo: $(STAMP)  ## the bundled model, offline, under a minute
+	$(BIN)/mecharule demo
+
+test: $(STAMP)  ## the default test suite
+	$(BIN)/python -m pytest
+
+test-slow: $(STAMP)  ## the integration tests on SmolLM2-135M
+	$(BIN)/mecharule models fetch smollm2-135m
+	$(BIN)/python -m pytest -m slow
+
+check: $(STAMP)  ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)  ## time every stage; writes benchmarks/results.json
+	$(BIN)/mecharule models fetch smollm2-135m
+	$(BIN)/python benchmarks/bench.py --json benchmarks/results.json
+
+format: $(STAMP)  ## rewrite the code in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build

@@ -1,0 +1,115 @@
+"""Headless runs: from a validated config to findings, with the price asked first and nothing lost on a stop."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event, Price
+from mecharule_ops.findings import Findings
+from mecharule_ops.run import Run
+from mecharule_ops.run_directory import find_run, new_run_id, run_path, runs_directory
+from mecharule_ops.store import RunStore
+from tools.result import ToolResult
+
+Show = Callable[[Event], None]
+Approve = Callable[[Price], bool]
+BUDGET_SPENT = 5
+
+
+def config_from(
+    *,
+    file: str | None = None,
+    settings: Sequence[tuple[str, object]] = (),
+    bases: str | None = None,
+    **flags: object,
+) -> RunConfig:
+    """A config from a JSON file, KEY=VALUE settings and flags, the later ones winning. Raises `UsageError`."""
+    chosen: dict[str, object] = dict(_read(file)) if file else {}
+    task_settings = dict(chosen.pop("task_settings", {}))  # type: ignore[call-overload]
+    for key, value in settings:
+        if key.startswith("task."):
+            task_settings[key.removeprefix("task.")] = value
+        else:
+            chosen[key] = value
+    chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
+    if bases is not None:
+        chosen["bases"] = tuple(bases.split(","))
+    if chosen.get("proposer") == "none":
+        chosen["proposer"] = "offline"
+    return make_config(**chosen, task_settings=task_settings)
+
+
+def _read(file: str) -> Mapping[str, object]:
+    try:
+        content = json.loads(Path(file).read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"expected a JSON file of settings, got {file}: {error}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"expected a JSON object of settings in {file}, got {type(content).__name__}")
+    return content
+
+
+def plan(config: RunConfig) -> ToolResult:
+    """What would run, without loading a model (`--dry-run`)."""
+    data = config.model_dump(mode="json")
+    lines = [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
+    lines.append("nothing was run; the price is measured once the model is loaded")
+    return ToolResult(data={"dry_run": True, "settings": data}, text="\n".join(lines))
+
+
+def approval(granted: bool, interactive: bool) -> Approve:
+    """Who says yes to a price: a flag, else a person at the terminal, else nobody."""
+
+    def ask(price: Price) -> bool:
+        if granted or not interactive:
+            return granted
+        return (
+            input(f"at most {price.evaluations:,} ablations, {price.seconds:,.0f} s. Go on? [y/N] ").lower()
+            == "y"
+        )
+
+    return ask
+
+
+def start(
+    config: RunConfig, show: Show, approve: Approve, should_stop: Callable[[], bool] = lambda: False
+) -> ToolResult:
+    """A new run in the runs directory, to its end."""
+    folder = runs_directory()
+    run = new_run_id(folder, secrets.token_hex)
+    settings = {"run": run, "settings": config.model_dump(mode="json")}
+    with RunStore.create(run_path(run, folder), settings) as store:
+        return _finish(Run(store), show, approve, should_stop)
+
+
+def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
+    """An earlier run, from where it was; its price was accepted when it began."""
+    with RunStore.open(find_run(run, runs_directory())) as store:
+        return _finish(Run(store), show, lambda price: True, should_stop)
+
+
+def _finish(run: Run, show: Show, approve: Approve, should_stop: Callable[[], bool]) -> ToolResult:
+    from mecharule_ops.pipeline import analyse
+
+    findings = analyse(run, show, clock=time.monotonic, approve=approve, should_stop=should_stop)
+    return report_of(findings)
+
+
+def report_of(findings: Findings) -> ToolResult:
+    """The report of a run as a tool's result; exit code 5 when the budget ended it."""
+    from mecharule_ops.findings_json import to_json
+    from mecharule_ops.report import render_text
+    from mecharule_ops.types import SearchStatus
+
+    spent = any(SearchStatus.BUDGET_SPENT.value in search.status for search in findings.searches)
+    return ToolResult(
+        data=json.loads(to_json(findings)),
+        text=render_text(findings),
+        exit_code=BUDGET_SPENT if spent else 0,
+    )

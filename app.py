@@ -1,0 +1,215 @@
+"""The `mecharule` command: verbs over one set of tools. Parsing, exit codes, printing, and nothing else.
+
+stdout is data, stderr is narration. Exit codes: 0 ok · 1 run failed · 2 usage or config · 3 model or provider
+unavailable · 4 claim not supported or verify mismatch · 5 budget spent, partial result kept · 124 time limit ·
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from mecharule_ops.errors import MechaRuleError
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb and return its exit code; an error is one line on stderr, and JSON too where asked for."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.handler(options)
+    except KeyboardInterrupt:
+        return _failed(
+            options, "interrupted; what was stored is kept, `mecharule resume` continues", INTERRUPTED
+        )
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MechaRuleError as error:
+        return _failed(options, str(error), error.exit_code)
+
+
+def _failed(options: argparse.Namespace, message: str, code: int) -> int:
+    if getattr(options, "json", False) or getattr(options, "output", None) == "jsonl":
+        print(json.dumps({"ok": False, "error": message, "exit_code": code}))
+    print(f"mecharule: {message}", file=sys.stderr)
+    return code
+
+
+# --- verbs that work for a while -------------------------------------------------------------------------
+
+
+def _run(options: argparse.Namespace) -> int:
+    from agent import runner
+
+    config = runner.config_from(
+        task=options.task,
+        model=options.model,
+        settings=options.set,
+        file=options.config,
+        bases=options.basis,
+        phase=options.phase,
+        baseline=options.baseline,
+        regimes=options.regime,
+        tau=options.tau,
+        records=options.records,
+        exhaustive_up_to=options.exhaustive_up_to,
+        proposer=options.llm,
+        budget=options.budget,
+        parity=options.parity,
+        seed=options.seed,
+    )
+    if options.dry_run:
+        return _print(options, runner.plan(config))
+    approve = runner.approval(options.yes or options.budget is not None, sys.stdin.isatty())
+    return _work(options, lambda show: runner.start(config, show, approve))
+
+
+def _resume(options: argparse.Namespace) -> int:
+    from agent import runner
+
+    return _work(options, lambda show: runner.resume(options.run, show))
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from agent import runner
+
+    return _work(options, runner.demo)
+
+
+def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], Any]) -> int:
+    """Show a run's events while it works, then print its report (or its events, one JSON a line)."""
+    from tui.display import make_display
+
+    display = make_display(options.display)
+    lines = options.output == "jsonl"
+
+    def show(event: Any) -> None:
+        if lines:
+            from mecharule_ops.event_json import event_to_json
+
+            print(event_to_json(event), flush=True)
+        display.show(event)
+
+    try:
+        result = work(show)
+    finally:
+        display.close()
+    if lines:
+        return result.exit_code
+    return _print(options, result)
+
+
+# --- verbs that look things up ---------------------------------------------------------------------------
+
+
+def _tool(options: argparse.Namespace) -> int:
+    """Call the tool of the verb's name with the verb's options as its typed arguments."""
+    from tools.registry import call
+
+    skipped = {"verb", "handler", "json", "display", "output"}
+    given = {
+        name: value for name, value in vars(options).items() if name not in skipped and value is not None
+    }
+    return _print(options, call(options.verb, given))
+
+
+def _print(options: argparse.Namespace, result: Any) -> int:
+    print(json.dumps(result.data, indent=1, ensure_ascii=False) if options.json else result.text)
+    return result.exit_code
+
+
+# --- the command line ------------------------------------------------------------------------------------
+
+
+def _key_value(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def _regimes(text: str) -> tuple[int, ...]:
+    known = {"1": (1,), "0": (0,), "both": (1, 0)}
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"expected 1, 0 or both, got {text!r}")
+    return known[text]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mecharule",
+        description="Find the units of a language model that control a behaviour, attach a rule to each, prove it.",
+        epilog=__doc__.split("\n\n")[1],
+    )
+    parser.add_argument("--version", action="version", version="mecharule 0.1.0")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+
+    def verb(name: str, help: str, handler: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        made = verbs.add_parser(name, help=help, description=help)
+        made.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
+        made.set_defaults(handler=handler, output=None, display=None)
+        return made
+
+    def working(
+        name: str, help: str, handler: Callable[[argparse.Namespace], int]
+    ) -> argparse.ArgumentParser:
+        made = verb(name, help, handler)
+        made.add_argument(
+            "--display", default=os.environ.get("MECHARULE_DISPLAY"), help="rich, plain, log or none"
+        )
+        made.add_argument("--output", choices=["jsonl"], help="print every event as one JSON line instead")
+        return made
+
+    _run_arguments(working("run", "analyse a task on a model, from behaviour to anchored rules", _run))
+    resume = working(
+        "resume", "continue a run that was stopped or killed; no stored ablation is repeated", _resume
+    )
+    resume.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
+    working("demo", "the bundled model: search, rule, question, certificate; offline, under a minute", _demo)
+    for name, help, arguments in import_module("tools.catalogue").VERBS:
+        made = verb(name, help, _tool)
+        for flags, settings in arguments:
+            made.add_argument(*flags, **settings)
+    return parser
+
+
+def _run_arguments(run: argparse.ArgumentParser) -> None:
+    def option(*flags: str, **settings: Any) -> None:
+        run.add_argument(*flags, **settings)
+
+    option("task", help="the task, for example arithmetic")
+    option("-m", "--model", required=True, help="arith-tiny, smollm2-135m, a local directory or a hub id")
+    option("--basis", help="mlp_out, mlp_hidden, attn_head, or several with commas")
+    option("--phase", help="decode, last-prompt or whole (default: the task's)")
+    option("--baseline", help="zero, mean, mean-positional, mean-donor, mean-donor-positional or slot0")
+    option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")
+    option("--tau", type=float, help="strength threshold (default .2)")
+    option("--records", type=int, help="examples on which the behaviour is observed (default 2000)")
+    option(
+        "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"
+    )
+    option("--budget", type=int, metavar="N", help="stop after N group ablations; what was found is kept")
+    option("--llm", help="who proposes predicates: none (offline grammar) or mock:FILE")
+    option("--parity", action="store_true", help="Algorithm 1 as printed, without later improvements")
+    option(
+        "--set", type=_key_value, action="append", default=[], metavar="KEY=VALUE", help="any other setting"
+    )
+    option("--config", metavar="FILE", help="a JSON file of settings; flags win")
+    option("--seed", type=int)
+    option("--yes", action="store_true", help="accept the price without being asked")
+    option("--dry-run", action="store_true", help="print what would run and what it costs at most, then stop")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

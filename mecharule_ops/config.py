@@ -1,0 +1,107 @@
+"""Everything that a run can be told, in one frozen place; text enters the project here.
+
+Defaults are the paper's (§5, "Pipeline instantiation") unless the field says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from mecharule_ops.confidence import Spending, Testing
+from mecharule_ops.errors import UsageError
+from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
+
+
+class RunConfig(BaseModel):
+    """Settings of one run; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: str = "arithmetic"
+    """A task's name."""
+    task_settings: dict[str, Value | list[str]] = Field(default_factory=dict)
+    """Settings of the task that differ from the preset for the model."""
+    model: str
+    """A bundled, fetched or preset name, a local Hugging Face directory, or a hub id."""
+    bases: tuple[Basis, ...] = (Basis.MLP_OUT,)
+    """Intervention bases to search, one after the other, over the same behaviour, rule and slices."""
+    baseline: Baseline = Baseline.MEAN_POSITIONAL
+    phase: Phase | None = None
+    """None takes the task's own phase."""
+    regimes: tuple[int, ...] = (1, 0)
+    """Baseline labels to analyse, each apart: 1 is 1→0, 0 is 0→1."""
+    tau: float = Field(0.2, gt=0, lt=1)
+    """Strength threshold τ."""
+    epsilon: float = Field(0.2, gt=0, lt=1)
+    """Selectivity threshold ε, for reporting only."""
+    alpha: float = Field(0.05, gt=0, lt=0.5)
+    """Confidence parameter of a node."""
+    spending: Spending = Spending.PER_NODE
+    """How α is shared among nodes: `per-node` (the paper's runs), `uniform` or `by-size` (its theorem)."""
+    testing: Testing = Testing.SEQUENTIAL
+    """When a node's counts are looked at; `fixed` is the paper's."""
+    parity: bool = False
+    """True searches by Algorithm 1 as printed, whatever `testing` says."""
+    exhaustive_up_to: int = Field(0, ge=0)
+    """Bases with at most this many units are ablated exhaustively too, which measures CHA's recall."""
+    records: int = Field(2000, ge=50, le=1_000_000)
+    """Examples on which the behaviour is observed."""
+    test_share: float = Field(0.3, gt=0, lt=1)
+    """Share of the records held out for HQ-T."""
+    slice_size: int = Field(64, ge=1, le=4096)
+    """Examples a compact slice."""
+    max_pairs: int = Field(128, ge=1, le=4096)
+    """Matched pairs for EAP-IG."""
+    ig_steps: int = Field(5, ge=1, le=1000)
+    """Interpolation steps of EAP-IG."""
+    cap: int = Field(100_000, ge=1)
+    """Units kept by attribution, M."""
+    condition: Literal["rule-spectral", "spectral-split", "rule-random", "fake-rule"] = "rule-spectral"
+    """The split of experiment E1."""
+    proposer: str = "offline"
+    """`offline` or `mock:FILE`."""
+    proposals: int = Field(2, ge=0, le=20)
+    """Rounds of predicate proposals."""
+    controls: int = Field(8, ge=0, le=256)
+    """Random units of the same layer that stand beside every agonist."""
+    controls_for: int = Field(12, ge=0, le=10_000)
+    """How many agonists a regime get controls and a certificate, strongest first."""
+    anchor_for: int = Field(64, ge=0, le=100_000)
+    """How many localized units a regime are anchored, strongest first."""
+    engine: Literal["fast", "plain"] = "fast"
+    """`plain` is the slow reference path on TransformerLens."""
+    rows: int | None = Field(None, ge=1)
+    """Rows a batch; None sizes batches by free memory."""
+    budget: int | None = Field(None, ge=1)
+    """Group ablations after which the search stops and keeps what it has."""
+    seed: int = 0
+
+    @field_validator("regimes")
+    @classmethod
+    def _labels(cls, regimes: tuple[int, ...]) -> tuple[int, ...]:
+        if not regimes or len(set(regimes)) != len(regimes) or set(regimes) - {0, 1}:
+            raise ValueError("expected 1, 0 or both")
+        return regimes
+
+    @field_validator("bases")
+    @classmethod
+    def _distinct(cls, bases: tuple[Basis, ...]) -> tuple[Basis, ...]:
+        if not bases or len(set(bases)) != len(bases):
+            raise ValueError("expected one or more distinct bases")
+        return bases
+
+    def intervention(self, basis: Basis, default_phase: Phase) -> Intervention:
+        """How `do(A)` acts on one basis of this run."""
+        return Intervention(basis=basis, baseline=self.baseline, phase=self.phase or default_phase)
+
+
+def make_config(**settings: object) -> RunConfig:
+    """A validated config. Raises `UsageError` with one line naming the first wrong field."""
+    try:
+        return RunConfig(**settings)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "config"
+        raise UsageError(f"{field}: {first['msg']}, got {first['input']!r}") from None

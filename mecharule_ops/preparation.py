@@ -1,0 +1,161 @@
+"""Stages 1 and 2 of a run: behaviour, vocabulary, splitter rule, compact slices (paper, §4.1–§4.2).
+
+Each function returns a summary line, having put its result into the run file. The held-out records are fixed
+here, before anything is scored, and select nothing afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from jaxtyping import Bool, Float32
+
+from mecharule_ops.behaviour import observe
+from mecharule_ops.codec import encode
+from mecharule_ops.errors import UsageError
+from mecharule_ops.journal import Journal, Stage
+from mecharule_ops.predicate_language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates import Refusal, build_table
+from mecharule_ops.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+from mecharule_ops.rules import Rule
+from mecharule_ops.ruleshap import RuleShapSettings, learn_rule, permuted
+from mecharule_ops.run import Run
+from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices, stratified_split
+from mecharule_ops.types import Regime
+
+
+def prepare(run: Run, journal: Journal) -> None:
+    """Fill the run file with records, vocabulary and splitter, reusing what it already holds."""
+    steps = [("behaviour", "records", _behaviour), ("predicates", "vocabulary", _vocabulary)]
+    for name, artefact, compute in [*steps, ("splitter rule", "splitter", _splitter)]:
+        with journal.stage(name) as stage:
+            stage.reused = run.store.has(artefact)
+            if not stage.reused:
+                compute(run, journal, stage)
+            stage.summary = cast(str, run.store.get(f"{artefact}-summary"))
+
+
+def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
+    examples = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
+    behaviour = observe(run.task, run.subject, examples, on_progress=journal.progress(stage.name))
+    right, n = int(behaviour.labels.sum()), len(examples)
+    run.store.put("records-summary", f"{right:,} of {n:,} answers right ({right / n:.0%})")
+    run.store.put("representation", behaviour.representation)
+    run.store.put("token-lengths", np.array([len(prompt) for prompt in behaviour.prompts]))
+    run.store.put("records", [encode(record) for record in behaviour.records])
+
+
+def make_proposer(name: str) -> Proposer:
+    """`offline`, or `mock:FILE`. Raises `UsageError` on anything else."""
+    kind, _, path = name.partition(":")
+    if name == "offline":
+        return OfflineProposer()
+    if kind == "mock" and path:
+        return MockProposer(Path(path))
+    raise UsageError(f"expected a proposer `offline` or `mock:FILE`, got {name!r}")
+
+
+def _vocabulary(run: Run, journal: Journal, stage: Stage) -> None:
+    """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
+    columns, schema = run.columns, schema_of(run.columns)
+    generator = np.random.default_rng(run.config.seed)
+    train = _split(run, generator)
+    run.store.put("train", train)
+    texts = list(run.task.seed_predicates())
+    proposer = make_proposer(run.config.proposer)
+    refused: tuple[Refusal, ...] = ()
+    for turn in range(run.config.proposals + 1):
+        table, refused = build_table(
+            texts, columns, run.labels, train, prompt_columns=run.task.prompt_columns
+        )
+        journal.progress(stage.name)(turn, run.config.proposals)
+        if turn == run.config.proposals:
+            break
+        scores = zip(table.predicates, table.scores, strict=True)
+        context = ProposalContext(
+            columns={name: column[train] for name, column in columns.items()},
+            labels=run.labels[train],
+            schema=schema,
+            prompt_columns=run.task.prompt_columns,
+            known={predicate.text: score for predicate, score in scores},
+            refusals=refused,
+        )
+        proposed = [text for text in proposer.propose(context) if text not in texts]
+        if not proposed:
+            break
+        texts += proposed
+    kept = [predicate.text for predicate in table.predicates]
+    run.store.put(
+        "vocabulary-summary", f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
+    )
+    refusals = [{"text": refusal.text, "reason": refusal.reason} for refusal in refused]
+    run.store.put("vocabulary", {"kept": kept, "proposed": len(texts), "refusals": refusals})
+
+
+def _split(run: Run, generator: np.random.Generator) -> Bool[np.ndarray, " record"]:
+    """Train mask: stratified by clusters in the space of the seed predicates, and by outcome."""
+    schema = schema_of(run.columns)
+    seeds = [evaluate(parse_predicate(text, schema), run.columns) for text in run.task.seed_predicates()]
+    matrix = np.column_stack(seeds)
+    split = stratified_split(matrix, run.labels, test_share=run.config.test_share, generator=generator)
+    train = np.zeros(len(run.records), bool)
+    train[split.train] = True
+    return train
+
+
+def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
+    """r₀ on the train split; under the fake-rule condition it is learned from permuted targets."""
+    train, target = run.train, run.labels[run.train]
+    if run.config.condition == E1Condition.FAKE_RULE.value:
+        target = permuted(target, np.random.default_rng(run.config.seed))
+    learned = learn_rule(
+        run.table.matrix[train],
+        [predicate.text for predicate in run.table.predicates],
+        target,
+        settings=RuleShapSettings(),
+        seed=run.config.seed,
+    )
+    text = None if learned.rule is None else str(learned.rule)
+    summary = learned.status.value if learned.train is None else f"{text} (train MCC {learned.train.mcc:.2f})"
+    run.store.put("splitter-summary", summary)
+    clauses = [
+        {"clause": str(ranked.clause), "mcc": ranked.mcc, "importance": ranked.importance}
+        for ranked in learned.clauses[:20]
+    ]
+    train_mcc = None if learned.train is None else learned.train.mcc
+    run.store.put("splitter", {"rule": text, "train_mcc": train_mcc, "clauses": clauses})
+
+
+def splitter(run: Run) -> tuple[Rule | None, float | None]:
+    """r₀ and its train MCC; None when no rule was learned."""
+    stored = cast(dict, run.store.get("splitter"))
+    return (None if stored["rule"] is None else Rule.parse(stored["rule"])), stored["train_mcc"]
+
+
+def slices_of(run: Run, regime: Regime) -> CompactSlices:
+    """The compact slices of one regime; without a rule the spectral split stands in, and says so."""
+    rule, _ = splitter(run)
+    condition = E1Condition(run.config.condition) if rule is not None else E1Condition.SPECTRAL_SPLIT
+    return compact_slices(
+        run.labels,
+        None if rule is None else rule.fires(run.table.fires),
+        cast(Float32[np.ndarray, "record channel"], run.store.get("representation")),
+        cast(np.ndarray, run.store.get("token-lengths")),
+        np.flatnonzero(run.train),
+        regime=regime,
+        condition=condition,
+        rule=None if rule is None else str(rule),
+        size=run.config.slice_size,
+        max_pairs=run.config.max_pairs,
+        alpha=run.config.alpha,
+        tau=run.config.tau,
+        generator=np.random.default_rng([run.config.seed, regime.value]),
+    )
+
+
+def texts(run: Run) -> Sequence[str]:
+    """The kept predicates' texts, in table order."""
+    return [predicate.text for predicate in run.table.predicates]

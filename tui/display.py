@@ -1,0 +1,192 @@
+"""What a headless run shows while it works: progress, cost so far and time left, on stderr.
+
+`rich` redraws a few lines on a terminal; `plain` prints one line a change and is the screen-reader mode; `log`
+prints one timestamped line an event; `none` is silent. A display is told events and knows no model.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import (
+    AgonistFound,
+    CertificateWritten,
+    CostChanged,
+    Event,
+    Notice,
+    Price,
+    RuleAnchored,
+    RunFinished,
+    RunStarted,
+    SearchFinished,
+    StageFinished,
+    StageProgress,
+    StageStarted,
+)
+
+DISPLAYS = ("rich", "plain", "log", "none")
+SECONDS_BETWEEN_LINES = 5.0
+"""A plain display repeats the progress of one stage at most this often."""
+
+
+class Display(Protocol):
+    """Is told every event; is closed once, also after an error."""
+
+    def show(self, event: Event) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def make_display(name: str | None, stream: TextIO = sys.stderr) -> Display:
+    """The display of that name; None picks `rich` on a terminal and `plain` elsewhere."""
+    name = name or ("rich" if stream.isatty() else "plain")
+    if name not in DISPLAYS:
+        raise UsageError(f"expected a display of {', '.join(DISPLAYS)}, got {name!r}")
+    if name == "rich":
+        return RichDisplay(stream)
+    return LineDisplay(stream, name)
+
+
+class Progress:
+    """The running totals that every display needs: stage, counts, cost, time left in the stage."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._run_began = self._stage_began = clock()
+        self.stage = ""
+        self.done = 0
+        self.total: int | None = None
+        self.cost = CostChanged(group_evaluations=0, example_forwards=0, reused=0)
+
+    def apply(self, event: Event) -> None:
+        if isinstance(event, StageStarted):
+            self.stage, self.done, self.total = event.stage, 0, event.total
+            self._stage_began = self._clock()
+        elif isinstance(event, StageProgress):
+            self.done, self.total = event.done, event.total
+        elif isinstance(event, CostChanged):
+            self.cost = event
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return self._clock() - self._run_began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds the stage still needs at its speed so far; None while nothing is known."""
+        if not self.total or not self.done:
+            return None
+        return (self._clock() - self._stage_began) / self.done * (self.total - self.done)
+
+    def line(self) -> str:
+        """`search attn_head 1→0 120/270 · 1,204 ablations · 0:41 · ~0:55 left`."""
+        parts = [self.stage + (f" {self.done:,}/{self.total:,}" if self.total else "")]
+        if self.cost.group_evaluations or self.cost.reused:
+            parts.append(f"{self.cost.group_evaluations:,} ablations ({self.cost.reused:,} reused)")
+        parts.append(clock_text(self.elapsed))
+        if self.left is not None:
+            parts.append(f"~{clock_text(self.left)} left in this stage")
+        return " · ".join(parts)
+
+
+def clock_text(seconds: float) -> str:
+    """Minutes and seconds, `3:07`."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def narrate(event: Event) -> str | None:
+    """The sentence of an event that a person should read; None for the events that only move a bar."""
+    match event:
+        case RunStarted():
+            return (
+                f"run {event.run}: {event.task} on {event.model}, {event.basis}, {event.baseline}, {event.phase}, "
+                f"τ {event.tau}, ε {event.epsilon}, α {event.alpha}, n {event.slice_size} a slice"
+            )
+        case Price():
+            return (
+                f"price: at most {event.evaluations:,} group ablations "
+                f"({event.example_forwards:,} example-forwards), about {clock_text(event.seconds)} at most"
+            )
+        case StageFinished():
+            return f"{event.stage}: {event.summary}" + (" (from the run file)" if event.reused else "")
+        case SearchFinished() if event.localized:
+            return f"{event.search}: {event.localized} localized with {event.queries} group ablations"
+        case AgonistFound() if event.is_tau_agonist:
+            return f"found {event.neuron}: flips {event.strength:.0%}, UCB {event.ucb:.2f}"
+        case RuleAnchored():
+            held_out = (
+                "not scored" if event.held_out_mcc is None else f"held-out MCC {event.held_out_mcc:.2f}"
+            )
+            return f"rule {event.neuron}: {event.rule} ({held_out})"
+        case CertificateWritten():
+            return f"certificate [c:{event.certificate}] {event.claim}"
+        case Notice():
+            return f"warning: {event.text}" if event.level == "warning" else event.text
+        case RunFinished():
+            return f"run {event.run}: {event.status}"
+        case _:
+            return None
+
+
+class LineDisplay:
+    """One line a change; `log` adds the seconds since the start."""
+
+    def __init__(self, stream: TextIO, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._name, self._clock = stream, name, clock
+        self._progress = Progress(clock)
+        self._last_line = clock()
+
+    def show(self, event: Event) -> None:
+        self._progress.apply(event)
+        sentence = narrate(event)
+        if sentence is None and isinstance(event, StageProgress | CostChanged):
+            if self._clock() - self._last_line < SECONDS_BETWEEN_LINES:
+                return
+            sentence = self._progress.line()
+        if sentence is None or self._name == "none":
+            return
+        self._last_line = self._clock()
+        prefix = f"{self._progress.elapsed:8.1f} " if self._name == "log" else ""
+        self._stream.write(f"{prefix}{sentence}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        self._stream.flush()
+
+
+class RichDisplay:
+    """Sentences scroll; the last lines hold a bar, the cost and the time left."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._progress = Progress()
+        self._console = Console(file=stream, highlight=False)
+        self._live = Live(
+            console=self._console, refresh_per_second=5, transient=True, get_renderable=self._draw
+        )
+        self._live.start()
+
+    def _draw(self) -> Table:
+        grid = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=self._progress.total, completed=self._progress.done, width=24)
+        grid.add_row(bar if self._progress.total else Text(""), Text(self._progress.line()))
+        return grid
+
+    def show(self, event: Event) -> None:
+        self._progress.apply(event)
+        sentence = narrate(event)
+        if sentence is not None:
+            self._console.print(Text(sentence))
+
+    def close(self) -> None:
+        self._live.stop()
