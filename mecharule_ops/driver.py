@@ -75,9 +75,10 @@ class Drive:
             )
         for named in searches:
             tree = named.search.tree
+            assert tree.status is not None, named.id
             yield SearchFinished(
                 search=named.id,
-                status=named.search.status.value,
+                status=tree.status.value,
                 queries=tree.queries,
                 example_forwards=tree.example_forwards,
                 localized=len(tree.kept),

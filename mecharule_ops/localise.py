@@ -87,12 +87,20 @@ def _scores(run: Run, journal: Journal, basis: Basis, slices: CompactSlices, sta
 def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
     """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
     alpha = AlphaPolicy(alpha=config.alpha, spending=config.spending)
-    sizes = {"n_associated": len(slices.associated), "n_unrelated": len(slices.unrelated)}
-    if config.parity:
-        printed = ChaSettings.algorithm_1(tau=config.tau, epsilon=config.epsilon, alpha=config.alpha, **sizes)
-        return replace(printed, alpha=alpha)
-    return ChaSettings(
-        tau=config.tau, epsilon=config.epsilon, alpha=alpha, testing=config.testing, seed=config.seed, **sizes
+    settings = ChaSettings(
+        tau=config.tau,
+        epsilon=config.epsilon,
+        alpha=alpha,
+        n_associated=len(slices.associated),
+        n_unrelated=len(slices.unrelated),
+        testing=config.testing,
+        seed=config.seed,
+    )
+    if not config.parity:
+        return settings
+    printed = ChaSettings.algorithm_1()
+    return replace(
+        settings, testing=printed.testing, order=printed.order, small=printed.small, overhead=printed.overhead
     )
 
 

@@ -98,7 +98,8 @@ class StoredEngine:
                 by_known[stored.known.tobytes()].append(row)
         for mask, rows in by_known.items():
             missing = ~np.frombuffer(mask, bool)
-            labels[np.ix_(rows, np.flatnonzero(missing))] = self._run([groups[row] for row in rows], positions[missing])
+            fresh = self._run([groups[row] for row in rows], positions[missing])
+            labels[np.ix_(np.array(rows), np.flatnonzero(missing))] = fresh
         self.cost.reused += len(groups) - sum(map(len, by_known.values()))
         return labels
 

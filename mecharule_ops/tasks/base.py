@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
 
 
+@runtime_checkable
 class Task(Protocol):
     """A behaviour to explain. Implementations are frozen and hold settings only."""
 
@@ -39,7 +40,7 @@ class Task(Protocol):
         ...
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
-        """`count` distinct examples, or all there are when that is fewer; same generator state, same examples."""
+        """`count` distinct examples, or all there are; the same generator state gives the same ones."""
         ...
 
     def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
