@@ -1,0 +1,210 @@
+"""The SQLite file of one run: its schema, who may open it, and what each failure is called.
+
+One process writes a run. It holds an advisory `flock` on the file `RUN.lock`, which the kernel drops with the
+process, so `kill -9` leaves no stale lock; the file only names the holder. The lock is not on the run file
+itself: SQLite's own locks would be lost when a second descriptor of that file closes. Readers take no lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from mecharule_ops.errors import StoreError
+
+APPLICATION_ID = 0x4D524C45
+"""Written in bytes 68–71 of the file: "MRLE"."""
+SCHEMA_VERSION = 1
+_MAGIC = b"SQLite format 3\x00"
+_SCHEMA = """
+CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE event (
+    seq INTEGER PRIMARY KEY, unix_time REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
+    crc INTEGER NOT NULL
+);
+CREATE INDEX event_kind ON event (kind, seq);
+CREATE TABLE artefact (
+    name TEXT PRIMARY KEY, form TEXT NOT NULL, sha256 TEXT NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL
+);
+CREATE TABLE context (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE example_set (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, ids BLOB NOT NULL);
+CREATE TABLE outcome (
+    id INTEGER PRIMARY KEY,
+    context INTEGER NOT NULL REFERENCES context (id),
+    unit_group BLOB NOT NULL,
+    example_set INTEGER NOT NULL REFERENCES example_set (id),
+    labels BLOB NOT NULL,
+    margins BLOB NOT NULL,
+    crc INTEGER NOT NULL,
+    UNIQUE (context, unit_group, example_set)
+);
+CREATE TABLE certificate (seq INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, body TEXT NOT NULL);
+"""
+_LOCK_TRIES = 10
+_LOCK_WAIT_SECONDS = 0.02
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Turns SQLite's failures inside the block into a `StoreError` of one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(_sentence(path, error)) from error
+
+
+def _sentence(path: Path, error: sqlite3.Error) -> str:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith("SQLITE_FULL"):
+        return (
+            f"expected room to write {path}, the disk is full; free some and resume: what was stored is kept"
+        )
+    if name.startswith("SQLITE_READONLY"):
+        return f"expected to write {path}, it is open for reading only; open the run for writing"
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return f"expected {path} to be free, another program is writing to it; close that and try again"
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return f"expected a MechaRule run file, {path} is damaged ({error}); restore it from a copy"
+    return f"expected to use the run file {path}, SQLite says: {error}"
+
+
+class RunLock:
+    """The right to write one run; held until `release` or the end of the process.
+
+    A child made by a bare `fork` shares it: such a child must not outlive the writer.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Takes the lock. Raises `StoreError` naming the process that holds it."""
+        self._descriptor = _open_lock_file(path)
+        if not self._acquired():
+            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._descriptor)
+            raise StoreError(
+                f"expected run {path} to be free, process {holder} holds it; stop that or wait for it"
+            )
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, str(os.getpid()).encode("ascii"), 0)
+
+    def _acquired(self) -> bool:
+        """Tries for a fifth of a second, since `is_held` takes the lock for an instant."""
+        for _ in range(_LOCK_TRIES):
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_LOCK_WAIT_SECONDS)
+            else:
+                return True
+        return False
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process writes this run."""
+    try:
+        descriptor = os.open(_lock_path(path), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def _open_lock_file(path: Path) -> int:
+    try:
+        return os.open(_lock_path(path), os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise StoreError(f"expected to write beside {path}, the system says: {error.strerror}") from error
+
+
+def connect_new(path: Path, settings: dict[str, str]) -> sqlite3.Connection:
+    """A fresh run file with its schema and settings, made in one transaction."""
+    connection = _connect(path, "rwc")
+    with store_errors(path), connection:
+        _prepare(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in filter(str.strip, _SCHEMA.split(";")):
+            connection.execute(statement)
+        connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    return connection
+
+
+def connect_existing(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """A checked connection. Raises `StoreError` on a missing, foreign, damaged or newer file."""
+    _check_magic(path)
+    connection = _connect(path, "ro" if read_only else "rw")
+    try:
+        with store_errors(path):
+            _check_version(path, connection)
+            if not read_only:
+                _prepare(connection)
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    location = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    if (
+        mode == "ro"
+        and not os.access(path.parent, os.W_OK)
+        and not path.with_name(path.name + "-wal").exists()
+    ):
+        location += "&immutable=1"  # On read-only media SQLite cannot make the index that WAL readers share.
+    with store_errors(path):
+        return sqlite3.connect(location, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    # NORMAL: a commit survives the death of the process, since the kernel holds the pages. A power cut may
+    # lose the last commits, never the file; a resumed run repeats those ablations. FULL would wait for the
+    # disk at every batch to save those seconds.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _check_magic(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"expected a run file at {path}, there is none; list them with `mecharule runs`"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"expected to read {path}, the system says: {error.strerror}") from error
+    if magic != _MAGIC:
+        raise StoreError(
+            f"expected a MechaRule run file, {path} starts like something else; it may be damaged"
+        )
+
+
+def _check_version(path: Path, connection: sqlite3.Connection) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        raise StoreError(f"expected a MechaRule run file, {path} is an SQLite file of another program")
+    if version != SCHEMA_VERSION:
+        raise StoreError(
+            f"expected run file version {SCHEMA_VERSION}, {path} has {version}; use a matching MechaRule"
+        )

@@ -1,0 +1,342 @@
+"""Certificates: the id covers every field, the arithmetic is checked, a second run is compared by example."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mecharule_ops.certificate_bundles import read_bundle, write_bundle
+from mecharule_ops.certificates import (
+    Certificate,
+    CertifiedIntervention,
+    CertifiedRule,
+    Completion,
+    ExampleRow,
+    ModelIdentity,
+)
+from mecharule_ops.codec import encode
+from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError
+from mecharule_ops.store import RunStore
+from mecharule_ops.types import FlipCount, FlipEstimate
+from mecharule_ops.verification import VerificationStatus, compare, inconsistencies, totals_of, verify
+
+
+def _completion(tokens: tuple[int, ...], label: bool, margin: float = 2.5) -> Completion:
+    return Completion(tokens=tokens, text=" ".join(map(str, tokens)), label=label, margin=margin)
+
+
+def _row(example: int, slice_name: str, flipped: bool, unit: str | None = None) -> ExampleRow:
+    return ExampleRow(
+        example=example,
+        prompt=f"{example}-7=",
+        slice=slice_name,
+        unit=unit,
+        before=_completion((1, example), True),
+        after=_completion((1, example + flipped), not flipped),
+    )
+
+
+def _certificate(rows: tuple[ExampleRow, ...] | None = None, **changes: Any) -> Certificate:
+    rows = rows or tuple(_row(i, "associated" if i < 4 else "unrelated", i < 2) for i in range(8))
+    made = Certificate(
+        kind="why",
+        claim="Ablating m4.1234 breaks 2 of 4 subtractions.",
+        model=ModelIdentity(name="arith-tiny", model_hash="ab" * 32, tokenizer_hash="cd" * 32),
+        task={"name": "arithmetic", "operands": 299, "noise": 0.5, "mixed": True},
+        regime=1,
+        intervention=CertifiedIntervention(
+            basis="mlp_out",
+            hook="model.layers.4.mlp",
+            baseline="mean-positional",
+            baseline_hash="ef",
+            phase="decode",
+        ),
+        units=("m4.1234",),
+        rows=rows,
+        totals=totals_of(rows, 0.05),
+        alpha=0.05,
+        seed=7,
+        dtype="float32",
+        versions={"torch": "2.13.0"},
+        rule=CertifiedRule(text="op == '-'", scope="held-out", mcc=0.78, coverage=0.4, n=100, positives=30),
+    )
+    return replace(made, **changes)
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of every value in a JSON tree, inner ones included."""
+    yield path
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, child in children:
+        yield from _leaves(child, (*path, key))
+
+
+def _forgeries(value: Any) -> list[Any]:
+    """Other values for one place: of the same type, and of another."""
+    match value:
+        case bool():
+            return [not value, None]
+        case int() | float():
+            return [value + 1, str(value)]
+        case str():
+            return [value + " ", 3]
+        case list():
+            return [value[:-1], [*value, value[-1]]]
+        case dict():
+            return [{**value, "extra": 1}, dict(list(value.items())[1:])]
+        case _:
+            return ["something"]
+
+
+def _put(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
+    changed = copy.deepcopy(tree)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return changed
+
+
+def test_a_certificate_round_trips_with_its_id() -> None:
+    """The text reads back equal, with the same id, twelve hex digits of its hash."""
+    certificate = _certificate()
+    again = Certificate.from_json(certificate.to_json())
+    assert again == certificate
+    assert again.id == certificate.id == certificate.sha256[:12]
+    assert certificate.example_ids == tuple(range(8))
+    assert inconsistencies(certificate) == ()
+
+
+def test_tampering_with_any_field_is_detected() -> None:
+    """Each value at each depth is changed in several ways; only the untouched text is accepted."""
+    certificate = _certificate(rows=(_row(1, "associated", True),))
+    document = json.loads(certificate.to_json())
+    places = [path for path in _leaves(document) if path]
+    tried = 0
+    for path in places:
+        value = document
+        for key in path:
+            value = value[key]
+        for forged in _forgeries(value):
+            with pytest.raises(ClaimNotSupported):
+                Certificate.from_json(json.dumps(_put(document, path, forged)))
+            tried += 1
+    fields = {path[1] for path in places if path[0] == "certificate" and len(path) > 1}
+    assert fields == set(encode(certificate))
+    assert tried > 100
+    assert Certificate.from_json(json.dumps(document)) == certificate
+
+
+def test_the_id_does_not_depend_on_how_equal_content_is_held() -> None:
+    """NumPy scalars, key order and −0.0 give the id of the plain values; 1 and 1.0 differ in a task."""
+    plain = _certificate(task={"a": 1, "b": 2}, alpha=0.5)
+    other = _certificate(task={"b": 2, "a": 1}, alpha=np.float64(0.5))
+    assert other.id == plain.id
+    zero, negative = (
+        _certificate(rows=(replace(_row(1, "s", False), after=_completion((1, 1), True, margin)),))
+        for margin in (0.0, -0.0)
+    )
+    assert zero.id == negative.id
+    assert _certificate(task={"a": 1}).id != _certificate(task={"a": 1.0}).id
+
+
+def test_malformed_texts_are_claims_without_support() -> None:
+    """Broken JSON, other JSON and extra fields beside the certificate have one named error."""
+    document = json.loads(_certificate().to_json())
+    for text in ("{", "[]", "{}", json.dumps({**document, "note": 1}), '{"certificate": 1, "sha256": ""}'):
+        with pytest.raises(ClaimNotSupported):
+            Certificate.from_json(text)
+
+
+def test_totals_by_hand_and_by_the_paper_estimate() -> None:
+    """2 of 4 and 0 of 4 flips; the larger upper bound is the Û_E of the search at the same α."""
+    associated, unrelated = _certificate().totals
+    assert (associated.slice, associated.flips, associated.n) == ("associated", 2, 4)
+    assert (unrelated.slice, unrelated.flips, unrelated.n, unrelated.lower) == ("unrelated", 0, 4, 0.0)
+    assert unrelated.upper == pytest.approx(1 - 0.025 ** (1 / 4))
+    estimate = FlipEstimate(associated=FlipCount(flips=2, n=4), unrelated=FlipCount(flips=0, n=4))
+    assert max(associated.upper, unrelated.upper) == estimate.ucb(0.05)
+    assert max(associated.lower, unrelated.lower) == estimate.lcb(0.05)
+
+
+def _forged_totals(**changes: Any) -> Certificate:
+    certificate = _certificate()
+    return replace(certificate, totals=(replace(certificate.totals[0], **changes), certificate.totals[1]))
+
+
+def _forged_row(**changes: Any) -> Certificate:
+    certificate = _certificate()
+    rows = (replace(certificate.rows[0], **changes), *certificate.rows[1:])
+    return replace(certificate, rows=rows, totals=totals_of(rows, 0.05))
+
+
+@pytest.mark.parametrize(
+    ("forged", "sentence"),
+    [
+        (_forged_totals(flips=3), "associated: 3/4 flips stated, the rows have 2/4"),
+        (_forged_totals(n=5), "2/5 flips stated"),
+        (_forged_totals(lower=0.3), "the bounds are not those of 2/4"),
+        (_forged_totals(upper=float("nan")), "the bounds are not those of 2/4"),
+        (_forged_totals(slice="other"), "not of the slices"),
+        (_certificate(alpha=0.01), "the bounds are not those"),
+        (_certificate(alpha=0.0), "alpha 0.0 is not between"),
+        (_certificate(regime=0), "its label before is not the regime's"),
+        (_certificate(regime=2), "neither 0 nor 1"),
+        (_certificate(kind="guess"), "kind 'guess'"),
+        (_certificate(units=()), "there are no units"),
+        (replace(_certificate(), rows=(), totals=()), "there are no rows"),
+        (_certificate(rows=(_row(1, "s", True), _row(1, "s", True))), "appears twice"),
+        (_certificate(rows=(_row(1, "s", True), _row(2, "s", True, "m4.1234"))), "others one"),
+        (_certificate(rows=(_row(1, "s", True, "m4.9"),)), "m4.9 is not among the units"),
+        (_forged_row(after=_completion((1, 0), False)), "the same completion has two labels"),
+        (
+            _certificate(
+                rows=(
+                    _row(1, "s", True, "m4.1234"),
+                    replace(_row(1, "s", True, "m4.2"), prompt="other"),
+                ),
+                units=("m4.1234", "m4.2"),
+            ),
+            "two prompts",
+        ),
+        (
+            _certificate(
+                rule=CertifiedRule(text="r", scope="full", mcc=1.5, coverage=0.1, n=1, positives=1),
+            ),
+            "score is out of range",
+        ),
+    ],
+)
+def test_a_forgery_with_a_fresh_id_is_caught_by_its_own_rows(forged: Certificate, sentence: str) -> None:
+    """The hash is right, as a forger would make it; the rows contradict the statement."""
+    assert Certificate.from_json(forged.to_json()).id == forged.id
+    assert sentence in "; ".join(inconsistencies(forged))
+    checked = verify(forged, lambda certificate: certificate.rows)
+    assert checked.status is VerificationStatus.DIFFERS
+    assert sentence in checked.sentence
+
+
+def test_units_ablated_one_by_one_have_totals_each() -> None:
+    """A control over two random units counts each unit's slices on their own."""
+    units = ("m4.7", "m4.9")
+    rows = tuple(_row(i, "associated", unit == "m4.9" and i == 0, unit) for unit in units for i in range(3))
+    control = _certificate(rows=rows, units=units, kind="control")
+    assert [(total.unit, total.flips, total.n) for total in control.totals] == [
+        ("m4.7", 0, 3),
+        ("m4.9", 1, 3),
+    ]
+    assert inconsistencies(control) == ()
+    assert compare(control, rows[::-1]).status is VerificationStatus.MATCH
+
+
+def test_an_equal_second_run_matches() -> None:
+    """Order and other margins do not matter; the sentence counts the examples."""
+    certificate = _certificate()
+    again = [replace(row, after=replace(row.after, margin=9.0)) for row in reversed(certificate.rows)]
+    assert compare(certificate, again).sentence == "match: 8 examples"
+    assert verify(certificate, lambda _: again).status is VerificationStatus.MATCH
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_changed_token_or_label_differs(side: str) -> None:
+    """Either completion, by its tokens or its label, names its example; rewording a prompt does too."""
+    certificate = _certificate()
+    for change in ({"tokens": (9, 9)}, {"label": getattr(certificate.rows[5], side).label is False}):
+        rows = list(certificate.rows)
+        rows[5] = replace(rows[5], **{side: replace(getattr(rows[5], side), **change)})
+        checked = compare(certificate, rows)
+        assert (checked.status, checked.differing, checked.near_ties) == (
+            VerificationStatus.DIFFERS,
+            (5,),
+            (),
+        )
+        assert checked.sentence == "differs: 1 of 8 examples differ (examples 5)"
+    reworded = [replace(row, prompt=row.prompt + " ") for row in certificate.rows]
+    assert compare(certificate, reworded).differing == tuple(range(8))
+
+
+def test_a_near_tie_is_named_apart_from_a_difference() -> None:
+    """A difference where either run led by under the margin is a near tie; a clear lead on both is not."""
+    certificate = _certificate()
+    rows = list(certificate.rows)
+    for example, margin in ((5, 5e-4), (6, 2e-3)):
+        rows[example] = replace(rows[example], after=_completion((9,), True, margin))
+    checked = compare(certificate, rows)
+    assert (checked.differing, checked.near_ties) == ((6,), (5,))
+    assert "1 more differ at a near tie (examples 5)" in checked.sentence
+    assert compare(certificate, rows, tie_margin=1e-2).status is VerificationStatus.MATCH
+    assert compare(certificate, rows, tie_margin=1e-5).differing == (5, 6)
+    unmeasured = [replace(row, after=_completion((9,), True, float("nan"))) for row in certificate.rows]
+    assert compare(certificate, unmeasured).differing == tuple(range(8))
+
+
+def test_what_cannot_be_re_run_says_why() -> None:
+    """A model out of reach and a result that lacks examples are neither a match nor a mismatch."""
+
+    def unreachable(_: Certificate) -> tuple[ExampleRow, ...]:
+        raise ModelUnavailable("expected model smollm2-135m, it is not on this machine")
+
+    certificate = _certificate()
+    assert verify(certificate, unreachable).sentence.startswith("cannot verify: expected model smollm2-135m")
+    partial = compare(certificate, certificate.rows[:1])
+    assert partial.status is VerificationStatus.CANNOT
+    assert (
+        partial.sentence
+        == "cannot verify: the second run has no result for examples 1, 2, 3, 4, 5 and 2 more"
+    )
+
+
+def test_the_store_finds_certificates_by_prefix_and_detects_edits(tmp_path: Path) -> None:
+    """Stored twice is stored once; a unique prefix finds it; an edit inside the file is refused."""
+    first, second = _certificate(), _certificate(seed=8)
+    with RunStore.create(tmp_path / "r.mecharule", {}) as store:
+        assert store.put_certificate(first) == store.put_certificate(first) == first.id
+        store.put_certificate(second)
+        assert store.certificates() == (first, second)
+        assert store.certificate(first.id[:6]) == first
+        assert store.certificate(second.sha256) == second
+        store._connection.execute("UPDATE certificate SET body = replace(body, 'arith-tiny', 'gpt-j')")
+        with pytest.raises(ClaimNotSupported, match="changed"):
+            store.certificate(first.id)
+
+
+def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> None:
+    """All certificates return by id; an edited, added or missing file and a broken index are refused."""
+    certificates = (_certificate(), _certificate(seed=8))
+    folder = write_bundle(tmp_path / "bundle", certificates)
+    assert read_bundle(folder) == tuple(sorted(certificates, key=lambda certificate: certificate.id))
+    whole = {path: path.read_text() for path in folder.iterdir()}
+    one, index = folder / f"{certificates[0].id}.json", folder / "index.json"
+    other = _certificate(seed=9).to_json()
+    for path, text in ((one, other), (one, whole[one] + " "), (index, "[]"), (index, "{"), (index, "{}")):
+        path.write_text(text)
+        with pytest.raises(ClaimNotSupported):
+            read_bundle(folder)
+        path.write_text(whole[path])
+    (folder / "extra.json").write_text(other)
+    with pytest.raises(ClaimNotSupported, match="extra"):
+        read_bundle(folder)
+    (folder / "extra.json").unlink()
+    one.unlink()
+    with pytest.raises(ClaimNotSupported, match=certificates[0].id):
+        read_bundle(folder)
+
+
+def test_a_bundle_needs_an_empty_folder_and_an_index(tmp_path: Path) -> None:
+    """Nothing of an older bundle is mixed in; a folder that holds none is a named error."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="empty folder"):
+        write_bundle(tmp_path, [_certificate()])
+    with pytest.raises(StoreError, match="the system says"):
+        write_bundle(tmp_path / "file", [_certificate()])
+    with pytest.raises(StoreError, match=r"index\.json"):
+        read_bundle(tmp_path)

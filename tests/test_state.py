@@ -1,0 +1,394 @@
+"""The fold over events: equal to a naive one, immutable, and the same live and replayed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mecharule_ops import events
+from mecharule_ops.events import (
+    AgonistFound,
+    CertificateWritten,
+    CostChanged,
+    Event,
+    NodeAsked,
+    NodeTested,
+    Notice,
+    Price,
+    RuleAnchored,
+    RunFinished,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+    StageFinished,
+    StageProgress,
+    StageStarted,
+)
+from mecharule_ops.persistent import IntMap, Log
+from mecharule_ops.search_view import DECIDED
+from mecharule_ops.state import RunState
+from mecharule_ops.store import RunStore
+from mecharule_ops.types import FlipCount, FlipEstimate, Verdict
+
+_VERDICTS = ["pruned", "split", "kept", "dropped"]
+
+
+def _asked(search: str, node: int, size: int = 4, end: int = 64) -> NodeAsked:
+    return NodeAsked(search=search, node=node, size=size, begin=0, end=end)
+
+
+def _tested(
+    search: str, node: int, parent: int | None, verdict: str, size: int = 4, flips: int = 3
+) -> NodeTested:
+    return NodeTested(
+        search=search,
+        node=node,
+        parent=parent,
+        depth=0 if parent is None else 1,
+        size=size,
+        units=f"m4.{node}",
+        associated_flips=flips,
+        associated_n=64,
+        unrelated_flips=1,
+        unrelated_n=32,
+        ucb=0.5,
+        verdict=verdict,
+    )
+
+
+def _started(search: str, layer: int = 4, units: int = 100) -> SearchStarted:
+    return SearchStarted(search=search, regime=1, layer=layer, units=units)
+
+
+def _agonist(search: str, neuron: str, strength: float) -> AgonistFound:
+    return AgonistFound(
+        search=search,
+        regime=1,
+        neuron=neuron,
+        strength=strength,
+        ucb=0.6,
+        signed_selectivity=0.1,
+        is_tau_agonist=True,
+    )
+
+
+def _run_started() -> RunStarted:
+    return RunStarted(
+        run="0c1f",
+        task="t",
+        model="m",
+        basis="mlp_out",
+        baseline="mean",
+        phase="decode",
+        regimes=(1, 0),
+        tau=0.2,
+        epsilon=0.2,
+        alpha=0.05,
+        slice_size=64,
+    )
+
+
+def _stream(seed: int, length: int) -> list[Event]:
+    """A random story: searches start, restart and end, nodes come again, everything else mixes in."""
+    chance = random.Random(seed)
+    told: list[Event] = [_run_started()]
+    known: dict[str, list[int]] = {}
+    for step in range(length):
+        search = f"cha:1:m{chance.randrange(4)}"
+        if search not in known or chance.random() < 0.01:
+            known[search] = []
+            told.append(_started(search, units=chance.randrange(50, 90)))
+        kind = chance.randrange(10)
+        node = chance.randrange(60) if kind < 6 else 0
+        number = chance.randrange(5)
+        if kind < 3:
+            told.append(_asked(search, node, chance.randrange(1, 9), chance.randrange(64)))
+        elif kind < 6:
+            parent = chance.choice([None, *known[search]])
+            parent = None if parent == node else parent
+            told.append(
+                _tested(search, node, parent, chance.choice(_VERDICTS), chance.randrange(1, 9), step % 60)
+            )
+            known[search] = [*known[search], node]
+        elif kind == 6:
+            told.append(_agonist(search, f"m4.{number}", step / 1000))
+        elif kind == 7:
+            told.append(
+                RuleAnchored(
+                    regime=number % 2,
+                    neuron=f"m4.{number}",
+                    rule=f"a > {step}",
+                    held_out_mcc=None,
+                    full_mcc=0.5,
+                    prompt_only=True,
+                )
+            )
+        elif kind == 8:
+            told.append(Notice(text=str(step)))
+            told.append(CertificateWritten(certificate=f"c{number}", claim=str(step)))
+        else:
+            told.append(_other(number, step, search))
+    return told
+
+
+def _other(number: int, step: int, search: str) -> Event:
+    return [
+        StageStarted(stage=f"s{step % 3}", total=None),
+        StageProgress(stage=f"s{step % 3}", done=step, total=None if step % 2 else 1000),
+        StageFinished(stage=f"s{step % 3}", summary=str(step), seconds=1.0),
+        CostChanged(group_evaluations=step, example_forwards=2, reused=0),
+        SearchFinished(search=search, status="done", queries=step, example_forwards=1, localized=0),
+    ][number]
+
+
+class _Naive:
+    """The same fold on plain mutable dictionaries, every count taken by looking at all nodes."""
+
+    def __init__(self) -> None:
+        self.searches: dict[str, dict[str, Any]] = {}
+        self.agonists: dict[tuple[str, str], Event] = {}
+        self.rules: dict[tuple[int, str], Event] = {}
+        self.certificates: dict[str, Event] = {}
+        self.stages: dict[str, Event] = {}
+        self.notices: list[Event] = []
+        self.last: dict[type, Event] = {}
+
+    def tell(self, event: Event) -> None:
+        self.last[type(event)] = event
+        match event:
+            case SearchStarted():
+                self.searches[event.search] = {"start": event, "asks": {}, "tests": {}, "places": {}}
+                self.agonists = {k: v for k, v in self.agonists.items() if k[0] != event.search}
+            case NodeAsked():
+                self.searches[event.search]["asks"][event.node] = event
+            case NodeTested():
+                search = self.searches[event.search]
+                parent = (
+                    event.parent if event.parent in search["asks"].keys() | search["tests"].keys() else None
+                )
+                search["places"].setdefault(event.node, parent)
+                search["tests"][event.node] = event
+            case SearchFinished():
+                self.searches[event.search]["end"] = event
+            case AgonistFound():
+                self.agonists[event.search, event.neuron] = event
+            case RuleAnchored():
+                self.rules[event.regime, event.neuron] = event
+            case CertificateWritten():
+                self.certificates[event.certificate] = event
+            case StageFinished():
+                self.stages[event.stage] = event
+            case Notice():
+                self.notices.append(event)
+
+    def tally(self, *verdicts: str) -> list[NodeTested]:
+        found = [test for search in self.searches.values() for test in search["tests"].values()]
+        return [test for test in found if test.verdict in verdicts]
+
+
+def _assert_same(state: RunState, naive: _Naive) -> None:
+    assert list(state.searches) == list(naive.searches)
+    for name, view in state.searches.items():
+        search = naive.searches[name]
+        assert set(view.nodes) == search["asks"].keys() | search["tests"].keys()
+        assert view.result == search.get("end")
+        for node, test in search["tests"].items():
+            shown = view.nodes[node]
+            assert all(
+                getattr(shown, part) == getattr(test, part)
+                for part in ("units", "ucb", "verdict", "parent", "depth")
+            )
+            assert shown.associated_flips == test.associated_flips
+        for node, ask in search["asks"].items():
+            assert (view.nodes[node].begin, view.nodes[node].end) == (ask.begin, ask.end)
+        for parent in [None, *search["asks"], *search["tests"]]:
+            assert list(view.children(parent)) == [
+                n for n, place in search["places"].items() if place == parent
+            ]
+    assert dict(state.agonists) == naive.agonists
+    assert dict(state.rules) == naive.rules
+    assert dict(state.certificates) == naive.certificates
+    assert dict(state.stages) == naive.stages
+    assert list(state.notices) == naive.notices
+    assert state.cost == naive.last.get(CostChanged)
+    counts = state.counts
+    assert counts.asked == sum(len(search["asks"]) for search in naive.searches.values())
+    assert counts.tested == len(naive.tally(*_VERDICTS))
+    for verdict in _VERDICTS:
+        assert getattr(counts, verdict) == len(naive.tally(verdict))
+    assert counts.decided_units == sum(test.size for test in naive.tally("pruned", "kept", "dropped"))
+
+
+def _fold(stream: list[Event]) -> RunState:
+    state = RunState()
+    for event in stream:
+        state = state.apply(event)
+    return state
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_fold_equals_a_naive_one(seed: int) -> None:
+    """On random stories every part of the state is what plain dictionaries give, at several moments."""
+    state, naive = RunState(), _Naive()
+    for number, event in enumerate(_stream(seed, 400)):
+        state = state.apply(event)
+        naive.tell(event)
+        if number % 100 == 99:
+            _assert_same(state, naive)
+    _assert_same(state, naive)
+
+
+def test_the_naive_fold_notices_one_changed_event() -> None:
+    """The oracle can fail: a story that differs in one verdict is told apart."""
+    stream = [_started("s"), _asked("s", 0), _tested("s", 0, None, "pruned")]
+    naive = _Naive()
+    for event in [*stream[:-1], _tested("s", 0, None, "split")]:
+        naive.tell(event)
+    with pytest.raises(AssertionError):
+        _assert_same(_fold(stream), naive)
+
+
+def test_old_snapshots_never_change() -> None:
+    """A snapshot kept from any moment equals a fresh fold up to that moment, after all that followed."""
+    stream = _stream(11, 400)
+    snapshots, state = [], RunState()
+    for event in stream:
+        snapshots.append(state)
+        state = state.apply(event)
+    for moment in range(0, len(stream), 71):
+        assert snapshots[moment] == _fold(stream[:moment])
+
+
+def test_a_replay_from_the_store_equals_the_live_run(tmp_path: Path) -> None:
+    """What the run file gives back folds to the state that was on the screen."""
+    stream = _stream(5, 120)
+    with RunStore.create(tmp_path / "r.mecharule", {}) as store:
+        store.append(stream)
+        assert _fold([event for _, _, event in store.events()]) == _fold(stream)
+
+
+def test_a_small_search_by_hand() -> None:
+    """100 units: 40 pruned, 60 split, of them 1 kept and 19 dropped; so 60 of 100 are decided."""
+    state = _fold(
+        [
+            _run_started(),
+            Price(evaluations=10, example_forwards=1280, seconds=6.0),
+            _started("s"),
+            _asked("s", 0, 40),
+            _asked("s", 1, 60),
+            _tested("s", 0, None, "pruned", 40),
+            _tested("s", 1, None, "split", 60, flips=32),
+            _asked("s", 2, 1),
+            _asked("s", 3, 40),
+            _tested("s", 2, 1, "kept", 1),
+            _tested("s", 4, 1, "dropped", 19),
+        ]
+    )
+    view = state.searches["s"]
+    assert (state.counts.asked, state.counts.tested, state.counts.pruned, state.counts.kept) == (4, 4, 1, 1)
+    assert view.children() == (0, 1)
+    assert view.children(1) == (2, 4)
+    assert view.nodes[3].verdict is None
+    assert view.nodes[3].strength is None
+    assert view.nodes[3].signed_selectivity is None
+    assert view.nodes[1].strength == 0.5
+    assert view.nodes[1].signed_selectivity == 0.5 - 1 / 32
+    assert state.fraction == 0.6
+    assert state.seconds_left(3.0) == pytest.approx(2.0)
+    assert state.status == "running"
+    ended = state.apply(RunFinished(run="0c1f", status="complete"))
+    assert (ended.status, ended.finished, ended.fraction, ended.seconds_left(9.0)) == (
+        "complete",
+        True,
+        1.0,
+        0.0,
+    )
+
+
+def test_progress_of_a_stage_goes_before_that_of_the_searches() -> None:
+    """With a known total the stage is measured; before anything is done there is no estimate."""
+    state = _fold([StageStarted(stage="baseline", total=200, unit="examples")])
+    assert (state.fraction, state.seconds_left(1.0)) == (0.0, None)
+    state = state.apply(StageProgress(stage="baseline", done=50))
+    assert (state.fraction, state.seconds_left(10.0)) == (0.25, 30.0)
+    state = state.apply(StageFinished(stage="baseline", summary="ok", seconds=40.0))
+    assert state.stage is None
+    assert state.fraction is None
+    assert RunState().seconds_left(5.0) is None
+
+
+def test_the_strength_shown_is_the_one_of_the_search() -> None:
+    """The display's numbers equal those of the science, from the same counts."""
+    test = _tested("s", 0, None, "split", flips=28)
+    node = _fold([_started("s"), test]).searches["s"].nodes[0]
+    estimate = FlipEstimate(associated=FlipCount(flips=28, n=64), unrelated=FlipCount(flips=1, n=32))
+    assert node.strength == estimate.strength
+    assert node.signed_selectivity == estimate.signed_selectivity
+
+
+def test_a_resumed_search_replaces_what_it_told_before() -> None:
+    """Telling the same story twice gives the same tree, counts and agonists as once."""
+    story = [_started("s"), _asked("s", 0), _tested("s", 0, None, "kept"), _agonist("s", "m4.0", 0.4)]
+    once = _fold([_run_started(), *story])
+    assert _fold([_run_started(), *story, _run_started(), *story]) == once
+    assert _fold([*story, _started("s")]).agonists == {}
+
+
+def test_a_node_of_a_search_never_started_is_a_broken_invariant() -> None:
+    """It raises and, states being immutable, changes nothing."""
+    for event in (
+        _asked("s", 0),
+        SearchFinished(search="s", status="", queries=0, example_forwards=0, localized=0),
+    ):
+        with pytest.raises(AssertionError, match="never started"):
+            RunState().apply(event)
+
+
+def test_events_that_are_not_shown_leave_the_state_as_it_is() -> None:
+    """An event of another kind gives the same object, so a display need not redraw."""
+    state = _fold([_run_started()])
+    assert state.apply(events.Event()) is state
+
+
+def test_decided_verdicts_are_the_ones_of_the_search() -> None:
+    """All verdicts but SPLIT decide a node's units; the names agree with the search's own."""
+    assert {verdict.value for verdict in Verdict} - {Verdict.SPLIT.value} == DECIDED
+    assert {verdict.value for verdict in Verdict} == set(_VERDICTS)
+
+
+def test_the_integer_map_equals_a_dictionary() -> None:
+    """Random keys, small and huge, in random order: same items in order of key, older versions intact."""
+    chance = random.Random(2)
+    naive: dict[int, int] = {}
+    versions: list[tuple[IntMap[int], dict[int, int]]] = []
+    grown: IntMap[int] = IntMap()
+    for _ in range(800):
+        key = chance.choice([chance.randrange(50), chance.randrange(5000), chance.randrange(2**40)])
+        grown, naive = grown.set(key, key ^ 5), {**naive, key: key ^ 5}
+        versions.append((grown, naive))
+    for mapped, plain in versions[::40]:
+        assert list(mapped.items()) == sorted(plain.items())
+        assert len(mapped) == len(plain)
+    assert -1 not in grown
+    assert "1" not in grown
+    with pytest.raises(KeyError):
+        grown[2**60]
+
+
+def test_the_log_behaves_as_a_tuple() -> None:
+    """Indices from both ends, slices, equality; out of range is an IndexError."""
+    log: Log[str] = Log()
+    assert list(log) == []
+    versions = [log]
+    for number in range(70):
+        log = log.append(str(number))
+        versions.append(log)
+    assert list(versions[33]) == [str(i) for i in range(33)]
+    assert (log[0], log[-1], log[67:]) == ("0", "69", ("67", "68", "69"))
+    assert versions[3] == versions[2].append("2")
+    assert versions[3] != versions[4]
+    with pytest.raises(IndexError):
+        log[70]

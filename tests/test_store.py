@@ -1,0 +1,380 @@
+"""The run file: what is put in comes out, and each way it can fail has one clear line."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import random
+import sqlite3
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import pytest
+
+from mecharule_ops.artefacts import pack, unpack
+from mecharule_ops.codec import decode
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
+from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, RunStarted, SearchStarted
+from mecharule_ops.outcome_blocks import Outcomes
+from mecharule_ops.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
+from mecharule_ops.run_file import is_held
+from mecharule_ops.store import RunStore
+
+_SAMPLES: dict[Any, list[Any]] = {
+    str: ["", "op in [/,*] \x1b[31m\x00 — ✓ \ud800", "nan"],
+    int: [0, -3, 2**70],
+    float: [0.1, 1e-300, math.inf, -math.inf, 3.0],
+    bool: [True, False],
+    type(None): [None],
+}
+
+
+def _sample(hint: Any, chance: random.Random) -> Any:
+    if hint in _SAMPLES:
+        return chance.choice(_SAMPLES[hint])
+    if hint == tuple[int, ...]:
+        return tuple(chance.sample(range(9), 2))
+    return _sample(chance.choice(get_args(hint)), chance)
+
+
+def _random_event(cls: type[Event], chance: random.Random) -> Event:
+    return cls(**{name: _sample(hint, chance) for name, hint in get_type_hints(cls).items()})
+
+
+def _started(run: str = "0c1f") -> RunStarted:
+    return RunStarted(
+        run=run,
+        task="arithmetic",
+        model="arith-tiny",
+        basis="mlp_out",
+        baseline="mean",
+        phase="decode",
+        regimes=(1,),
+        tau=0.2,
+        epsilon=0.2,
+        alpha=0.05,
+        slice_size=64,
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    ticks = iter(range(1, 10**6))
+    with RunStore.create(tmp_path / "a.mecharule", {"tau": 0.2}, clock=lambda: float(next(ticks))) as made:
+        yield made
+
+
+@pytest.mark.parametrize("kind", sorted(EVENT_CLASSES))
+def test_every_event_class_round_trips_exactly(kind: str) -> None:
+    """Text, huge integers, infinities, lone surrogates and None come back equal and of the same type."""
+    chance = random.Random(kind)
+    for _ in range(8):
+        event = _random_event(EVENT_CLASSES[kind], chance)
+        again = event_from_json(event_to_json(event))
+        assert again == event
+        assert type(again) is type(event)
+
+
+def test_a_rate_that_is_not_a_number_survives() -> None:
+    """NaN, which equals nothing, comes back as NaN, and the text is JSON that forbids NaN."""
+    price = EVENT_CLASSES["price"](evaluations=1, example_forwards=2, seconds=math.nan)
+    text = event_to_json(price)
+    assert '"seconds":"nan"' in text
+    assert math.isnan(getattr(event_from_json(text), "seconds", 0.0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind":"notice","level":"info","text":"a","extra":1}',
+        '{"kind":"notice","level":"info"}',
+        '{"kind":"notice","level":1,"text":"a"}',
+        '{"kind":"unheard_of"}',
+        '{"text":"a"}',
+        "[1]",
+        "{",
+    ],
+)
+def test_an_event_with_anything_unexpected_is_refused(text: str) -> None:
+    """Unknown and missing fields, wrong types, unknown kinds and broken JSON are one named error."""
+    with pytest.raises(UsageError):
+        event_from_json(text)
+
+
+def test_a_field_of_the_wrong_type_is_named_on_writing() -> None:
+    """The message names class and field, so that the caller can find it."""
+    wrong: Any = SearchStarted(search="s", regime=1, layer=2, units=3)
+    object.__setattr__(wrong, "units", "three")
+    with pytest.raises(UsageError, match=r"SearchStarted\.units: expected int, got 'three'"):
+        event_to_json(wrong)
+    assert decode(Notice, {"text": "t"}) == Notice(text="t")
+
+
+def test_events_come_back_in_order_with_number_and_time(store: RunStore) -> None:
+    """Numbers rise by one, the time is the injected clock's, `after` skips, a page border loses nothing."""
+    first = [Notice(text=str(i)) for i in range(1010)]
+    assert store.append(first) == 1010
+    assert store.append([]) == 1010
+    assert store.append([_started()]) == 1011
+    rows = list(store.events())
+    assert [seq for seq, _, _ in rows] == list(range(1, 1012))
+    assert [event for _, _, event in rows] == [*first, _started()]
+    assert rows[0][1] == 2.0
+    assert [event for _, _, event in store.events(after=1009)] == [first[-1], _started()]
+    assert store.latest(Notice) == first[-1]
+    assert store.latest(RunFinished) is None
+
+
+def test_settings_and_artefacts_survive_reopening(store: RunStore) -> None:
+    """Configuration, JSON, one array and several arrays are equal after a close, types included."""
+    arrays = {"a": np.arange(6, dtype=np.int16).reshape(2, 3), "b": np.array(["x", "yé"])}
+    store.put("one", np.array([np.nan, -0.0, 1.5], dtype=np.float32))
+    store.put("many", arrays)
+    store.put("json", {"rules": ["op == '-'", None, 2]})
+    store.close()
+    with RunStore.open(store.path) as again:
+        assert again.config == {"tau": 0.2}
+        assert again.created == 1.0
+        one: Any = again.get("one")
+        many: Any = again.get("many")
+        assert one.tobytes() == np.array([np.nan, -0.0, 1.5], dtype=np.float32).tobytes()
+        assert all(
+            (many[name] == arrays[name]).all() and many[name].dtype == arrays[name].dtype for name in arrays
+        )
+        assert again.get("json") == {"rules": ["op == '-'", None, 2]}
+        assert again.has("json")
+        assert not again.has("absent")
+        with pytest.raises(StoreError, match="absent"):
+            again.get("absent")
+
+
+def test_equal_artefacts_have_equal_hashes_and_a_changed_one_is_refused() -> None:
+    """The hash is of the content: type, shape and values; a byte that changed is found."""
+    packed = pack(np.arange(4))
+    assert packed.sha256 == pack(np.arange(4)).sha256
+    others = [
+        np.arange(4).reshape(2, 2),
+        np.arange(4, dtype=np.int32),
+        np.arange(1, 5),
+        {"array": np.arange(5)},
+    ]
+    assert packed.sha256 not in {pack(other).sha256 for other in others}
+    for place in range(len(packed.body)):
+        body = bytearray(packed.body)
+        body[place] ^= 1
+        with pytest.raises(StoreError, match="damaged"):
+            unpack(dataclasses.replace(packed, body=bytes(body)))
+    with pytest.raises(StoreError, match="changed"):
+        unpack(dataclasses.replace(pack([2]), sha256=pack([1]).sha256))
+    for refused in (np.array([object()]), {1, 2}, math.nan):
+        with pytest.raises(UsageError):
+            pack(refused)
+
+
+def test_outcomes_match_a_dictionary_under_random_partial_answers(store: RunStore) -> None:
+    """Overlapping, reordered, repeated blocks read back as a plain dictionary that was written last-wins."""
+    generator = np.random.default_rng(3)
+    naive: dict[tuple[str, str, int], tuple[bool, float]] = {}
+    for turn in range(100):
+        context, group = f"c{turn % 2}", "é" * int(generator.integers(3))
+        ids = generator.permutation(30)[: generator.integers(0, 12)]
+        labels, margins = generator.random(len(ids)) < 0.5, generator.random(len(ids)).astype(np.float32)
+        store.put_outcomes(context, group, ids, labels, margins)
+        naive |= {
+            (context, group, int(i)): (bool(b), float(m))
+            for i, b, m in zip(ids, labels, margins, strict=True)
+        }
+        asked = generator.permutation(40)[:20]
+        known = store.known_outcomes(context, group, asked)
+        expected = [naive.get((context, group, int(i))) for i in asked]
+        assert [bool(k) for k in known.known] == [e is not None for e in expected]
+        seen = zip(known.labels[known.known], known.margins[known.known], strict=True)
+        assert [(bool(b), float(m)) for b, m in seen] == [e for e in expected if e is not None]
+        assert list(known.missing) == [i for i, e in zip(asked, expected, strict=True) if e is None]
+    assert len(naive) > 100
+
+
+def test_a_failed_batch_of_outcomes_leaves_nothing(store: RunStore) -> None:
+    """Many groups are stored together or not at all, and the store works on afterwards."""
+    good = Outcomes(group="g", example_ids=[1, 2], labels=np.array([True, False]), margins=np.zeros(2))
+    for ids in ([5, 5], [5]):
+        bad = Outcomes(group="h", example_ids=ids, labels=np.array([True, False]), margins=np.zeros(2))
+        with pytest.raises(UsageError):
+            store.put_outcomes_many("c", [good, bad])
+        assert list(store.known_outcomes("c", "g", [1, 2]).missing) == [1, 2]
+    store.put_outcomes_many("c", [good])
+    assert store.known_outcomes("c", "g", [2, 9, 1]).labels.tolist() == [False, False, True]
+
+
+def test_changed_bytes_of_events_and_outcomes_are_found(store: RunStore) -> None:
+    """SQLite accepts any blob; a label or a number changed behind its back is still refused."""
+    store.append([Notice(text="28/64")])
+    store.put_outcomes("c", "g", [1, 2], np.array([True, False]), np.zeros(2))
+    assert list(store.events())
+    store._connection.execute("UPDATE event SET body = replace(body, '28', '29')")
+    store._connection.execute("UPDATE outcome SET labels = x'C0'")
+    with pytest.raises(StoreError, match=r"event 1 .*damaged"):
+        list(store.events())
+    with pytest.raises(StoreError, match="damaged"):
+        store.known_outcomes("c", "g", [1])
+
+
+def test_a_full_disk_is_a_clear_error_and_loses_nothing(store: RunStore) -> None:
+    """The batch that did not fit is undone, what was there before stays, and with room it goes on."""
+    store.append([Notice(text="before")])
+    (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+    store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(StoreError, match="disk is full"):
+        store.append([Notice(text="x" * 1000) for _ in range(100)])
+    with pytest.raises(StoreError, match="disk is full"):
+        store.put("big", np.random.default_rng(0).random(10_000))
+    assert [event for _, _, event in store.events()] == [Notice(text="before")]
+    store._connection.execute("PRAGMA max_page_count = 1000000")
+    store.append([Notice(text="after")])
+    assert store.check() == ()
+    assert len(list(store.events())) == 2
+
+
+def _filled(path: Path) -> None:
+    with RunStore.create(path, {}) as store:
+        store.append([Notice(text=str(i) * 50) for i in range(150)])
+        store.put("a", np.arange(5000))
+
+
+def test_damaged_and_foreign_files_are_one_line_errors(tmp_path: Path) -> None:
+    """Empty, random, truncated, foreign and future files are refused by one sentence, however opened."""
+    whole = tmp_path / "whole.mecharule"
+    _filled(whole)
+    content = whole.read_bytes()
+    cases = {
+        "empty": b"",
+        "random": os.urandom(5000),
+        "short": content[:60],
+        "cut": content[: len(content) // 2],
+    }
+    for name, body in cases.items():
+        (tmp_path / name).write_bytes(body)
+    for name, pragma in {"foreign": "application_id = 1", "future": "user_version = 2"}.items():
+        (tmp_path / name).write_bytes(content)
+        connection = sqlite3.connect(tmp_path / name)
+        connection.execute(f"PRAGMA {pragma}")
+        connection.close()
+    for name in [*cases, "foreign", "future", "missing"]:
+        for read_only in (False, True):
+            with pytest.raises(StoreError) as caught:
+                RunStore.open(tmp_path / name, read_only=read_only)
+            assert "\n" not in str(caught.value)
+            assert name in str(caught.value)
+    assert not (tmp_path / "missing").exists()
+    assert not (tmp_path / "missing.lock").exists()
+
+
+def test_random_damage_never_escapes_as_another_error(tmp_path: Path) -> None:
+    """A run file with a random block overwritten gives what was written or a StoreError, nothing else."""
+    whole, chance = tmp_path / "whole.mecharule", random.Random(5)
+    _filled(whole)
+    content, expected, refused = whole.read_bytes(), [str(i) * 50 for i in range(150)], 0
+    for trial in range(12):
+        damaged = bytearray(content)
+        start = chance.randrange(len(content) - 600)
+        damaged[start : start + 600] = chance.randbytes(600)
+        path = tmp_path / f"{trial}.mecharule"
+        path.write_bytes(damaged)
+        try:
+            with RunStore.open(path, read_only=True) as store:
+                assert [getattr(event, "text", "") for _, _, event in store.events()] == expected
+                assert (np.asarray(store.get("a")) == np.arange(5000)).all()
+        except StoreError:
+            refused += 1
+    assert refused > 2
+
+
+def test_one_writer_many_readers_in_one_process(store: RunStore) -> None:
+    """A second writer is refused with the holder's pid, readers see new commits and cannot write."""
+    with pytest.raises(StoreError, match=f"process {os.getpid()} holds it"):
+        RunStore.open(store.path)
+    with pytest.raises(StoreError, match="holds it"):
+        RunStore.create(store.path, {})
+    with RunStore.open(store.path, read_only=True) as reader:
+        assert is_held(store.path)
+        store.append([Notice(text="new")])
+        assert [event for _, _, event in reader.events()] == [Notice(text="new")]
+        with pytest.raises(StoreError, match="reading only"):
+            reader.append([Notice(text="no")])
+    store.close()
+    store.close()
+    assert not is_held(store.path)
+    with pytest.raises(StoreError, match="exists"):
+        RunStore.create(store.path, {})
+    with pytest.raises(StoreError, match="closed"):
+        store.append([Notice(text="late")])
+
+
+def test_a_run_on_read_only_media_can_be_read(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no right to write beside the file, a closed run is read as it lies and leaves no trace."""
+    store.append([Notice(text="kept")])
+    store.close()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with RunStore.open(store.path, read_only=True) as reader:
+        assert len(list(reader.events())) == 1
+        assert not store.path.with_name(store.path.name + "-shm").exists()
+
+
+def test_run_ids_are_new_and_grow_when_short_ones_are_taken(tmp_path: Path) -> None:
+    """An id in use is never given again; when every try of a length is taken, a longer one comes."""
+    run_path("0000", tmp_path).touch()
+    assert new_run_id(tmp_path, lambda size: "0" * 2 * size) == "000000"
+    tokens = iter(["0000", "0c1f"])
+    assert new_run_id(tmp_path, lambda size: next(tokens)) == "0c1f"
+
+
+def test_runs_lie_where_the_environment_says() -> None:
+    """MECHARULE_RUNS wins over the user's data folder."""
+    assert runs_directory({"MECHARULE_RUNS": "/somewhere"}) == Path("/somewhere")
+    assert runs_directory({}).parts[-2:] == ("mecharule", "runs")
+
+
+def test_a_run_is_found_by_id_prefix_path_and_last(tmp_path: Path) -> None:
+    """Unique prefixes work, ambiguous and unknown ones are refused with what there is."""
+    for age, run in enumerate(["0c1f", "0c2a", "ffff"]):
+        RunStore.create(run_path(run, tmp_path), {}).close()
+        os.utime(run_path(run, tmp_path), (1000 + age, 1000 + age))
+    assert find_run("last", tmp_path) == run_path("ffff", tmp_path)
+    assert find_run("0c1f", tmp_path) == find_run("0c1", tmp_path) == run_path("0c1f", tmp_path)
+    assert find_run(str(run_path("0c2a", tmp_path)), tmp_path) == run_path("0c2a", tmp_path)
+    for wrong in ("0c", "e", "", "../x"):
+        with pytest.raises(UsageError, match="0c1f"):
+            find_run(wrong, tmp_path)
+    with pytest.raises(UsageError, match="no runs yet"):
+        find_run("last", tmp_path / "nowhere")
+
+
+def test_the_list_of_runs_tells_their_state_and_survives_a_corrupt_one(tmp_path: Path) -> None:
+    """Finished, interrupted, running and damaged runs each say so; none stops the list."""
+    with RunStore.create(run_path("aaaa", tmp_path), {}, clock=lambda: 5.0) as store:
+        store.append([_started("aaaa"), RunFinished(run="aaaa", status="complete")])
+    with RunStore.create(run_path("bbbb", tmp_path), {}) as store:
+        store.append([_started("bbbb")])
+    run_path("cccc", tmp_path).write_bytes(b"rubbish")
+    with RunStore.create(run_path("dddd", tmp_path), {}):
+        runs = {summary.id: summary for summary in list_runs(tmp_path)}
+    assert [runs[run].status for run in ("aaaa", "bbbb", "dddd")] == ["complete", "interrupted", "running"]
+    assert runs["cccc"].status.startswith("corrupt: expected a MechaRule run file")
+    assert (runs["aaaa"].task, runs["aaaa"].model, runs["aaaa"].created) == ("arithmetic", "arith-tiny", 5.0)
+
+
+def test_an_unknown_certificate_is_a_claim_without_evidence(store: RunStore) -> None:
+    """No certificate and an empty prefix are both refused by name."""
+    for prefix in ("7f3a", ""):
+        with pytest.raises(ClaimNotSupported, match="found 0"):
+            store.certificate(prefix)
+
+
+def test_kinds_are_snake_case_and_distinct() -> None:
+    """The tag of a class is its name in snake case, one class each."""
+    assert kind_of(NodeAsked) == "node_asked"
+    assert len({cls.__name__ for cls in EVENT_CLASSES.values()}) == len(EVENT_CLASSES) >= 14
+    assert all(dataclasses.is_dataclass(cls) for cls in EVENT_CLASSES.values())
