@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mecharule_ops.confidence import AlphaPolicy
+from mecharule_ops.confidence import AlphaPolicy, Testing
 from mecharule_ops.partition import Order, RootSplit
-from mecharule_ops.sequential import Looks, SequentialPlan, node_test
+from mecharule_ops.sequential import SequentialPlan, node_test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,10 @@ class ChaSettings:
     alpha: AlphaPolicy = field(default_factory=AlphaPolicy)
     """The error allowed to each node."""
     n_associated: int = 64
-    """Examples of D̃⁺; in shuffled order, unless looks are fixed."""
+    """Examples of D̃⁺; in shuffled order, unless the testing is fixed."""
     n_unrelated: int = 64
     """Examples of D̃⁻, likewise."""
-    looks: Looks = Looks.SEQUENTIAL
+    testing: Testing = Testing.SEQUENTIAL
     """When counts are looked at: algorithm 1 waits for the whole slices."""
     root_split: RootSplit = RootSplit.SIGN
     order: Order = Order.ATTRIBUTION
@@ -57,7 +57,7 @@ class ChaSettings:
             alpha=AlphaPolicy(alpha=alpha),
             n_associated=n_associated,
             n_unrelated=n_unrelated,
-            looks=Looks.FIXED,
+            testing=Testing.FIXED,
             order=Order.CHANNEL,
             small=2,
             overhead=None,
@@ -77,4 +77,4 @@ class ChaSettings:
     def test(self, size: int, units: int) -> SequentialPlan:
         """The test of a group of `size` among N = `units`."""
         alpha = self.alpha.node_alpha(size, units)
-        return node_test(self.looks, self.n_associated, self.n_unrelated, alpha, self.tau)
+        return node_test(self.testing, self.n_associated, self.n_unrelated, alpha, self.tau)

@@ -1,4 +1,4 @@
-"""Bounds on a flip rate from counts, and how a search's error is shared among its tests (paper, appendix A).
+"""Bounds on a flip rate from counts, and how a search spends its error over nodes and looks (appendix A).
 
 Bounds are one-sided, exact and after Clopper and Pearson (1934); `sequential` builds those for several looks.
 """
@@ -41,6 +41,17 @@ class Spending(StrEnum):
     """α_tot / (2N − 1) at every node: the pruning-safety theorem (appendix A)."""
     BY_SIZE = "by-size"
     """α_tot · |A| / (N · levels): the theorem again, but large groups, which are tested first, get most."""
+
+
+class Testing(StrEnum):
+    """When a node's counts are looked at."""
+
+    FIXED = "fixed"
+    """Once, after all n examples: algorithm 1."""
+    CURTAILED = "curtailed"
+    """At several looks, opening when the fixed test can no longer prune: the same verdict, sooner."""
+    SEQUENTIAL = "sequential"
+    """At several looks with α spent over them: prunes and opens early at the same error guarantee."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

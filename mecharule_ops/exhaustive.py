@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from mecharule_ops.cha import ChaSearch
 from mecharule_ops.cha_settings import ChaSettings
 from mecharule_ops.cha_tree import ChaTree
-from mecharule_ops.sequential import Looks
+from mecharule_ops.confidence import Testing
 from mecharule_ops.types import Basis, FlipEstimate, LayerCandidates, Neuron, Regime
 
 STRENGTH_EDGES = (0.2, 0.3, 0.5)
@@ -20,7 +20,7 @@ STRENGTH_EDGES = (0.2, 0.3, 0.5)
 
 def exhaustive_search(candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> ChaSearch:
     """A search that asks every unit once, for all its examples; its tree has only roots of one unit."""
-    singly = replace(settings, direct=len(candidates.channels), looks=Looks.FIXED, retest=0)
+    singly = replace(settings, direct=len(candidates.channels), testing=Testing.FIXED, retest=0)
     return ChaSearch(candidates, settings=singly, regime=regime)
 
 

@@ -14,27 +14,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
-from mecharule_ops.confidence import flipless_size, lower_bound, upper_bound
+from mecharule_ops.confidence import Testing, flipless_size, lower_bound, upper_bound
 
 RATES = 501
 """Rates on the grid over which bounds are inverted; a bound is rounded up to the next one."""
-
-
-class Looks(StrEnum):
-    """When a node's counts are looked at."""
-
-    FIXED = "fixed"
-    """Once, after all n examples: algorithm 1."""
-    CURTAILED = "curtailed"
-    """At several looks, opening when the fixed test can no longer prune: the same verdict, sooner."""
-    SEQUENTIAL = "sequential"
-    """At several looks with α spent over them: prunes and opens early at the same error guarantee."""
 
 
 class Decision(Enum):
@@ -95,10 +84,10 @@ class SequentialPlan:
 
 
 @lru_cache(maxsize=512)
-def node_test(mode: Looks, n_associated: int, n_unrelated: int, alpha: float, tau: float) -> SequentialPlan:
+def node_test(mode: Testing, n_associated: int, n_unrelated: int, alpha: float, tau: float) -> SequentialPlan:
     """The plan of a node tested at α (α/2 a slice); about 30 ms for a new one at n = 64, then remembered."""
     n = max(n_associated, n_unrelated)
-    sizes = (n,) if mode is Looks.FIXED else look_sizes(n, alpha / 2, tau)
+    sizes = (n,) if mode is Testing.FIXED else look_sizes(n, alpha / 2, tau)
     associated = _slice_plan(mode, n_associated, sizes, alpha / 2, tau)
     unrelated = _slice_plan(mode, n_unrelated, sizes, alpha / 2, tau)
     return SequentialPlan(tau=tau, sizes=sizes, associated=associated, unrelated=unrelated)
@@ -116,23 +105,23 @@ def look_sizes(n: int, alpha: float, tau: float) -> tuple[int, ...]:
     return tuple(sorted({math.ceil(first / 4), math.ceil(first / 2), first, *even}))
 
 
-def _slice_plan(mode: Looks, n: int, ends: tuple[int, ...], alpha: float, tau: float) -> SlicePlan:
+def _slice_plan(mode: Testing, n: int, ends: tuple[int, ...], alpha: float, tau: float) -> SlicePlan:
     sizes = tuple(min(end, n) for end in ends)
     spent = tuple(_spent(mode, size, n, alpha, tau) for size in sizes)
     uppers = _upper_bounds(sizes, spent, tau)
     prune_to = [int(np.count_nonzero(row < tau)) - 1 for row in uppers]
     opens = [max(prune_to[i:]) + 1 for i in range(len(sizes))]
-    if mode is Looks.SEQUENTIAL:
+    if mode is Testing.SEQUENTIAL:
         opens = [min(own, _surely_above(size, alpha, tau)) for own, size in zip(opens, sizes, strict=True)]
     return SlicePlan(sizes=sizes, spent=spent, uppers=uppers, opens=tuple(opens))
 
 
-def _spent(mode: Looks, size: int, n: int, alpha: float, tau: float) -> float:
+def _spent(mode: Testing, size: int, n: int, alpha: float, tau: float) -> float:
     """Half of α at the first look that can prune, the rest in proportion to examples; all of it at n."""
     if size == n:
         return alpha
     first = flipless_size(alpha / 2, tau)
-    if mode is not Looks.SEQUENTIAL or size < first:
+    if mode is not Testing.SEQUENTIAL or size < first:
         return 0.0
     return alpha * (0.5 + 0.5 * (size - first) / (n - first))
 

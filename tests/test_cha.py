@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from search_oracles import Cancelling, UnionOfFlips, drive, layer_of, naive_algorithm_1, planted_union
 
+from mecharule_ops import confidence
 from mecharule_ops.cha import AnswerError, ChaSearch
 from mecharule_ops.cha_settings import ChaSettings
 from mecharule_ops.cha_tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy, Spending
 from mecharule_ops.partition import Order, RootSplit
-from mecharule_ops.sequential import Looks
 from mecharule_ops.types import (
     Basis,
     FlipCount,
@@ -85,14 +85,14 @@ def test_equals_algorithm_1_node_by_node(seed: int) -> None:
     assert ours != naive_algorithm_1(oracle, channels, layer.scores, n=64, tau=0.2, alpha=0.10)
 
 
-@pytest.mark.parametrize("looks", Looks)
+@pytest.mark.parametrize("testing", confidence.Testing)
 @pytest.mark.parametrize("order", Order)
-def test_no_agonist_is_lost_under_monotone_flips(looks: Looks, order: Order) -> None:
+def test_no_agonist_is_lost_under_monotone_flips(testing: confidence.Testing, order: Order) -> None:
     """With exact answers every unit whose own test is not pruned is found, in at most 2N − 1 queries."""
     for seed in range(8):
         rng = np.random.default_rng(seed)
         oracle = planted_union(rng, units=60, agonists=5, noise=0.01)
-        settings = replace(ALGORITHM_1, looks=looks, order=order)
+        settings = replace(ALGORITHM_1, testing=testing, order=order)
         tree = drive(search_of(60, settings, rng), oracle)
         strong = set(np.flatnonzero(oracle.strengths() >= 0.25).tolist())
         assert strong <= found(tree)
@@ -155,14 +155,14 @@ def test_replayed_answers_resume_a_search() -> None:
 @pytest.mark.parametrize(
     ("units", "agonists", "noise"), [(1, 1, 0.0), (9, 0, 0.0), (9, 9, 0.0), (128, 44, 0.04), (200, 200, 0.1)]
 )
-@pytest.mark.parametrize("looks", Looks)
+@pytest.mark.parametrize("testing", confidence.Testing)
 def test_cost_never_exceeds_exhaustive_by_more_than_the_overhead(
-    units: int, agonists: int, noise: float, looks: Looks
+    units: int, agonists: int, noise: float, testing: confidence.Testing
 ) -> None:
     """In example-forwards, whatever the density; without the limit a dense layer costs more."""
     rng = np.random.default_rng(units + agonists)
     oracle = planted_union(rng, units=units, agonists=agonists, noise=noise)
-    settings = ChaSettings(looks=looks, direct=2, retest=4)
+    settings = ChaSettings(testing=testing, direct=2, retest=4)
     tree = drive(search_of(units, settings, rng), oracle)
     assert tree.example_forwards <= 1.05 * units * 128
     assert tree.status is SearchStatus.COMPLETE
@@ -178,7 +178,7 @@ def test_curtailed_search_equals_the_fixed_one() -> None:
         rng = np.random.default_rng(seed)
         oracle = planted_union(rng, units=64, agonists=6, noise=0.02)
         fixed = drive(search_of(64, ALGORITHM_1), oracle)
-        curtailed = drive(search_of(64, replace(ALGORITHM_1, looks=Looks.CURTAILED)), oracle)
+        curtailed = drive(search_of(64, replace(ALGORITHM_1, testing=confidence.Testing.CURTAILED)), oracle)
         verdicts = [{node.channels: node.verdict for node in tree.nodes} for tree in (fixed, curtailed)]
         assert verdicts[0] == verdicts[1]
         assert fixed.agonists(Basis.MLP_OUT) == curtailed.agonists(Basis.MLP_OUT)
@@ -253,8 +253,8 @@ def test_slices_of_different_size_are_asked_together() -> None:
     rng = np.random.default_rng(3)
     oracle = planted_union(rng, units=30, agonists=3)
     uneven = UnionOfFlips(associated=oracle.associated, unrelated=oracle.unrelated[:, :40])
-    for looks in Looks:
-        tree = drive(search_of(30, ChaSettings(n_unrelated=40, looks=looks)), uneven)
+    for testing in confidence.Testing:
+        tree = drive(search_of(30, ChaSettings(n_unrelated=40, testing=testing)), uneven)
         assert set(np.flatnonzero(uneven.strengths() >= 0.25).tolist()) <= found(tree)
         assert {node.estimate.unrelated.n for node in tree.kept} == {40}
 

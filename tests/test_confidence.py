@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from mecharule_ops import confidence
 from mecharule_ops.confidence import (
     AlphaPolicy,
     Spending,
@@ -15,7 +16,7 @@ from mecharule_ops.confidence import (
     upper_bound,
 )
 from mecharule_ops.partition import bisect
-from mecharule_ops.sequential import Decision, Looks, SequentialPlan, SlicePlan, look_sizes, node_test
+from mecharule_ops.sequential import Decision, SequentialPlan, SlicePlan, look_sizes, node_test
 
 STREAMS = 10_000
 ALPHA, TAU, N = 0.05, 0.2, 64
@@ -80,7 +81,7 @@ def test_by_size_gives_large_groups_the_larger_share() -> None:
     assert policy.node_alpha(1, 64) == pytest.approx(ALPHA / 512)
 
 
-def plan(mode: Looks, n_unrelated: int = N) -> SequentialPlan:
+def plan(mode: confidence.Testing, n_unrelated: int = N) -> SequentialPlan:
     return node_test(mode, N, n_unrelated, ALPHA, TAU)
 
 
@@ -103,22 +104,25 @@ RATES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0
 @pytest.mark.parametrize("rate", RATES)
 def test_sequential_bounds_hold_at_every_look_together(rate: float) -> None:
     """At most α/2 of 10,000 streams ever have a bound below the true rate, for equal and uneven slices."""
-    for part in (plan(Looks.SEQUENTIAL).associated, plan(Looks.SEQUENTIAL, 40).unrelated):
+    for part in (
+        plan(confidence.Testing.SEQUENTIAL).associated,
+        plan(confidence.Testing.SEQUENTIAL, 40).unrelated,
+    ):
         assert violations(part, rate) <= ALPHA / 2 * STREAMS
 
 
 def test_uncorrected_looks_break_the_bound() -> None:
     """The full α at every look is violated too often: the simulation can fail."""
-    sizes = plan(Looks.SEQUENTIAL).sizes
+    sizes = plan(confidence.Testing.SEQUENTIAL).sizes
     rows = tuple(np.array([upper_bound(x, n, ALPHA / 2) for x in range(n + 1)]) for n in sizes)
     greedy = SlicePlan(sizes=sizes, spent=(0.025,) * len(sizes), uppers=rows, opens=sizes)
     assert max(violations(greedy, rate) for rate in RATES) > ALPHA / 2 * STREAMS
 
 
 @pytest.mark.parametrize("rates", [(0.2, 0.0), (0.2, 0.2), (0.0, 0.21), (0.25, 0.01), (0.3, 0.1)])
-@pytest.mark.parametrize("mode", Looks)
+@pytest.mark.parametrize("mode", confidence.Testing)
 def test_a_group_at_tau_is_pruned_with_probability_at_most_alpha(
-    rates: tuple[float, float], mode: Looks
+    rates: tuple[float, float], mode: confidence.Testing
 ) -> None:
     """Whatever the other slice does, over all looks, by simulation."""
     test = plan(mode)
@@ -136,7 +140,7 @@ def test_a_group_at_tau_is_pruned_with_probability_at_most_alpha(
 
 def test_boundaries_spend_exactly_what_is_allowed() -> None:
     """At τ the chance of ever crossing, summed over paths, is within the spending; one flip more is not."""
-    part = plan(Looks.SEQUENTIAL).associated
+    part = plan(confidence.Testing.SEQUENTIAL).associated
     prune_to = [int((row < TAU).sum()) - 1 for row in part.uppers]
 
     def crossing(boundaries: list[int]) -> list[float]:
@@ -170,18 +174,18 @@ def test_curtailment_never_changes_the_fixed_verdict() -> None:
     for _ in range(1500):
         rates = rng.uniform(0, 0.4, size=2)
         streams = rng.random((2, N)) < rates[:, None]
-        fixed = outcome(plan(Looks.FIXED), *streams)
-        curtailed = outcome(plan(Looks.CURTAILED), *streams)
+        fixed = outcome(plan(confidence.Testing.FIXED), *streams)
+        curtailed = outcome(plan(confidence.Testing.CURTAILED), *streams)
         assert curtailed[0] is fixed[0]
         sooner += curtailed[1] < fixed[1]
-        changed += outcome(plan(Looks.SEQUENTIAL), *streams)[0] is not fixed[0]
+        changed += outcome(plan(confidence.Testing.SEQUENTIAL), *streams)[0] is not fixed[0]
     assert sooner > 500
     assert 0 < changed < 150
 
 
 def test_quiet_groups_close_and_loud_groups_open_early() -> None:
     """Without flips: pruned at 20 a slice. Four of the first five flip: opened. Half flip: 13 on average."""
-    test = plan(Looks.SEQUENTIAL)
+    test = plan(confidence.Testing.SEQUENTIAL)
     assert look_sizes(N, ALPHA / 2, TAU) == test.sizes == (5, 10, 20, 31, 42, 53, 64)
     quiet, loud = np.zeros(N, dtype=bool), np.arange(N) < 4
     assert outcome(test, quiet, quiet) == (Decision.PRUNE, 20)
@@ -194,14 +198,14 @@ def test_quiet_groups_close_and_loud_groups_open_early() -> None:
 
 def test_few_examples_leave_one_look_and_too_few_no_prune() -> None:
     """18 examples are looked at once; 16 cannot prune at all."""
-    assert node_test(Looks.SEQUENTIAL, 18, 18, ALPHA, TAU).sizes == (18,)
-    assert node_test(Looks.SEQUENTIAL, 18, 18, ALPHA, TAU).can_prune
-    assert not node_test(Looks.SEQUENTIAL, 64, 16, ALPHA, TAU).can_prune
-    assert not node_test(Looks.FIXED, 64, 0, ALPHA, TAU).can_prune
+    assert node_test(confidence.Testing.SEQUENTIAL, 18, 18, ALPHA, TAU).sizes == (18,)
+    assert node_test(confidence.Testing.SEQUENTIAL, 18, 18, ALPHA, TAU).can_prune
+    assert not node_test(confidence.Testing.SEQUENTIAL, 64, 16, ALPHA, TAU).can_prune
+    assert not node_test(confidence.Testing.FIXED, 64, 0, ALPHA, TAU).can_prune
 
 
 def test_the_fixed_plan_bounds_by_clopper_and_pearson() -> None:
     """Û_E of a fixed plan is the larger of the two slices' bounds at α/2."""
     for flips in [(0, 0), (3, 7), (64, 1)]:
         expected = max(upper_bound(x, N, ALPHA / 2) for x in flips)
-        assert plan(Looks.FIXED).ucb(0, *flips) == expected
+        assert plan(confidence.Testing.FIXED).ucb(0, *flips) == expected

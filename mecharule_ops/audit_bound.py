@@ -1,0 +1,78 @@
+"""How many agonists a population can hold when a random sample of it held so many (exact, one-sided).
+
+Every number K of agonists with P_K(sample holds ≤ found) ≤ α is rejected. With one stratum the sample's count
+is hypergeometric. With several it is a sum of independent hypergeometric counts, and so of at most K
+independent Bernoulli trials of mean at least f · K, where f is the smallest sampling fraction; its lower tail
+is then at most that of Binomial(K, f) up to f · K − 1 (Hoeffding 1956, theorem 4), however K is spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+
+import numpy as np
+from scipy.special import bdtr, gammaln
+
+
+def most_agonists(population: Sequence[int], sample: Sequence[int], found: int, alpha: float) -> int:
+    """The largest number of agonists in all strata that is not rejected at level α; the found ones count.
+
+    `population` and `sample` give the units and the units tested of each stratum.
+    """
+    units, tested = sum(population), sum(sample)
+    ceiling = units - tested + found
+    if len(population) == 1:
+        tail = partial(_hypergeometric_tail, units, tested, found)
+    else:
+        fractions = [part / whole for whole, part in zip(population, sample, strict=True) if whole]
+        tail = partial(_binomial_tail, min(fractions, default=1.0), found)
+    return _largest(lambda agonists: tail(agonists) > alpha, found, ceiling)
+
+
+@lru_cache(maxsize=64)
+def sample_sizes(population: tuple[int, ...], at_most: int, found: int, alpha: float) -> tuple[int, ...]:
+    """The smallest proportional sample after which `found` agonists leave at most `at_most` untested ones."""
+    units = sum(population)
+
+    def enough(tested: int) -> bool:
+        sample = _proportional(population, tested)
+        return most_agonists(population, sample, found, alpha) - found <= at_most
+
+    largest_too_small = _largest(lambda tested: not enough(tested), -1, units - 1)
+    return _proportional(population, largest_too_small + 1)
+
+
+def sample_within(population: Sequence[int], tests: int) -> tuple[int, ...]:
+    """The largest proportional sample of at most so many tests."""
+    fits = _largest(lambda tested: sum(_proportional(population, tested)) <= tests, 0, sum(population))
+    return _proportional(population, fits)
+
+
+def _proportional(population: Sequence[int], tested: int) -> tuple[int, ...]:
+    """Each stratum's share of a sample, rounded up so that no stratum is sampled more thinly."""
+    units = max(sum(population), 1)
+    return tuple(-(-tested * part // units) for part in population)
+
+
+def _hypergeometric_tail(units: int, tested: int, found: int, agonists: int) -> float:
+    """P(X ≤ found) for `tested` draws without replacement from `units` that hold so many agonists."""
+    hit = np.arange(max(0, tested + agonists - units), min(found, agonists, tested) + 1)
+    ways = _log_choose(agonists, hit) + _log_choose(units - agonists, tested - hit)
+    return float(np.exp(ways - _log_choose(units, np.array(tested))).sum())
+
+
+def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def _binomial_tail(fraction: float, found: int, agonists: int) -> float:
+    return 1.0 if found > fraction * agonists - 1 else float(bdtr(found, agonists, fraction))
+
+
+def _largest(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest integer up to `high` for which a condition that once fails stays false; it holds at `low`."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low

@@ -1,0 +1,193 @@
+"""The audit: its bounds against counting, its coverage with planted misses, its manners."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from search_oracles import Cancelling, drive, layer_of
+
+from mecharule_ops.audit import Audit, AuditResult, AuditSettings, unsettled
+from mecharule_ops.audit_bound import most_agonists, sample_sizes, sample_within
+from mecharule_ops.cha import AnswerError, ChaSearch
+from mecharule_ops.cha_settings import ChaSettings
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron, Regime
+
+
+def chance(
+    population: tuple[int, ...], sample: tuple[int, ...], agonists: tuple[int, ...], found: int
+) -> float:
+    """P(the samples hold at most `found` agonists), by counting subsets of each stratum."""
+    total = 0.0
+    for hit in itertools.product(*(range(k + 1) for k in agonists)):
+        if sum(hit) <= found:
+            ways = [
+                math.comb(k, h) * math.comb(whole - k, part - h) / math.comb(whole, part)
+                if part >= h
+                else 0.0
+                for whole, part, k, h in zip(population, sample, agonists, hit, strict=True)
+            ]
+            total += math.prod(ways)
+    return total
+
+
+def test_one_stratum_worked_by_hand() -> None:
+    """10 units, 6 tested, none found: 3 agonists have chance C(7,6)/C(10,6) = 1/30, 2 have 28/210 = .13."""
+    assert most_agonists([10], [6], 0, 0.05) == 2
+    assert most_agonists([10], [6], 0, 0.03) == 3
+    assert most_agonists([10], [10], 4, 0.05) == 4
+    assert most_agonists([10], [0], 0, 0.05) == 10
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_bounds_equal_counting_and_are_safe_for_any_spread(seed: int) -> None:
+    """One stratum: exact. Several: no spread of one agonist more than the bound has a chance above α."""
+    rng = np.random.default_rng(seed)
+    strata = int(rng.integers(1, 4))
+    population = tuple(rng.integers(4, 14, size=strata).tolist())
+    sample = tuple(int(rng.integers(1, whole + 1)) for whole in population)
+    found = int(rng.integers(0, min(sample) + 1))
+    bound = most_agonists(population, sample, found, 0.1)
+    spreads = [
+        agonists
+        for agonists in itertools.product(*(range(whole + 1) for whole in population))
+        if sum(agonists) == bound + 1
+    ]
+    assert all(chance(population, sample, agonists, found) <= 0.1 for agonists in spreads)
+    if strata == 1:
+        assert chance(population, sample, (bound,), found) > 0.1
+
+
+def test_a_bound_from_the_mean_fraction_would_not_be_safe() -> None:
+    """Agonists hide in the thinly sampled stratum: the pooled hypergeometric bound is broken there."""
+    population, sample = (10, 10), (9, 1)
+    pooled = most_agonists([20], [10], 0, 0.1)
+    assert chance(population, sample, (0, pooled + 1), 0) > 0.1
+    assert most_agonists(population, sample, 0, 0.1) > pooled
+
+
+def test_sample_sizes_are_the_smallest_that_suffice() -> None:
+    """60 units and at most 5 missed: the size found says so and one test fewer does not; budgets cut it."""
+    (size,) = sample_sizes((60,), 5, 0, 0.05)
+    assert most_agonists([60], [size], 0, 0.05) <= 5 < most_agonists([60], [size - 1], 0, 0.05)
+    assert sample_sizes((0,), 5, 0, 0.05) == (0,)
+    assert sample_sizes((30, 60), 5, 0, 0.05) == sample_within(
+        [30, 60], sum(sample_sizes((30, 60), 5, 0, 0.05))
+    )
+    assert sum(sample_within([30, 60, 7], 20)) <= 20
+
+
+def units(count: int, layer: int = 0) -> list[Neuron]:
+    return [Neuron(Basis.MLP_OUT, layer, channel) for channel in range(count)]
+
+
+def singleton(query: GroupQuery, agonist: bool, n: int = 5) -> GroupAnswer:
+    flips = FlipCount(flips=n if agonist else 0, n=n), FlipCount(flips=0, n=n)
+    return GroupAnswer(node=query.node, estimate=FlipEstimate(associated=flips[0], unrelated=flips[1]))
+
+
+SMALL = {"n_associated": 5, "n_unrelated": 5}
+
+
+def run_audit(
+    agonists: set[Neuron], strata: dict[str, list[Neuron]], settings: AuditSettings, seed: int
+) -> AuditResult:
+    audit = Audit(strata, settings=settings, rng=np.random.default_rng(seed))
+    while not audit.done:
+        for query in audit.ask():
+            unit = Neuron(Basis.MLP_OUT, query.layer, query.channels[0])
+            audit.tell(singleton(query, unit in agonists))
+    return audit.result
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 4), (4, 0), (3, 3), (0, 7), (6, 6)])
+@pytest.mark.parametrize("budget", [None, 25])
+def test_coverage_with_planted_misses(first: int, second: int, budget: int | None) -> None:
+    """In at least 95 % of audits the units still missed are within the bound, however the misses are spread."""
+    strata = {"small": units(20), "large": units(40, layer=1)}
+    agonists = set(strata["small"][:first] + strata["large"][:second])
+    settings = AuditSettings(at_most=3, budget=budget, **SMALL)
+    broken = 0
+    for seed in range(120):
+        result = run_audit(agonists, strata, settings, seed)
+        missed = len(agonists) - len(result.found)
+        broken += missed > result.missed_at_most
+    assert broken <= 0.05 * 120
+
+
+def test_coverage_can_fail() -> None:
+    """At 40 % confidence the same misses are beyond the bound in more than 5 % of audits."""
+    strata = {"all": units(60)}
+    settings = AuditSettings(at_most=3, confidence=0.4, **SMALL)
+    agonists = set(units(5))
+    results = [run_audit(agonists, strata, settings, seed) for seed in range(100)]
+    assert sum(5 - len(result.found) > result.missed_at_most for result in results) > 5
+
+
+def test_an_audit_ends_as_soon_as_it_can_state_its_bound() -> None:
+    """Nothing to find: it ends after its first stage. Many to find: it goes on, and what it finds is listed."""
+    settings = AuditSettings(at_most=5, **SMALL)
+    quiet = run_audit(set(), {"all": units(60)}, settings, 0)
+    (first_stage,) = sample_sizes((60,), 5, 0, 0.025)
+    assert (quiet.strata[0].tested, quiet.missed_at_most) == (first_stage, 5)
+    assert quiet.sentence.startswith(
+        f"at most 5 τ-agonists missed among {60 - first_stage} untested units, 95%"
+    )
+    loud = run_audit(set(units(40)), {"all": units(60)}, settings, 0)
+    assert loud.strata[0].tested > first_stage
+    assert loud.strata[0].found == len(loud.found) > 20
+
+
+def test_the_audit_admits_what_cancellation_hid() -> None:
+    """A unit that its neighbours cancel is pruned with them; testing all pruned units finds it."""
+    flips = np.zeros((24, 64), dtype=bool)
+    flips[5, :30] = True
+    restores = np.zeros_like(flips)
+    restores[[2, 9]] = True
+    oracle = Cancelling(
+        associated=flips, unrelated=flips, restores_associated=restores, restores_unrelated=restores
+    )
+    search = ChaSearch(layer_of(24), settings=ChaSettings(), regime=Regime.BASELINE_POSITIVE)
+    tree = drive(search, oracle)
+    assert tree.kept == ()
+    population = unsettled(tree, Basis.MLP_OUT, 128)
+    assert len(population) == 24
+    settings = AuditSettings(at_most=0, n_associated=64, n_unrelated=64)
+    audit = Audit({"layer 3": population}, settings=settings, rng=np.random.default_rng(0))
+    while not audit.done:
+        for query in audit.ask():
+            audit.tell(oracle.answer(query))
+    assert set(audit.result.found) == {Neuron(Basis.MLP_OUT, 3, 5)}
+    assert audit.result.missed_at_most == 0
+
+
+def test_an_audit_without_population_says_zero() -> None:
+    """Nothing pruned, nothing missed."""
+    result = run_audit(set(), {"all": []}, AuditSettings(at_most=2, **SMALL), 0)
+    assert (result.missed_at_most, result.strata[0].tested) == (0, 0)
+
+
+def test_a_stopped_audit_states_what_its_stages_showed() -> None:
+    """Before the first stage ends only the tested units are known: all others may be missed."""
+    audit = Audit(
+        {"all": units(30)}, settings=AuditSettings(at_most=2, **SMALL), rng=np.random.default_rng(0)
+    )
+    audit.tell(singleton(audit.ask()[0], agonist=True))
+    audit.stop()
+    assert audit.done
+    assert (audit.result.strata[0].tested, len(audit.result.found)) == (1, 1)
+    assert audit.result.missed_at_most == 29
+
+
+def test_illegal_answers_change_nothing() -> None:
+    """Other counts than asked for, or an answer to no open question, raise."""
+    audit = Audit({"all": units(9)}, settings=AuditSettings(at_most=1, **SMALL), rng=np.random.default_rng(0))
+    before = audit.ask(), audit.result
+    query = before[0][0]
+    with pytest.raises(AnswerError, match="expected 5 examples and 5"):
+        audit.tell(singleton(query, agonist=True, n=4))
+    with pytest.raises(AnswerError, match="for node 99"):
+        audit.tell(GroupAnswer(node=99, estimate=singleton(query, agonist=True).estimate))
+    assert (audit.ask(), audit.result) == before
