@@ -1,0 +1,159 @@
+"""Neuron-anchored rules: when does ablating one unit flip the behaviour (paper, §4.5)?
+
+The flip target of unit j on the eligible records D_b is y(x) = 1 where the outcome under do({j}) is not b.
+RuleSHAP runs again on that target. HQ-T: clauses and OR-combination come from the train split alone, and the
+rule is scored once on the held-out split. HQ-F: the rule is fitted and scored on every eligible record; it
+describes, it does not predict. Axes: neuron, eligible (a record of D_b), predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.rules import Lookup, Rule, lookup_in, score
+from mecharule_ops.ruleshap import LearnedRule, check_table, learn_rule
+from mecharule_ops.ruleshap_settings import RuleShapSettings, RuleStatus, readiness
+from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
+
+THRESHOLD = 0.70
+"""MCC from which a rule is of high quality (paper, §4.5)."""
+COVERAGE_FLOOR = 0.005
+"""Least share of the eligible records on which a high-quality rule fires (paper, §4.5)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorSettings:
+    """How rules are anchored."""
+
+    ruleshap: RuleShapSettings = field(default_factory=RuleShapSettings)
+    prompt_only: bool = False
+    """Restrict the vocabulary to predicates that read prompt columns only; the paper uses all of Φ."""
+    seed: int = 0
+
+
+def anchor(
+    neuron: Neuron,
+    regime: Regime,
+    flips: Bool[np.ndarray, " eligible"],
+    matrix: Bool[np.ndarray, "eligible predicate"],
+    predicates: Sequence[str],
+    train: Int[np.ndarray, " train"],
+    test: Int[np.ndarray, " test"],
+    prompt_only_of: Callable[[str], bool],
+    settings: AnchorSettings,
+) -> AnchoredRule:
+    """The unit's HQ-T and HQ-F rules with their scores; a rule is None where `anchor_status` says why.
+
+    Test flips reach the held-out score and HQ-F (which uses every record by definition), never HQ-T's rule.
+    Cost: no model calls; two RuleSHAP fits.
+
+    Raises:
+        UsageError: shapes disagree, train and test overlap or leave the eligible records.
+    """
+    check_table(matrix, predicates, flips)
+    _check_split(train, test, len(flips))
+    kept = _vocabulary(predicates, prompt_only_of, settings)
+    texts = [predicates[index] for index in kept]
+    table = matrix[:, kept]
+    learned = _learn(table[train], texts, flips[train], settings)
+    full = _learn(table, texts, flips, settings)
+    rule = learned.rule
+    return AnchoredRule(
+        neuron=neuron,
+        regime=regime,
+        rule=_text(rule),
+        train=learned.train,
+        held_out=_held_out(rule, lookup_in(table[test], texts), flips[test]),
+        full_rule=_text(full.rule),
+        full=full.train,
+        prompt_only=rule is not None and all(map(prompt_only_of, rule.predicates)),
+        flips=int(np.count_nonzero(flips)),
+        eligible=len(flips),
+    )
+
+
+def anchor_status(
+    anchored: AnchoredRule,
+    train_flips: Bool[np.ndarray, " train"],
+    predicates: Sequence[str],
+    prompt_only_of: Callable[[str], bool],
+    settings: AnchorSettings,
+) -> RuleStatus:
+    """Why the HQ-T rule is or is not there; its value is the sentence to show."""
+    if anchored.rule is not None:
+        return RuleStatus.LEARNED
+    kept = _vocabulary(predicates, prompt_only_of, settings)
+    status = readiness(train_flips, [predicates[index] for index in kept], settings.ruleshap)
+    return RuleStatus.NO_CLAUSE if status is RuleStatus.LEARNED else status
+
+
+def is_hq(score: RuleScore | None, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+    """True when a rule's MCC reaches the threshold and it fires on the floor's share of its scope or more."""
+    return score is not None and score.mcc >= threshold and score.coverage >= floor
+
+
+def dataset_coverage(anchored: AnchoredRule) -> float:
+    """Share of the split's eligible records, train and held-out together, on which the HQ-T rule fires."""
+    parts = [part for part in (anchored.train, anchored.held_out) if part is not None]
+    records = sum(part.n for part in parts)
+    return sum(part.coverage * part.n for part in parts) / records if records else 0.0
+
+
+def is_hq_test(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+    """HQ-T: the held-out MCC reaches the threshold, and the coverage of the eligible records the floor."""
+    return is_hq(anchored.held_out, threshold, floor=0.0) and dataset_coverage(anchored) >= floor
+
+
+def is_hq_full(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+    """HQ-F: the MCC of the rule fitted on every eligible record reaches the threshold."""
+    return is_hq(anchored.full, threshold, floor)
+
+
+def union_coverage(flips: Bool[np.ndarray, "neuron eligible"]) -> float:
+    """Cov∪(J; b → 1−b): share of D_b that any unit of J flips; 0.0 for no units, NaN for no records."""
+    return float(flips.any(axis=0).mean()) if flips.shape[1] else float("nan")
+
+
+def jaccard(left: Set[Neuron], right: Set[Neuron]) -> float:
+    """|A ∩ J| / |A ∪ J| of two sets of units (paper, §5); NaN when both are empty."""
+    union = left | right
+    return len(left & right) / len(union) if union else float("nan")
+
+
+def _learn(
+    matrix: Bool[np.ndarray, "record predicate"],
+    predicates: Sequence[str],
+    flips: Bool[np.ndarray, " record"],
+    settings: AnchorSettings,
+) -> LearnedRule:
+    return learn_rule(matrix, predicates, flips, settings=settings.ruleshap, seed=settings.seed)
+
+
+def _held_out(rule: Rule | None, lookup: Lookup, flips: Bool[np.ndarray, " test"]) -> RuleScore | None:
+    """The rule's one score on the held-out records; None when there is no rule or no record."""
+    return None if rule is None or len(flips) == 0 else score(rule.fires(lookup), flips)
+
+
+def _vocabulary(
+    predicates: Sequence[str], prompt_only_of: Callable[[str], bool], settings: AnchorSettings
+) -> list[int]:
+    """Positions of the predicates that rules may use."""
+    return [
+        index for index, text in enumerate(predicates) if not settings.prompt_only or prompt_only_of(text)
+    ]
+
+
+def _text(rule: Rule | None) -> str | None:
+    return None if rule is None else str(rule)
+
+
+def _check_split(train: Int[np.ndarray, " train"], test: Int[np.ndarray, " test"], eligible: int) -> None:
+    positions = np.concatenate([train, test])
+    inside = positions.size == 0 or (positions.min() >= 0 and positions.max() < eligible)
+    if not inside or len(np.unique(positions)) != len(positions):
+        raise UsageError(f"expected disjoint train and test positions below {eligible}: split D_b once")

@@ -1,0 +1,231 @@
+"""Rules come from train flips alone, are scored once on held-out flips, and say why they are missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mecharule_ops.anchoring import (
+    AnchorSettings,
+    anchor,
+    anchor_status,
+    dataset_coverage,
+    is_hq,
+    is_hq_full,
+    is_hq_test,
+    jaccard,
+    union_coverage,
+)
+from mecharule_ops.boosting import BoostSettings
+from mecharule_ops.errors import UsageError
+from mecharule_ops.matthews import mcc
+from mecharule_ops.rules import Rule, lookup_in
+from mecharule_ops.ruleshap_settings import RuleShapSettings, RuleStatus
+from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
+
+ELIGIBLE = 600
+PREDICATES = ("op == '-'", "b >= 100", "a % 2 == 0", "answer >= 10", "a > b", "len(completion) > 3")
+UNIT = Neuron.parse("m4.12")
+SETTINGS = AnchorSettings(ruleshap=RuleShapSettings(boost=BoostSettings(rounds=30)))
+TRAIN, TEST = np.arange(0, 400), np.arange(400, ELIGIBLE)
+
+
+def reads_prompt(predicate: str) -> bool:
+    return "answer" not in predicate and "completion" not in predicate
+
+
+def table(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random((ELIGIBLE, len(PREDICATES))) < 0.5
+
+
+def flips_of(text: str, matrix: np.ndarray) -> np.ndarray:
+    return Rule.parse(text).fires(lookup_in(matrix, PREDICATES))
+
+
+def anchored_to(
+    flips: np.ndarray, matrix: np.ndarray, settings: AnchorSettings = SETTINGS, train: np.ndarray = TRAIN
+) -> AnchoredRule:
+    return anchor(
+        UNIT, Regime.BASELINE_POSITIVE, flips, matrix, PREDICATES, train, TEST, reads_prompt, settings
+    )
+
+
+def test_a_planted_trigger_is_anchored() -> None:
+    """Flips that follow a rule exactly give that rule in both scopes, at MCC 1."""
+    matrix, text = table(), "b >= 100 and op == '-'"
+    flips = flips_of(text, matrix)
+    found = anchored_to(flips, matrix)
+    assert found.rule == found.full_rule == text
+    assert found.train is not None
+    assert found.held_out is not None
+    assert found.full is not None
+    assert found.train.mcc == found.held_out.mcc == found.full.mcc == 1.0
+    assert (found.train.n, found.held_out.n, found.full.n) == (400, 200, 600)
+    assert (found.flips, found.eligible) == (flips.sum(), ELIGIBLE)
+    assert found.prompt_only
+    assert is_hq_test(found)
+    assert is_hq_full(found)
+
+
+def test_test_labels_never_change_the_train_rule() -> None:
+    """Permuting or inverting test flips leaves rule and train score alone and moves the held-out score."""
+    matrix = table()
+    flips = flips_of("b >= 100 and op == '-'", matrix) ^ (np.random.default_rng(1).random(ELIGIBLE) < 0.1)
+    first = anchored_to(flips, matrix)
+    for seed in range(3):
+        shuffled = flips.copy()
+        shuffled[TEST] = np.random.default_rng(seed).permutation(flips[TEST])
+        again = anchored_to(shuffled, matrix)
+        assert (again.rule, again.train) == (first.rule, first.train)
+        assert again.held_out != first.held_out
+    inverted = flips.copy()
+    inverted[TEST] = ~flips[TEST]
+    assert anchored_to(inverted, matrix).rule == first.rule
+    assert first.held_out is not None
+    assert anchored_to(inverted, matrix).held_out.mcc == pytest.approx(-first.held_out.mcc)
+
+
+def test_train_labels_do_change_the_rule() -> None:
+    """The same change on the train split gives another rule, so the test above can fail."""
+    matrix = table()
+    flips = flips_of("b >= 100 and op == '-'", matrix)
+    changed = flips.copy()
+    changed[TRAIN] = ~flips[TRAIN]
+    assert anchored_to(changed, matrix).rule != anchored_to(flips, matrix).rule
+
+
+def test_the_held_out_score_is_the_rules_own() -> None:
+    """Reading the printed rule back and scoring it on the test rows gives the stored number."""
+    matrix = table(2)
+    flips = flips_of("a > b or (a % 2 == 0 and b >= 100)", matrix)
+    flips ^= np.random.default_rng(2).random(ELIGIBLE) < 0.15
+    found = anchored_to(flips, matrix)
+    assert found.rule is not None
+    assert found.held_out is not None
+    fires = flips_of(found.rule, matrix)
+    assert found.held_out.mcc == pytest.approx(mcc(fires[TEST], flips[TEST]))
+    assert found.held_out.coverage == pytest.approx(fires[TEST].mean())
+    assert dataset_coverage(found) == pytest.approx(fires.mean())
+
+
+def test_a_rule_that_reads_the_output_is_not_prompt_only() -> None:
+    """The mark follows the rule's predicates, and the setting keeps output predicates out of the rules."""
+    matrix = table(3)
+    flips = flips_of("answer >= 10 and b >= 100", matrix)
+    assert not anchored_to(flips, matrix).prompt_only
+    restricted = anchored_to(flips, matrix, replace(SETTINGS, prompt_only=True))
+    assert restricted.prompt_only
+    assert restricted.rule is not None
+    assert restricted.full_rule is not None
+    used = Rule.parse(restricted.rule).predicates | Rule.parse(restricted.full_rule).predicates
+    assert all(map(reads_prompt, used))
+
+
+def test_a_missing_rule_has_a_reason() -> None:
+    """No flips, few flips, few train flips and an empty vocabulary give no rule and a status that says so."""
+    matrix = table()
+    late = np.zeros(ELIGIBLE, bool)
+    late[TEST] = flips_of("b >= 100", matrix)[TEST]
+    cases = [
+        (np.zeros(ELIGIBLE, bool), RuleStatus.CONSTANT),
+        (np.arange(ELIGIBLE) < 3, RuleStatus.TOO_FEW),
+        (late, RuleStatus.CONSTANT),
+    ]
+    for flips, status in cases:
+        found = anchored_to(flips, matrix)
+        assert (found.rule, found.train, found.held_out, found.prompt_only) == (None, None, None, False)
+        assert anchor_status(found, flips[TRAIN], PREDICATES, reads_prompt, SETTINGS) is status
+        assert not is_hq_test(found)
+    assert anchored_to(late, matrix).full_rule is not None
+
+
+def test_statuses_beyond_the_flip_counts() -> None:
+    """A learned rule, useless predicates and a vocabulary without prompt predicates are told apart."""
+    matrix = table()
+    flips = flips_of("b >= 100", matrix)
+    learned = anchored_to(flips, matrix)
+    assert anchor_status(learned, flips[TRAIN], PREDICATES, reads_prompt, SETTINGS) is RuleStatus.LEARNED
+    constant = np.ones_like(matrix)
+    useless = anchored_to(flips, constant)
+    assert anchor_status(useless, flips[TRAIN], PREDICATES, reads_prompt, SETTINGS) is RuleStatus.NO_CLAUSE
+    only = replace(SETTINGS, prompt_only=True)
+    none = anchor(
+        UNIT, Regime.BASELINE_NEGATIVE, flips, matrix, PREDICATES, TRAIN, TEST, lambda _: False, only
+    )
+    assert none.rule is None
+    status = anchor_status(none, flips[TRAIN], PREDICATES, lambda _: False, only)
+    assert status is RuleStatus.NO_PREDICATES
+
+
+def test_without_held_out_records_there_is_no_held_out_score() -> None:
+    """An empty test split leaves the rule and the full score, and no HQ-T claim."""
+    matrix = table()
+    flips = flips_of("b >= 100", matrix)
+    everything, nothing = np.arange(ELIGIBLE), np.arange(0)
+    found = anchor(
+        UNIT,
+        Regime.BASELINE_POSITIVE,
+        flips,
+        matrix,
+        PREDICATES,
+        everything,
+        nothing,
+        reads_prompt,
+        SETTINGS,
+    )
+    assert found.rule == found.full_rule == "b >= 100"
+    assert found.held_out is None
+    assert is_hq_full(found)
+    assert not is_hq_test(found)
+
+
+@pytest.mark.parametrize("train", [np.arange(0, 450), np.arange(-1, 400), np.array([0, 0, 1])])
+def test_a_split_that_overlaps_or_leaves_the_records_is_refused(train: np.ndarray) -> None:
+    """Positions shared with test, repeated or outside D_b raise a usage error."""
+    matrix = table()
+    with pytest.raises(UsageError, match="disjoint"):
+        anchored_to(flips_of("b >= 100", matrix), matrix, train=train)
+
+
+def test_quality_needs_both_mcc_and_coverage() -> None:
+    """MCC 0.70 and coverage 0.5 % are the least that count; neither makes up for the other."""
+    good = RuleScore(mcc=0.70, coverage=0.005, n=1000, positives=10)
+    assert is_hq(good)
+    assert not is_hq(good, threshold=0.75)
+    assert not is_hq(replace(good, mcc=0.699))
+    assert not is_hq(replace(good, coverage=0.0049))
+    assert not is_hq(None)
+
+
+def test_the_floor_of_hq_t_is_over_all_eligible_records() -> None:
+    """A rule that fires on 1 of 200 held-out but on 2 of 600 records in all stays below 0.5 %."""
+    held_out = RuleScore(mcc=0.9, coverage=1 / 200, n=200, positives=1)
+    train = RuleScore(mcc=0.9, coverage=1 / 400, n=400, positives=1)
+    rare = replace(anchored_to(np.zeros(ELIGIBLE, bool), table()), train=train, held_out=held_out)
+    assert is_hq(rare.held_out)
+    assert dataset_coverage(rare) == pytest.approx(2 / 600)
+    assert not is_hq_test(rare)
+    assert is_hq_test(replace(rare, train=replace(train, coverage=2 / 400)))
+
+
+def test_union_coverage_by_hand_and_by_its_definition() -> None:
+    """Two units that flip records {0, 1} and {1, 2} of 5 cover 3/5; more units never cover less."""
+    flips = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0]], bool)
+    assert union_coverage(flips) == pytest.approx(3 / 5)
+    assert union_coverage(np.zeros((0, 5), bool)) == 0.0
+    assert np.isnan(union_coverage(np.zeros((2, 0), bool)))
+    many = np.random.default_rng(0).random((6, 50)) < 0.2
+    naive = [sum(any(many[:k, record]) for record in range(50)) / 50 for k in range(1, 7)]
+    assert [union_coverage(many[:k]) for k in range(1, 7)] == pytest.approx(naive)
+    assert naive == sorted(naive)
+
+
+def test_jaccard_of_sets_of_units() -> None:
+    """|{a, b} ∩ {b, c}| / |{a, b, c}| = 1/3; equal sets 1, disjoint 0, two empty sets NaN."""
+    a, b, c = (Neuron.parse(text) for text in ("m1.1", "m1.2", "a2.h3"))
+    assert jaccard({a, b}, {b, c}) == pytest.approx(1 / 3)
+    assert jaccard({a}, {a}) == 1.0
+    assert jaccard({a}, {c}) == 0.0
+    assert np.isnan(jaccard(set(), set()))

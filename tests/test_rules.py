@@ -1,0 +1,272 @@
+"""Rules print, parse back and evaluate as values; MCC and the greedy OR agree with slow oracles."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import matthews_corrcoef
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.matthews import mcc, mcc_of_counts, pack, packed_mcc
+from mecharule_ops.rules import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
+
+ATOMS = (
+    "op == '-'",
+    "b >= 100",
+    "a % 2 == 0",
+    "0 < a < b",
+    "contains(text, 'or not')",
+    "holds(a > 1 or b > 1)",
+)
+RECORDS = 40
+
+
+def condition(predicate: str, value: bool = True) -> Condition:
+    return Condition(predicate, value)
+
+
+def clause(*conditions: Condition) -> Clause:
+    return Clause(conditions)
+
+
+Literals = list[dict[str, bool]]
+literals = st.lists(
+    st.dictionaries(st.sampled_from(ATOMS), st.booleans(), min_size=1, max_size=4), min_size=1, max_size=4
+)
+
+
+def rule_of(parts: Literals) -> Rule:
+    return Rule(tuple(Clause(tuple(Condition(*item) for item in part.items())) for part in parts))
+
+
+def random_case(
+    seed: int, count: int = 12, records: int = 200
+) -> tuple[list[Clause], np.ndarray, np.ndarray]:
+    """Random single-condition clauses with their fire vectors, and a target two of them make, with noise."""
+    rng = np.random.default_rng(seed)
+    fires = rng.random((count, records)) < rng.uniform(0.1, 0.6, (count, 1))
+    target = (fires[0] | fires[1]) ^ (rng.random(records) < 0.1)
+    return [clause(condition(f"p{index}")) for index in range(count)], fires, target
+
+
+def test_a_rule_prints_as_a_person_would_write_it() -> None:
+    """Conditions join by `and`, clauses by `or`; only clauses of several conditions get parentheses."""
+    subtraction = clause(condition("op == '-'"), condition("b >= 100"))
+    odd = clause(condition("a % 2 == 0", False))
+    assert str(Rule((subtraction,))) == "b >= 100 and op == '-'"
+    assert str(odd) == "not (a % 2 == 0)"
+    assert str(Rule((subtraction, odd))) == "not (a % 2 == 0) or (b >= 100 and op == '-')"
+
+
+@given(literals)
+def test_parsing_a_printed_rule_gives_the_same_value(parts: Literals) -> None:
+    """print → parse is the identity, also for atoms whose text holds `or not` in a string."""
+    rule = rule_of(parts)
+    assert Rule.parse(str(rule)) == rule
+
+
+def test_parsing_ignores_order_spacing_and_quotes() -> None:
+    """Texts that differ only in layout read as one value."""
+    left = Rule.parse("(b>=100 and op == '-') or not a%2==0")
+    right = Rule.parse("""not (a % 2 == 0)  or  op=="-" and (b >= 100)""")
+    assert left == right
+    assert left != Rule.parse("(b >= 100 and op == '-') or a % 2 == 0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a >",
+        "a = 1",
+        "a and (b or c)",
+        "not (a and b)",
+        "not not a",
+        "a if b else c",
+        "a\0b",
+        "(" * 500,
+        "import os",
+    ],
+)
+def test_text_that_is_no_rule_is_refused_in_one_line(text: str) -> None:
+    """Anything but an OR of ANDs of atoms raises a usage error with one line."""
+    with pytest.raises(UsageError, match="expected") as caught:
+        Rule.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["b>=100", "a and b", "not a", "b >= 100 ", "lambda: 1"])
+def test_a_condition_takes_canonical_atoms_only(text: str) -> None:
+    """A text that is not its own canonical form, or whose top is a connective, is refused."""
+    with pytest.raises(UsageError):
+        Condition(text, True)
+
+
+def test_a_clause_drops_repeats_and_refuses_contradictions() -> None:
+    """`a and a` is `a`; `a and not a` and the empty clause are refused, and so is the empty rule."""
+    assert Rule.parse("a and a") == Rule.parse("a")
+    with pytest.raises(UsageError, match="both"):
+        Rule.parse("a and not a")
+    with pytest.raises(UsageError, match="at least one condition"):
+        Clause(())
+    with pytest.raises(UsageError, match="at least one clause"):
+        Rule(())
+
+
+def test_a_clause_absorbs_those_that_only_add_conditions() -> None:
+    """`a or (a and b)` is `a`; clauses that merely overlap both stay."""
+    assert Rule.parse("a or (a and b)") == Rule.parse("a")
+    assert Rule.parse("a").clauses[0].subsumes(Rule.parse("a and b").clauses[0])
+    assert len(Rule.parse("(a and b) or (a and c)").clauses) == 2
+
+
+@given(literals, st.integers(0, 2**32 - 1))
+def test_a_rule_fires_where_python_says_it_is_true(parts: Literals, seed: int) -> None:
+    """The columns combine as Python's own and, or, not combine the same truth values."""
+    rule = rule_of(parts)
+    table = np.random.default_rng(seed).random((RECORDS, len(ATOMS))) < 0.5
+    fires = rule.fires(lookup_in(table, ATOMS))
+    for record, row in enumerate(table):
+        truth = dict(zip(ATOMS, row, strict=True))
+        assert fires[record] == any(all(truth[p] == value for p, value in part.items()) for part in parts)
+    assert rule.predicates <= {predicate for part in parts for predicate in part}
+
+
+def test_an_unknown_predicate_is_named() -> None:
+    """Looking up a predicate without a column says which."""
+    with pytest.raises(UsageError, match="'zz'"):
+        Rule.parse("zz").fires(lookup_in(np.zeros((3, 1), bool), ["a"]))
+
+
+def test_mcc_of_a_table_worked_by_hand() -> None:
+    """tp 3, fp 1, fn 1, tn 5: (3·5 − 1·1) / √(4·6·4·6) = 14/24."""
+    fires = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0], bool)
+    target = np.array([1, 1, 1, 0, 1, 0, 0, 0, 0, 0], bool)
+    assert mcc(fires, target) == pytest.approx(14 / 24)
+    found = score(fires, target)
+    assert (found.mcc, found.coverage, found.n, found.positives) == (mcc(fires, target), 0.4, 10, 4)
+
+
+def test_mcc_of_degenerate_inputs_is_zero() -> None:
+    """Constant rules, constant targets and no records give 0.0, not an error or NaN."""
+    some = np.array([True, False, True])
+    for constant in (np.ones(3, bool), np.zeros(3, bool)):
+        assert mcc(constant, some) == mcc(some, constant) == 0.0
+    assert mcc(np.zeros(0, bool), np.zeros(0, bool)) == 0.0
+    assert score(np.zeros(0, bool), np.zeros(0, bool)).coverage == 0.0
+    assert mcc(some, some) == 1.0
+    assert mcc(~some, some) == -1.0
+
+
+@pytest.mark.filterwarnings("ignore:A single label")
+def test_mcc_equals_scikit_learn_by_both_routes() -> None:
+    """Plain and packed MCC equal the library's on random inputs of lengths around the word size."""
+    rng = np.random.default_rng(0)
+    for records in (1, 2, 7, 63, 64, 65, 500):
+        fires = rng.random((30, records)) < rng.random((30, 1))
+        target = rng.random(records) < rng.random()
+        expected = [matthews_corrcoef(target, row) for row in fires]
+        packed = packed_mcc(pack(fires), pack(target[None, :])[0], records)
+        np.testing.assert_allclose(packed, expected, atol=1e-12)
+        np.testing.assert_allclose([mcc(row, target) for row in fires], expected, atol=1e-12)
+
+
+def test_the_mcc_oracle_rejects_a_wrong_count() -> None:
+    """One true positive too many is told apart, so the comparison above can fail."""
+    rng = np.random.default_rng(1)
+    fires, target = rng.random(100) < 0.5, rng.random(100) < 0.5
+    hits, fired = np.array([(fires & target).sum() + 1]), np.array([fires.sum()])
+    wrong = mcc_of_counts(hits, fired, int(target.sum()), 100)[0]
+    assert abs(wrong - matthews_corrcoef(target, fires)) > 1e-3
+
+
+@pytest.mark.parametrize("starts", [1, 12])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_greedy_or_is_never_below_the_best_single_clause(seed: int, starts: int) -> None:
+    """Its MCC is at least the best clause's and at most that of the best of all combinations."""
+    pool, fires, target = random_case(seed)
+    rule = greedy_or(pool, fires, target, 3, starts=starts)
+    reached = mcc(rule.fires(lookup_in(fires.T, [str(c) for c in pool])), target)
+    subsets = [list(chosen) for size in (1, 2, 3) for chosen in combinations(range(len(pool)), size)]
+    best = max(mcc(fires[chosen].any(axis=0), target) for chosen in subsets)
+    assert max(mcc(row, target) for row in fires) - 1e-12 <= reached <= best + 1e-12
+    assert len(rule.clauses) <= 3
+
+
+def test_the_greedy_or_replays_a_naive_climb() -> None:
+    """With one start it keeps the clauses a plain loop keeps, each of which raised the MCC."""
+
+    def naive(fires: np.ndarray, target: np.ndarray) -> list[int]:
+        kept = [int(np.argmax([mcc(row, target) for row in fires]))]
+        while True:
+            union = fires[kept].any(axis=0)
+            options = [mcc(union | row, target) for row in fires]
+            if max(options) <= mcc(union, target) + 1e-12:
+                return kept
+            kept.append(int(np.argmax(options)))
+
+    sizes = set()
+    for seed in range(20):
+        pool, fires, target = random_case(seed)
+        kept = naive(fires, target)
+        sizes.add(len(kept))
+        assert greedy_or(pool, fires, target, 99) == Rule(tuple(pool[index] for index in kept))
+        assert greedy_or(pool, fires, target, 1) == Rule((pool[kept[0]],))
+    assert max(sizes) > 1
+
+
+def test_a_climb_stops_where_no_clause_gains_enough() -> None:
+    """A demanded gain that no clause reaches leaves the best single clause."""
+    pool, fires, target = random_case(0)
+    assert len(greedy_or(pool, fires, target, 9).clauses) > 1
+    assert len(greedy_or(pool, fires, target, 9, min_gain=0.9).clauses) == 1
+
+
+def test_ties_go_to_the_clause_ranked_first() -> None:
+    """Of clauses that fire alike the earlier in the ranking is kept, whatever its name."""
+    target = np.array([1, 1, 0, 0], bool)
+    fires = np.stack([target, target])
+    for names in (("a", "b"), ("b", "a")):
+        pool = [clause(condition(name)) for name in names]
+        assert str(greedy_or(pool, fires, target, 2)) == names[0]
+
+
+def test_more_starts_escape_a_seed_that_blocks_the_way() -> None:
+    """The target is p or q; the best single clause r overlaps both, and only another start finds it."""
+    target = np.zeros(100, bool)
+    target[:40] = True
+    p, q, r = (np.zeros(100, bool) for _ in range(3))
+    p[:20], q[20:40], r[:36], r[90:] = True, True, True, True
+    pool = [clause(condition(name)) for name in ("r", "p", "q")]
+    fires = np.stack([r, p, q])
+    assert "r" in greedy_or(pool, fires, target, 3).predicates
+    assert greedy_or(pool, fires, target, 3, starts=3) == Rule.parse("p or q")
+
+
+def test_the_greedy_or_refuses_an_empty_pool() -> None:
+    """Without clauses there is no rule to return."""
+    with pytest.raises(UsageError, match="expected clauses"):
+        greedy_or([], np.zeros((0, 3), bool), np.zeros(3, bool), 2)
+
+
+@given(literals, st.integers(0, 2**32 - 1))
+def test_compactifying_never_lowers_mcc_and_leaves_nothing_idle(parts: Literals, seed: int) -> None:
+    """Every clause and condition that stays is needed: taking any out lowers the MCC."""
+    rule = rule_of(parts)
+    rng = np.random.default_rng(seed)
+    table, target = rng.random((RECORDS, len(ATOMS))) < 0.5, rng.random(RECORDS) < 0.5
+    lookup = lookup_in(table, ATOMS)
+    compact = compactify(rule, lookup, target)
+    reached = mcc(compact.fires(lookup), target)
+    assert reached >= mcc(rule.fires(lookup), target) - 1e-9
+    for part in compact.clauses:
+        rest = tuple(other for other in compact.clauses if other != part)
+        smaller = [Rule(rest)] if rest else []
+        for left_out in part.conditions if len(part.conditions) > 1 else ():
+            thinner = Clause(tuple(c for c in part.conditions if c != left_out))
+            smaller.append(Rule((*rest, thinner)))
+        assert all(mcc(option.fires(lookup), target) < reached for option in smaller)

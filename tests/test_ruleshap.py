@@ -1,0 +1,300 @@
+"""RuleSHAP recovers planted rules, its SHAP values are exact, and its output depends on the seed alone."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from math import factorial
+from typing import Any
+
+import numpy as np
+import pytest
+import shap
+import xgboost as xgb
+
+from mecharule_ops.boosting import BoostSettings, distinct_rows, fit, path_prefixes, shap_values
+from mecharule_ops.clausepool import measure, shap_weights
+from mecharule_ops.errors import UsageError
+from mecharule_ops.matthews import mcc
+from mecharule_ops.rules import Clause, Condition, Rule, lookup_in
+from mecharule_ops.ruleshap import extract, learn_rule, permuted, splitters
+from mecharule_ops.ruleshap_settings import RuleShapSettings, RuleStatus, readiness
+
+SETTINGS = RuleShapSettings(boost=BoostSettings(rounds=60))
+
+
+def names(count: int) -> list[str]:
+    return [f"p{index} > 0" for index in range(count)]
+
+
+def planted(seed: int, predicates: int = 20, records: int = 1500) -> tuple[np.ndarray, Rule, np.ndarray]:
+    """A random table and a DNF of at most 3 clauses of at most 3 literals that is true on 25–75 % of it.
+
+    Each predicate has one sign throughout, so that the DNF without absorbed clauses is the only shortest one.
+    """
+    rng = np.random.default_rng(seed)
+    texts, signs = names(predicates), rng.random(predicates) < 0.5
+    matrix = rng.random((records, predicates)) < 0.5
+    while True:
+        chosen = [
+            rng.choice(predicates, rng.integers(1, 4), replace=False) for _ in range(rng.integers(1, 4))
+        ]
+        rule = Rule(tuple(Clause(tuple(Condition(texts[j], bool(signs[j])) for j in js)) for js in chosen))
+        target = rule.fires(lookup_in(matrix, texts))
+        if 0.25 <= target.mean() <= 0.75:
+            return matrix, rule, target
+
+
+def noisy(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A table of six predicates and a target that three of them make, 15 % of it wrong."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.random((400, 6)) < 0.5
+    return matrix, ((matrix[:, 0] & matrix[:, 1]) | ~matrix[:, 2]) ^ (rng.random(400) < 0.15)
+
+
+def expected_value(node: dict[str, Any], row: np.ndarray, known: frozenset[int]) -> float:
+    """Path-dependent expectation of one tree: known features are followed, others averaged by cover."""
+    if "leaf" in node:
+        return float(node["leaf"])
+    child = {part["nodeid"]: part for part in node["children"]}
+    feature = int(node["split"][1:])
+    if feature in known:
+        side = "yes" if row[feature] < node["split_condition"] else "no"
+        return expected_value(child[node[side]], row, known)
+    share = [part["cover"] for part in node["children"]]
+    values = [expected_value(part, row, known) for part in node["children"]]
+    return float(np.average(values, weights=share))
+
+
+def shapley(booster: xgb.Booster, row: np.ndarray) -> np.ndarray:
+    """Shapley values by the definition, over every coalition of the row's features."""
+    trees = [json.loads(dump) for dump in booster.get_dump(dump_format="json", with_stats=True)]
+    count = len(row)
+    everyone = range(count)
+    value = {
+        frozenset(known): sum(expected_value(tree, row, frozenset(known)) for tree in trees)
+        for size in range(count + 1)
+        for known in combinations(everyone, size)
+    }
+    phi = np.zeros(count)
+    for player in everyone:
+        for known in (k for k in value if player not in k):
+            weight = factorial(len(known)) * factorial(count - len(known) - 1) / factorial(count)
+            phi[player] += weight * (value[known | {player}] - value[known])
+    return phi
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_planted_dnf_is_recovered_exactly(seed: int) -> None:
+    """The learned rule is the planted one, structure and all, among 20 predicates."""
+    matrix, rule, target = planted(seed)
+    learned = learn_rule(matrix, names(20), target, settings=SETTINGS, seed=0)
+    assert learned.rule == rule
+    assert learned.train is not None
+    assert learned.train.mcc == 1.0
+
+
+def test_recovery_can_fail() -> None:
+    """Paths of one condition cannot reach a rule of three-literal clauses, so the test above can fail."""
+    texts = names(20)
+    matrix = np.random.default_rng(0).random((1500, 20)) < 0.5
+    rule = Rule.parse("(p0 > 0 and p1 > 0 and p2 > 0) or (p3 > 0 and p4 > 0 and p5 > 0)")
+    target = rule.fires(lookup_in(matrix, texts))
+    shallow = RuleShapSettings(boost=BoostSettings(rounds=60, depth=1))
+    assert learn_rule(matrix, texts, target, settings=SETTINGS, seed=0).rule == rule
+    assert learn_rule(matrix, texts, target, settings=shallow, seed=0).rule != rule
+
+
+def test_shap_values_equal_brute_force_shapley() -> None:
+    """TreeSHAP equals path-dependent Shapley values summed over all 64 coalitions of six features."""
+    matrix, target = noisy(0)
+    booster = fit(distinct_rows(matrix, target), BoostSettings(rounds=8, depth=3), 0)
+    found = shap_values(booster, matrix[:10], 1)
+    expected = np.stack([shapley(booster, row) for row in matrix[:10]])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.abs(found).max() > 0.1
+    assert np.abs(found - np.stack([shapley(booster, ~row) for row in matrix[:10]])).max() > 0.1
+
+
+def test_shap_values_equal_the_shap_package_and_add_up() -> None:
+    """They equal TreeExplainer's, and with the mean output they sum to the margin."""
+    matrix, target = noisy(1)
+    booster = fit(distinct_rows(matrix, target), BoostSettings(rounds=20), 0)
+    found = shap_values(booster, matrix, 1)
+    explainer = shap.TreeExplainer(booster)
+    np.testing.assert_allclose(found, explainer.shap_values(matrix.astype(np.float32)), atol=1e-4)
+    margin = booster.predict(xgb.DMatrix(matrix.astype(np.float32)), output_margin=True)
+    np.testing.assert_allclose(found.sum(axis=1) + explainer.expected_value, margin, atol=1e-4)
+
+
+def test_path_prefixes_route_records_as_the_booster_does() -> None:
+    """Each leaf's path, read as literals, holds on exactly the records that XGBoost puts in that leaf."""
+    matrix, target = noisy(2)
+    booster = fit(distinct_rows(matrix, target), BoostSettings(rounds=1, depth=3), 0)
+    leaves = booster.predict(xgb.DMatrix(matrix.astype(np.float32)), pred_leaf=True).reshape(-1)
+    prefixes = path_prefixes(booster)
+
+    def leaves_found(paths: set[tuple[int, ...]]) -> list[bool]:
+        holds = [np.all([matrix[:, j >> 1] == bool(j & 1) for j in path], axis=0) for path in paths]
+        return [any(np.array_equal(h, leaves == leaf) for h in holds) for leaf in np.unique(leaves)]
+
+    assert all(leaves_found(prefixes))
+    assert not any(leaves_found({tuple(literal ^ 1 for literal in path) for path in prefixes}))
+    nodes = json.loads(booster.get_dump(dump_format="json")[0])
+    first = int(nodes["split"][1:])
+    assert {(2 * first,), (2 * first + 1,)} <= prefixes
+    assert max(map(len, prefixes)) == 3
+
+
+def test_clause_measures_equal_their_definitions() -> None:
+    """MCC, firings and SHAP weight of bulk clauses equal one-clause loops; repeated fire vectors are dropped."""
+    rng = np.random.default_rng(3)
+    matrix, target = noisy(3)
+    counts, phi = rng.integers(1, 5, len(matrix)), rng.normal(size=matrix.shape)
+    pool = [(literal,) for literal in range(12)] + [(1, 3), (0, 5, 7), (0, 1)]
+    found = measure(pool, matrix, target)
+    weights = shap_weights(found.clauses, matrix, counts, phi)
+    assert list(found.clauses) == pool
+    for index, literals in enumerate(found.clauses):
+        fires = np.all([matrix[:, literal >> 1] == bool(literal & 1) for literal in literals], axis=0)
+        own = phi[:, [literal >> 1 for literal in literals]].sum(axis=1)
+        expected = np.average(own[fires], weights=counts[fires]) if fires.any() else 0.0
+        assert (found.fired[index], found.mcc[index]) == (fires.sum(), pytest.approx(mcc(fires, target)))
+        assert weights[index] == pytest.approx(expected)
+    twice = np.column_stack([matrix[:, 0], matrix[:, 0]])
+    assert measure([(1,), (3,), (1, 3)], twice, target).clauses == ((1,),)
+
+
+def test_the_ranking_is_by_mcc_then_importance() -> None:
+    """Clauses come best first, and every predicate and negation that fires enough is among them."""
+    matrix, target = noisy(4)
+    ranking = extract(matrix, names(6), target, settings=SETTINGS, seed=0)
+    keys = [(-ranked.mcc, -ranked.importance) for ranked in ranking.clauses]
+    assert keys == sorted(keys)
+    singles = {Clause((Condition(text, value),)) for text in names(6) for value in (True, False)}
+    assert singles <= {ranked.clause for ranked in ranking.clauses}
+    assert ranking.predicate_importance[:3].min() > ranking.predicate_importance[3:].max()
+
+
+def test_importance_points_toward_the_target() -> None:
+    """A predicate that makes the target true has a positive SHAP weight, its negation a negative one."""
+    matrix, target = noisy(5)
+    ranking = extract(matrix, names(6), target, settings=SETTINGS, seed=0)
+    weight = {str(ranked.clause): ranked.importance for ranked in ranking.clauses}
+    assert weight["not (p2 > 0)"] > 0 > weight["p2 > 0"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_rule_is_never_below_its_best_clause(seed: int) -> None:
+    """On noisy targets the OR-combination's MCC is at least that of every ranked clause."""
+    matrix, target = noisy(seed)
+    learned = learn_rule(matrix, names(6), target, settings=SETTINGS, seed=seed)
+    assert learned.train is not None
+    assert learned.train.mcc >= learned.clauses[0].mcc - 1e-12
+    assert learned.clauses[0].mcc == max(ranked.mcc for ranked in learned.clauses)
+
+
+def test_the_same_seed_gives_the_same_rule_in_any_record_order() -> None:
+    """Shuffling records and repeating the call change nothing."""
+    matrix, target = noisy(6)
+    order = np.random.default_rng(0).permutation(len(target))
+    first = extract(matrix, names(6), target, settings=SETTINGS, seed=3)
+    assert extract(matrix, names(6), target, settings=SETTINGS, seed=3).clauses == first.clauses
+    assert extract(matrix[order], names(6), target[order], settings=SETTINGS, seed=3).clauses == first.clauses
+
+
+def test_distinct_rows_carry_the_counts_of_their_copies() -> None:
+    """Rows and counts rebuild the records; a sample has as many draws as were asked for."""
+    matrix, target = noisy(7)
+    rows = distinct_rows(matrix, target)
+    assert len(np.unique(np.column_stack([rows.features, rows.target]), axis=0)) == len(rows.counts)
+    rebuilt = np.repeat(np.column_stack([rows.target, rows.features]), rows.counts, axis=0)
+    records = np.column_stack([target, matrix])
+    assert sorted(map(bytes, rebuilt)) == sorted(map(bytes, records))
+    sample = rows.sample(50, np.random.default_rng(0))
+    assert sample.counts.sum() == 50
+    assert rows.sample(10_000, np.random.default_rng(0)) is rows
+
+
+def test_a_rare_target_is_found() -> None:
+    """A conjunction that is true on about 2 % of the records is recovered in spite of the imbalance."""
+    matrix = np.random.default_rng(8).random((3000, 15)) < 0.28
+    texts = names(15)
+    rule = Rule.parse("p3 > 0 and p5 > 0 and p9 > 0")
+    target = rule.fires(lookup_in(matrix, texts))
+    assert target.mean() < 0.03
+    assert learn_rule(matrix, texts, target, settings=SETTINGS, seed=0).rule == rule
+
+
+def test_clauses_below_the_coverage_floor_are_left_out() -> None:
+    """No ranked clause fires on less than the floor's share, and a higher floor leaves fewer."""
+    matrix, target = noisy(9)
+    low = extract(matrix, names(6), target, settings=SETTINGS, seed=0).clauses
+    strict = RuleShapSettings(boost=SETTINGS.boost, min_coverage=0.3)
+    high = extract(matrix, names(6), target, settings=strict, seed=0).clauses
+    assert min(ranked.coverage for ranked in high) >= 0.3
+    assert min(ranked.coverage for ranked in low) < 0.3
+
+
+def test_targets_that_cannot_be_learned_give_a_reason() -> None:
+    """Empty, constant, nearly constant and unpredictable targets give no rule and a sentence, never a crash."""
+    matrix = np.random.default_rng(0).random((40, 3)) < 0.5
+    few = np.arange(40) < 2
+    cases = [
+        (matrix[:0], names(3), few[:0], RuleStatus.NO_RECORDS),
+        (matrix[:, :0], [], few, RuleStatus.NO_PREDICATES),
+        (matrix, names(3), np.ones(40, bool), RuleStatus.CONSTANT),
+        (matrix, names(3), np.zeros(40, bool), RuleStatus.CONSTANT),
+        (matrix, names(3), few, RuleStatus.TOO_FEW),
+        (np.ones((40, 3), bool), names(3), np.arange(40) < 20, RuleStatus.NO_CLAUSE),
+    ]
+    for table, texts, target, status in cases:
+        learned = learn_rule(table, texts, target, settings=SETTINGS, seed=0)
+        assert (learned.rule, learned.train, learned.status) == (None, None, status)
+        assert splitters(learned, 5) == ()
+        assert " " in status.value
+    assert readiness(np.arange(40) < 20, names(3), SETTINGS) is RuleStatus.LEARNED
+
+
+def test_wrong_shapes_and_settings_are_refused() -> None:
+    """A matrix that does not fit, a repeated predicate and senseless settings raise usage errors."""
+    matrix, target = noisy(0)
+    with pytest.raises(UsageError, match="expected a matrix"):
+        extract(matrix, names(5), target, settings=SETTINGS, seed=0)
+    with pytest.raises(UsageError, match="distinct"):
+        extract(matrix, ["a"] * 6, target, settings=SETTINGS, seed=0)
+    for wrong in ({"min_coverage": 1.5}, {"pool": 0}, {"min_gain": -0.1}):
+        with pytest.raises(UsageError, match="expected a coverage"):
+            RuleShapSettings(**wrong)
+    for wrong_trees in ({"rounds": 0}, {"column_share": 0.0}, {"learning_rate": 1.5}):
+        with pytest.raises(UsageError, match="expected counts"):
+            BoostSettings(**wrong_trees)
+    assert RuleShapSettings(min_coverage=0.07).least_firings(100) == 7
+    assert RuleShapSettings(min_coverage=0.07).least_firings(10) == 3
+
+
+def test_splitters_are_the_combination_and_its_best_clauses() -> None:
+    """r₀ comes first, then its clauses by MCC up to k; a one-clause r₀ stands alone."""
+    texts = names(20)
+    matrix = np.random.default_rng(1).random((1500, 20)) < 0.5
+    rule = Rule.parse("(p0 > 0 and p1 > 0) or (p2 > 0 and not (p3 > 0)) or (p4 > 0 and p5 > 0 and p6 > 0)")
+    target = rule.fires(lookup_in(matrix, texts))
+    learned = learn_rule(matrix, texts, target, settings=SETTINGS, seed=0)
+    found = splitters(learned, 2)
+    assert found[0] == learned.rule == rule
+    scores = [mcc(one.fires(lookup_in(matrix, texts)), target) for one in splitters(learned, 5)[1:]]
+    assert (len(found), len(scores)) == (3, 3)
+    assert scores == sorted(scores, reverse=True)
+    single = learn_rule(matrix, texts, matrix[:, 7], settings=SETTINGS, seed=0)
+    assert splitters(single, 5) == (Rule.parse("p7 > 0"),)
+
+
+def test_permuted_targets_keep_their_rate_and_lose_the_rule() -> None:
+    """The fake-rule control has as many positives, and its rule predicts the true target far worse."""
+    matrix, rule, target = planted(0)
+    fake = permuted(target, np.random.default_rng(0))
+    assert fake.sum() == target.sum()
+    learned = learn_rule(matrix, names(20), fake, settings=SETTINGS, seed=0)
+    assert learned.rule is not None
+    assert abs(mcc(learned.rule.fires(lookup_in(matrix, names(20))), target)) < 0.3
+    assert learned.rule != rule
