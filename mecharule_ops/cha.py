@@ -15,9 +15,8 @@ table, applied to each group at each look at its counts:
 A round ends when its last answer is told; only then are new questions made. So neither node ids nor verdicts
 depend on the order of answers, and telling the same answers again resumes a search.
 
-Splitting follows the paper: the root by attribution sign, later nodes by balanced bisection. The settings
-beyond it: `direct` asks the units with the strongest attribution singly first, `largest` starts from smaller
-groups, `small` opens small groups into units at once, `retest` asks pruned units again in a random partition.
+Splitting follows the paper: the root by attribution sign, later nodes by balanced bisection. Settings beyond
+it start from smaller groups (`largest`) and open small ones into units at once (`small`).
 
 Limit on cost: with `overhead` set, a group is asked only if the search could afterwards still test every
 undecided unit singly within (1 + overhead) · N · (n₊ + n₋) example-forwards. So a dense layer turns into an
@@ -27,7 +26,6 @@ exhaustive search by itself, and no search costs more than that.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +34,7 @@ from mecharule_ops.cha_settings import ChaSettings
 from mecharule_ops.cha_state import GroupUnderTest, Ledger
 from mecharule_ops.cha_tree import ChaTree
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.partition import Channels, arrange, bisect, chunks, strongest
+from mecharule_ops.partition import Channels, Root, bisect, roots
 from mecharule_ops.types import (
     ChaNode,
     GroupAnswer,
@@ -65,10 +63,17 @@ class ChaSearch:
         full = self._units * settings.full_test
         limit = math.inf if settings.overhead is None else full * (1 + settings.overhead)
         self._ledger = Ledger(limit=limit, reserve=full)
-        self._passes = self._plan_passes()
-        self._status = self._obstacle()
+        start = roots(
+            candidates,
+            order=settings.order,
+            root_split=settings.root_split,
+            largest=settings.largest,
+            rng=np.random.default_rng([settings.seed, candidates.layer]),
+        )
+        self._status = self._obstacle(start)
         if not self.done:
-            self._next_pass()
+            for root in start:
+                self._open(root.channels, cut=root.cut)
 
     @property
     def done(self) -> bool:
@@ -112,12 +117,12 @@ class ChaSearch:
             self._waiting.clear()
             self._status = status
 
-    def _obstacle(self) -> SearchStatus | None:
+    def _obstacle(self, start: tuple[Root, ...]) -> SearchStatus | None:
         """Why the search cannot begin; None when it can."""
-        if self._units == 0:
+        if not start:
             return SearchStatus.EMPTY
-        grouped = min(self._units - self._settings.direct, self._settings.largest or self._units)
-        powered = grouped <= 1 or self._settings.test(grouped, self._units).can_prune
+        largest = max(len(root.channels) for root in start)
+        powered = largest == 1 or self._settings.test(largest, self._units).can_prune
         return None if powered else SearchStatus.UNDERPOWERED
 
     def _accept(self, answer: GroupAnswer) -> GroupUnderTest:
@@ -167,7 +172,7 @@ class ChaSearch:
         for group in dear:
             self._open_units(group)
         if not self._waiting:
-            self._next_pass()
+            self._status = SearchStatus.COMPLETE
         return decided
 
     def _ask_on(self, group: GroupUnderTest) -> bool:
@@ -210,36 +215,3 @@ class ChaSearch:
         self._opened += 1
         parent, depth = (None, 0) if above is None else (above.query.node, above.depth + 1)
         self._ask(GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, test=test), query)
-
-    def _next_pass(self) -> None:
-        """Open the roots of the next partition that has any; the search is complete when none is left."""
-        for _ in self._passes:
-            if self._waiting:
-                return
-        self._status = SearchStatus.COMPLETE
-
-    def _plan_passes(self) -> Iterator[None]:
-        """Open, one pass after the other: the strongest units, the layer, the pruned units once more."""
-        settings = self._settings
-        rng = np.random.default_rng([settings.seed, self._candidates.layer])
-        first = strongest(self._candidates, settings.direct)
-        for channel in first:
-            self._open((channel,))
-        yield
-        layer = arrange(
-            self._candidates, without=first, order=settings.order, root_split=settings.root_split, rng=rng
-        )
-        for root in chunks(layer.channels, settings.largest or self._units):
-            self._open(root, cut=layer.cut if len(root) == len(layer.channels) else 0)
-        yield
-        if settings.retest:
-            self._open_again(rng)
-            yield
-
-    def _open_again(self, rng: np.random.Generator) -> None:
-        """Ask the pruned units in a random partition, as far as the limit allows."""
-        pruned = [c for node in self._nodes if node.verdict is Verdict.PRUNED for c in node.channels]
-        shuffled = rng.permutation(np.sort(np.array(pruned, dtype=np.int64))).tolist()
-        for root in chunks(shuffled, self._settings.retest):
-            if self._ledger.readmit(len(root), self._settings.full_test):
-                self._open(root)

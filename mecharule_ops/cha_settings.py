@@ -1,4 +1,20 @@
-"""How a layer is searched: the paper's algorithm 1, and the options beyond it."""
+"""How a layer is searched: the paper's algorithm 1, and the options beyond it.
+
+What each option is for, measured on planted additive margins where other units hide an agonist by acting
+against it (N = 576, k = 8; recall of τ-agonists, cost against exhaustive singletons in example-forwards):
+
+- `testing`: sequential tests cost a third of fixed ones at the same recall, on every layer.
+- `order` by attribution halves that when scores mean something, and costs nothing when they do not.
+- `largest`: a whole layer can hide its agonists, a group of 16 rarely does. Under strong cancellation recall
+  rises from 0 to .90 (.82 at 32, .94 at 8); a quiet layer then costs 2 % of exhaustive instead of 0.1 %.
+- `root_split` by sign keeps units apart that cancel each other; without it recall falls from .90 to .66.
+- `small`: in a positive group of 4, bisection never asks fewer groups than asking the units. Pays in dense
+  layers (−.04 of exhaustive, recall + .01), free elsewhere.
+- `overhead` matters in dense layers only.
+
+Direct tests of the units with the strongest attribution, and testing pruned units again in a second random
+partition, both reached less recall at equal cost than a smaller `largest`, so neither is offered.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +43,15 @@ class ChaSettings:
     """When counts are looked at: algorithm 1 waits for the whole slices."""
     root_split: RootSplit = RootSplit.SIGN
     order: Order = Order.ATTRIBUTION
-    direct: int = 0
-    """Units with the largest |attribution| that are asked singly before any group."""
-    largest: int | None = None
-    """Units of the largest group asked; None starts from the whole layer."""
+    """How units are ordered before groups are cut; neighbours share small groups."""
+    largest: int | None = 16
+    """Units of the largest group asked. None starts from the whole layer; 1 is brute force."""
     small: int = 4
     """A group of at most this many units opens into units; 2 is bisection to the end."""
-    retest: int = 0
-    """Group size of a second, random partition of the pruned units; 0 for none."""
     overhead: float | None = 0.05
     """Cost above exhaustive singletons that a search may have, as a share of theirs; None for no limit."""
     seed: int = 0
-    """With the layer, seeds the random order and the second partition."""
+    """With the layer, seeds the random order."""
 
     @classmethod
     def algorithm_1(
@@ -59,6 +72,7 @@ class ChaSettings:
             n_unrelated=n_unrelated,
             testing=Testing.FIXED,
             order=Order.CHANNEL,
+            largest=None,
             small=2,
             overhead=None,
         )

@@ -71,13 +71,6 @@ class Ledger:
         self.promised += cost
         return True
 
-    def readmit(self, units: int, full_test: int) -> bool:
-        """Reserve for units that were pruned, if that and one test of their group stay within the limit."""
-        if self.spent + self.promised + self.reserve + (units + 1) * full_test > self.limit:
-            return False
-        self.reserve += units * full_test
-        return True
-
     def pay(self, cost: int, *, singly: bool) -> None:
         """Spend what was set aside for a question: the reserve for a unit, the promise for a group."""
         self.spent += cost

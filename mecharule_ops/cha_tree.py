@@ -9,7 +9,7 @@ from mecharule_ops.types import Agonist, Basis, ChaNode, Neuron, Regime, SearchS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaTree:
-    """A snapshot of one layer's search; a forest when singletons or a second partition were tested too."""
+    """A snapshot of one layer's search; a forest when it starts from several groups."""
 
     layer: int
     regime: Regime

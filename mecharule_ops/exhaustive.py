@@ -20,7 +20,7 @@ STRENGTH_EDGES = (0.2, 0.3, 0.5)
 
 def exhaustive_search(candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> ChaSearch:
     """A search that asks every unit once, for all its examples; its tree has only roots of one unit."""
-    singly = replace(settings, direct=len(candidates.channels), testing=Testing.FIXED, retest=0)
+    singly = replace(settings, largest=1, testing=Testing.FIXED)
     return ChaSearch(candidates, settings=singly, regime=regime)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -35,40 +34,36 @@ class RootSplit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrangement:
-    """Units in search order, and where the root is cut."""
+class Root:
+    """A group that a search starts from."""
 
     channels: Channels
     cut: int
-    """Units on the root's first side; 0 when the root is bisected like any other."""
+    """Units on its first side when it splits; 0 for the middle."""
 
 
-def strongest(layer: LayerCandidates, count: int) -> Channels:
-    """The `count` units with the largest |score|, strongest first; ties by coordinate."""
-    order = np.argsort(-np.abs(layer.scores), kind="stable")[:count]
-    return tuple(layer.channels[order].tolist())
-
-
-def arrange(
+def roots(
     layer: LayerCandidates,
     *,
-    without: Channels,
     order: Order,
     root_split: RootSplit,
+    largest: int | None,
     rng: np.random.Generator,
-) -> Arrangement:
-    """The layer's units except `without`, ordered for bisection."""
-    rest = ~np.isin(layer.channels, np.array(without, dtype=np.int64))
-    channels, scores = layer.channels[rest], layer.scores[rest]
+) -> tuple[Root, ...]:
+    """The layer as one root, or cut into roots of at most `largest` units, each side of the split apart."""
+    count = len(layer.channels)
     keys = {
-        Order.CHANNEL: np.arange(len(channels)),
-        Order.ATTRIBUTION: np.argsort(np.argsort(-np.abs(scores), kind="stable")),
-        Order.RANDOM: rng.permutation(len(channels)),
+        Order.CHANNEL: np.arange(count),
+        Order.ATTRIBUTION: np.argsort(np.argsort(-np.abs(layer.scores), kind="stable")),
+        Order.RANDOM: rng.permutation(count),
     }
-    negative = scores < 0 if root_split is RootSplit.SIGN else np.zeros(len(scores), dtype=bool)
-    placed = np.lexsort((keys[order], negative))
-    cut = int(len(channels) - negative.sum()) % max(len(channels), 1)
-    return Arrangement(channels=tuple(channels[placed].tolist()), cut=cut)
+    negative = (layer.scores < 0) & (root_split is RootSplit.SIGN)
+    channels = tuple(layer.channels[np.lexsort((keys[order], negative))].tolist())
+    cut = count - int(negative.sum())
+    if largest is None:
+        return (Root(channels=channels, cut=cut % count),) if count else ()
+    sides = channels[:cut], channels[cut:]
+    return tuple(Root(channels=part, cut=0) for side in sides for part in _chunks(side, largest))
 
 
 def bisect(channels: Channels, cut: int = 0) -> tuple[Channels, Channels]:
@@ -78,8 +73,8 @@ def bisect(channels: Channels, cut: int = 0) -> tuple[Channels, Channels]:
     return channels[:middle], channels[middle:]
 
 
-def chunks(channels: Sequence[int], size: int) -> tuple[Channels, ...]:
-    """Consecutive groups of at most `size`, their sizes as equal as can be."""
-    count = -(-len(channels) // size)
-    edges = np.linspace(0, len(channels), count + 1).round().astype(int).tolist() if count else []
-    return tuple(tuple(channels[begin:end]) for begin, end in pairwise(edges))
+def _chunks(channels: Channels, largest: int) -> tuple[Channels, ...]:
+    """Consecutive groups of at most `largest`, their sizes as equal as can be."""
+    count = -(-len(channels) // largest)
+    edges = [len(channels) * i // count for i in range(count)]
+    return tuple(channels[begin:end] for begin, end in pairwise([*edges, len(channels)]))

@@ -123,7 +123,7 @@ def test_queries_grow_like_group_testing_under_separation() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [ALGORITHM_1, ChaSettings(), ChaSettings(direct=5, retest=6, largest=20)]
+    "settings", [ALGORITHM_1, ChaSettings(), ChaSettings(order=Order.RANDOM, largest=None)]
 )
 def test_the_order_of_answers_does_not_change_the_tree(settings: ChaSettings) -> None:
     """Nodes, ids and costs are the same for any order, and for answers in portions."""
@@ -139,7 +139,7 @@ def test_the_order_of_answers_does_not_change_the_tree(settings: ChaSettings) ->
 def test_replayed_answers_resume_a_search() -> None:
     """A fresh search told the first answers asks what the interrupted one asks, and ends in the same tree."""
     oracle = planted_union(np.random.default_rng(5), units=50, agonists=4, noise=0.02)
-    settings = ChaSettings(retest=8)
+    settings = ChaSettings()
     whole = drive(search_of(50, settings), oracle)
     first, second = search_of(50, settings), search_of(50, settings)
     log: list[GroupAnswer] = []
@@ -162,7 +162,7 @@ def test_cost_never_exceeds_exhaustive_by_more_than_the_overhead(
     """In example-forwards, whatever the density; without the limit a dense layer costs more."""
     rng = np.random.default_rng(units + agonists)
     oracle = planted_union(rng, units=units, agonists=agonists, noise=noise)
-    settings = ChaSettings(testing=testing, direct=2, retest=4)
+    settings = ChaSettings(testing=testing)
     tree = drive(search_of(units, settings, rng), oracle)
     assert tree.example_forwards <= 1.05 * units * 128
     assert tree.status is SearchStatus.COMPLETE
@@ -191,8 +191,9 @@ def test_sequential_search_finishes_what_it_keeps() -> None:
     tree = drive(search_of(100, ChaSettings()), oracle)
     assert tree.kept
     assert all(node.estimate.associated.n == node.estimate.unrelated.n == 64 for node in tree.kept)
+    unlimited = ChaSettings(largest=None)
     quiet = UnionOfFlips(associated=np.zeros((100, 64), bool), unrelated=np.zeros((100, 64), bool))
-    assert drive(search_of(100, ChaSettings()), quiet).example_forwards == 2 * 20
+    assert drive(search_of(100, unlimited), quiet).example_forwards == 2 * 20
 
 
 @pytest.mark.parametrize(
@@ -283,15 +284,41 @@ def test_root_splits_by_sign_and_then_in_the_middle() -> None:
         assert [query.channels for query in search.ask()] == parts
 
 
-def test_attribution_order_and_direct_tests_follow_the_scores() -> None:
-    """The strongest |scores| are asked first and singly, the rest in descending order within each sign."""
+@pytest.mark.parametrize(
+    ("order", "largest", "groups"),
+    [
+        (Order.ATTRIBUTION, None, [(3, 5, 2, 0, 1, 4)]),
+        (Order.ATTRIBUTION, 2, [(3, 5), (2, 0), (1, 4)]),
+        (Order.CHANNEL, 3, [(0, 2), (3, 5), (1, 4)]),
+        (Order.CHANNEL, 1, [(0,), (2,), (3,), (5,), (1,), (4,)]),
+    ],
+)
+def test_first_groups_follow_sign_order_and_size(
+    order: Order, largest: int | None, groups: list[tuple[int, ...]]
+) -> None:
+    """Scores ≥ 0 come first, strongest first when asked, in equal groups that never mix the signs."""
     layer = replace(layer_of(6), scores=np.array([0.1, -0.9, 0.3, 0.7, -0.2, 0.5]))
-    settings = replace(ALGORITHM_1, direct=2, order=Order.ATTRIBUTION)
+    settings = replace(ALGORITHM_1, order=order, largest=largest)
     search = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE)
-    assert [query.channels for query in search.ask()] == [(1,), (3,)]
-    for query in search.ask():
-        search.tell(answer(query.node, 0, 64))
-    assert [query.channels for query in search.ask()] == [(5, 2, 0, 4)]
+    assert [query.channels for query in search.ask()] == groups
+
+
+def test_a_small_positive_group_opens_into_units() -> None:
+    """With `small` = 4 a group of four that flips is followed by its four units, one of five by two halves."""
+    for units, parts in [(4, [(0,), (1,), (2,), (3,)]), (5, [(0, 1), (2, 3, 4)])]:
+        search = search_of(units, replace(ALGORITHM_1, small=4))
+        search.tell(answer(0, 64, 64))
+        assert [query.channels for query in search.ask()] == parts
+
+
+def test_random_order_is_set_by_the_seed() -> None:
+    """Equal seeds give equal groups, other seeds other ones, and every unit is in one group."""
+    groups = [
+        [query.channels for query in search_of(40, ChaSettings(order=Order.RANDOM, seed=seed)).ask()]
+        for seed in (1, 1, 2)
+    ]
+    assert groups[0] == groups[1] != groups[2]
+    assert sorted(channel for group in groups[0] for channel in group) == list(range(40))
 
 
 def test_importing_the_search_loads_no_model_library() -> None:
