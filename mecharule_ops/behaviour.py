@@ -55,14 +55,14 @@ def observe(
     stop_ids = subject.stop_ids(task.stop)
     generation = subject.generate(prompts, task.max_new_tokens, stop_ids, batch, on_progress)
     records = tuple(
-        _record(task, subject, example, tokens)
-        for example, tokens in zip(examples, generation.tokens, strict=True)
+        _record(task, subject, example, tokens, float(margin))
+        for example, tokens, margin in zip(examples, generation.tokens, generation.margins, strict=True)
     )
     _check_varied(task, subject, records)
     return Behaviour(records=records, prompts=prompts, representation=generation.representation)
 
 
-def _record(task: Task, subject: Subject, example: Example, tokens: Tokens) -> BehaviourRecord:
+def _record(task: Task, subject: Subject, example: Example, tokens: Tokens, margin: float) -> BehaviourRecord:
     completion = subject.decode(tokens)
     return BehaviourRecord(
         example=example,
@@ -70,6 +70,7 @@ def _record(task: Task, subject: Subject, example: Example, tokens: Tokens) -> B
         completion=completion,
         parsed=task.parse(example, completion),
         label=task.label(example, completion),
+        margin=margin,
     )
 
 

@@ -1,11 +1,14 @@
 """Evidence that can be replayed: full completions before and after an ablation, as a certificate.
 
-Cost: two completions an example, without early decision, since a certificate holds every token.
+Cost: one completion an example under the ablation, without early decision, since a certificate holds every
+token; another one without the ablation when a certificate is re-run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mecharule_ops.certificates import (
     Certificate,
@@ -19,8 +22,12 @@ from mecharule_ops.localise import Localised
 from mecharule_ops.run import Run
 from mecharule_ops.stored_engine import Group
 from mecharule_ops.summing_up import versions
-from mecharule_ops.types import Agonist, AnchoredRule, Basis, Intervention, Neuron, Regime
+from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Neuron, Regime
 from mecharule_ops.verification import totals_of
+
+if TYPE_CHECKING:
+    from mecharule_ops.ablation import AblationEngine
+    from mecharule_ops.subject.reference import ReferenceEngine
 
 HOOKS = {
     Basis.MLP_OUT: "blocks.{layer}.hook_mlp_out",
@@ -92,44 +99,66 @@ def certify(
 
 
 def ablation_rows(
-    run: Run,
-    intervention: Intervention,
-    units: Group,
-    slices: Mapping[str, Sequence[int]],
-    *,
-    plain: bool = False,
+    run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
 ) -> tuple[ExampleRow, ...]:
-    """What each example's completion was and became; `plain` computes it on the reference path."""
-    names = [name for name, positions in slices.items() for _ in positions]
-    positions = [position for part in slices.values() for position in part]
-    engine = run.completer(intervention, plain=plain)
-    completions = engine.completions([(), units], positions)
-    rows = []
-    for column, (name, position) in enumerate(zip(names, positions, strict=True)):
-        example = run.records[position].example
-        before, after = (
-            Completion(
-                tokens=completions.tokens[group][column],
-                text=run.subject.decode(completions.tokens[group][column]),
-                label=run.task.label(example, run.subject.decode(completions.tokens[group][column])),
-                margin=float(completions.margins[group, column]),
-            )
-            for group in (0, 1)
-        )
-        rows.append(
-            ExampleRow(example=example.id, prompt=example.prompt, slice=name, before=before, after=after)
-        )
-    return tuple(rows)
+    """What each example's completion was, from the run's records, and what it became."""
+    return _rows(run, run.completer(intervention), run.records, units, slices)
 
 
 def rerun(run: Run, certificate: Certificate) -> tuple[ExampleRow, ...]:
-    """The rows of a certificate computed again on the reference path, for `verification.verify`."""
-    position = {record.example.id: index for index, record in enumerate(run.records)}
+    """The rows of a certificate computed again: completions generated anew, ablations on the reference path."""
+    place = {record.example.id: position for position, record in enumerate(run.records)}
     units = tuple(Neuron.parse(unit) for unit in certificate.units)
     slices: dict[str, list[int]] = {}
     for row in certificate.rows:
-        slices.setdefault(row.slice, []).append(position[row.example])
-    return ablation_rows(run, run.intervention(units[0].basis), units, slices, plain=True)
+        slices.setdefault(row.slice, []).append(place[row.example])
+    positions = [position for part in slices.values() for position in part]
+    fresh = observe_again(run, positions)
+    engine = run.completer(run.intervention(units[0].basis), plain=True)
+    return _rows(run, engine, fresh, units, slices)
+
+
+def observe_again(run: Run, positions: Sequence[int]) -> Mapping[int, BehaviourRecord]:
+    """The unablated completions of some records, generated now, by position."""
+    prompts = run.subject.encode([run.records[position].example.prompt for position in positions])
+    generation = run.subject.generate(prompts, run.task.max_new_tokens, run.subject.stop_ids(run.task.stop))
+    fresh = {}
+    for position, tokens, margin in zip(positions, generation.tokens, generation.margins, strict=True):
+        text, record = run.subject.decode(tokens), run.records[position]
+        label = run.task.label(record.example, text)
+        fresh[position] = replace(record, tokens=tokens, completion=text, label=label, margin=float(margin))
+    return fresh
+
+
+def _rows(
+    run: Run,
+    engine: AblationEngine | ReferenceEngine,
+    before: Sequence[BehaviourRecord] | Mapping[int, BehaviourRecord],
+    units: Group,
+    slices: Mapping[str, Sequence[int]],
+) -> tuple[ExampleRow, ...]:
+    placed = [(name, position) for name, positions in slices.items() for position in positions]
+    after = engine.completions([units], [position for _, position in placed])
+    rows = []
+    for column, (name, position) in enumerate(placed):
+        record, tokens = before[position], after.tokens[0][column]
+        rows.append(
+            ExampleRow(
+                example=record.example.id,
+                prompt=record.example.prompt,
+                slice=name,
+                before=Completion(
+                    tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
+                ),
+                after=Completion(
+                    tokens=tokens,
+                    text=run.subject.decode(tokens),
+                    label=bool(after.labels[0, column]),
+                    margin=float(after.margins[0, column]),
+                ),
+            )
+        )
+    return tuple(rows)
 
 
 def _certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:

@@ -17,9 +17,9 @@ from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings import AgonistControls, LayerCoverage, Share
 from mecharule_ops.journal import Journal
 from mecharule_ops.localise import Localised
-from mecharule_ops.preparation import texts
+from mecharule_ops.preparation import RULE_SETTINGS, texts
 from mecharule_ops.report_measures import union_coverage
-from mecharule_ops.ruleshap import RuleShapSettings, learn_rule, permuted
+from mecharule_ops.ruleshap import learn_rule, permuted
 from mecharule_ops.run import Run
 from mecharule_ops.stored_engine import Group
 from mecharule_ops.types import (
@@ -81,7 +81,7 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
             np.flatnonzero(in_train),
             np.flatnonzero(~in_train),
             lambda text: run.table.prompt_only(text, run.task.prompt_columns),
-            AnchorSettings(seed=run.config.seed),
+            AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
         )
         anchored.append(rule)
         if rule.rule is not None:
@@ -98,7 +98,7 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
     return tuple(anchored)
 
 
-def random_units(run: Run, found: Localised, layers: Sequence[int], salt: int) -> list[Neuron]:
+def random_units(run: Run, found: Localised, layers: Sequence[int], salt: int = 0) -> list[Neuron]:
     """One random candidate for each layer named, none of them localized and none twice; fewer if a layer ends."""
     generator = np.random.default_rng([run.config.seed, found.regime.value, salt])
     taken = {agonist.neuron for agonist in found.agonists}
@@ -121,7 +121,7 @@ def fake_split(run: Run, found: Localised) -> Bool[np.ndarray, " record"] | None
     train = run.train
     target = permuted(run.labels[train], np.random.default_rng([run.config.seed, found.regime.value]))
     learned = learn_rule(
-        run.table.matrix[train], texts(run), target, settings=RuleShapSettings(), seed=run.config.seed
+        run.table.matrix[train], texts(run), target, settings=RULE_SETTINGS, seed=run.config.seed
     )
     return None if learned.rule is None else learned.rule.fires(run.table.fires)
 
@@ -135,8 +135,9 @@ def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> t
     other = Intervention(basis=main.basis, baseline=second, phase=main.phase)
     ran = []
     for done, neuron in enumerate(chosen):
-        others = random_units(run, found, [neuron.layer] * run.config.controls, neuron.channel)
+        others = random_units(run, found, [neuron.layer] * run.config.controls, 1 + neuron.channel)
         estimates = slice_estimates(run, found, main, [(unit,) for unit in others])
+        outside, replaced = run.replacement(main).out_of_range(neuron)
         ran.append(
             AgonistControls(
                 neuron=neuron,
@@ -145,7 +146,7 @@ def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> t
                 fake_split=None if fake is None else _split_by(flips, neuron, fake, run.train),
                 second_baseline=second,
                 second=slice_estimates(run, found, other, [(neuron,)])[0],
-                out_of_range=run.replacement(main).out_of_range(neuron),
+                out_of_range=Share(count=outside, n=replaced),
             )
         )
         journal.progress("controls")(done + 1, len(chosen))

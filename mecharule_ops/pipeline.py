@@ -113,7 +113,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         )
     with journal.stage(f"controls {where}") as stage:
         ran = controls(run, journal, found, flips)
-        others = random_units(run, found, [neuron.layer for neuron in neurons], -1)
+        others = random_units(run, found, [neuron.layer for neuron in neurons])
         random_flips = coverage(run, journal, found, others, stage.name)
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:

@@ -15,16 +15,26 @@ from jaxtyping import Bool, Float32
 
 from mecharule_ops.behaviour import observe
 from mecharule_ops.codec import encode
+from mecharule_ops.confidence import required_slice_size
 from mecharule_ops.errors import UsageError
 from mecharule_ops.journal import Journal, Stage
 from mecharule_ops.predicate_language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates import Refusal, build_table
 from mecharule_ops.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
-from mecharule_ops.rules import Rule
+from mecharule_ops.rules import Rule, mcc
 from mecharule_ops.ruleshap import RuleShapSettings, learn_rule, permuted
 from mecharule_ops.run import Run
-from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices, stratified_split
+from mecharule_ops.slices import (
+    CompactSlices,
+    E1Condition,
+    compact_slices,
+    stratified_split,
+)
 from mecharule_ops.types import Regime
+
+RULE_SETTINGS = RuleShapSettings(min_gain=0.02, starts=1)
+"""A clause must raise the rulebase's MCC by .02. The paper keeps any gain, which overfits a few hundred records:
+on planted rules with 8 % noise the held-out MCC rose from .58 to .67 (150 records) and from .66 to .80 (400)."""
 
 
 def prepare(run: Run, journal: Journal) -> None:
@@ -115,18 +125,41 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
         run.table.matrix[train],
         [predicate.text for predicate in run.table.predicates],
         target,
-        settings=RuleShapSettings(),
+        settings=RULE_SETTINGS,
         seed=run.config.seed,
     )
-    text = None if learned.rule is None else str(learned.rule)
-    summary = learned.status.value if learned.train is None else f"{text} (train MCC {learned.train.mcc:.2f})"
-    run.store.put("splitter-summary", summary)
+    alone = [Rule((ranked.clause,)) for ranked in learned.clauses]
+    rule, note = _powered(run, [] if learned.rule is None else [learned.rule, *alone])
     clauses = [
         {"clause": str(ranked.clause), "mcc": ranked.mcc, "importance": ranked.importance}
         for ranked in learned.clauses[:20]
     ]
-    train_mcc = None if learned.train is None else learned.train.mcc
-    run.store.put("splitter", {"rule": text, "train_mcc": train_mcc, "clauses": clauses})
+    if rule is None:
+        run.store.put("splitter-summary", note if learned.rule is not None else learned.status.value)
+        run.store.put("splitter", {"rule": None, "train_mcc": None, "clauses": clauses})
+        return
+    train_mcc = mcc(rule.fires(run.table.fires)[train], run.labels[train])
+    run.store.put("splitter-summary", f"{rule} (train MCC {train_mcc:.2f}){note}")
+    run.store.put("splitter", {"rule": str(rule), "train_mcc": train_mcc, "clauses": clauses})
+
+
+def _powered(run: Run, rules: Sequence[Rule]) -> tuple[Rule | None, str]:
+    """The first rule whose slices are large enough in every regime analysed, and what to say about it.
+
+    The paper takes r₀ as it is. A slice below the size that α and τ need can prune nothing, so a rule that
+    leaves one is passed over for the next clause by train MCC; only train records are counted.
+    """
+    needed = required_slice_size(run.config.alpha, run.config.tau)
+    for place, rule in enumerate(rules):
+        fires = rule.fires(run.table.fires)
+        sizes = [
+            int(np.count_nonzero(run.train & (run.labels == bool(regime)) & (fires == side)))
+            for regime in run.config.regimes
+            for side in (True, False)
+        ]
+        if min(sizes) >= needed:
+            return rule, "" if place == 0 else f"; {place} better rules leave a slice under {needed} examples"
+    return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
 
 
 def splitter(run: Run) -> tuple[Rule | None, float | None]:

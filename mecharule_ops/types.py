@@ -125,6 +125,8 @@ class BehaviourRecord:
     """Fields read off the completion, for example `{"answer": 7, "parsed": True}`."""
     label: bool
     """B(x): whether the task counts the completion as a success."""
+    margin: float = float("nan")
+    """Smallest lead of a generated token's logit over the next best one's; NaN where it was not measured."""
 
 
 Columns = Mapping[str, np.ndarray]

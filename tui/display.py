@@ -35,6 +35,8 @@ from mecharule_ops.events import (
 )
 
 DISPLAYS = ("rich", "plain", "log", "none")
+HQ_FLOOR = 0.70
+"""Rules below this held-out MCC are not worth a line while the run goes on; the report lists them all."""
 SECONDS_BETWEEN_LINES = 5.0
 """A plain display repeats the progress of one stage at most this often."""
 

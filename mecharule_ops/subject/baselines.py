@@ -56,17 +56,17 @@ class ReplacementTable:
         """Index of the nearest observed offset."""
         return (offsets[..., None] - self.observed.offsets).abs().argmin(-1)
 
-    def out_of_range(self, neuron: Neuron) -> float:
-        """Share in [0, 1] of replaced values that lie outside what the unit takes at that offset in the data.
+    def out_of_range(self, neuron: Neuron) -> tuple[int, int]:
+        """(replaced values outside what the unit takes at that offset in the data, replaced values in all).
 
-        Offsets weigh as often as they occur; every dimension of a head counts by itself.
+        A value counts as often as its offset occurs; every dimension of a head counts by itself.
         """
         statistics = self.observed.layers[neuron.layer]
         replaced = self.value(neuron.layer, self.observed.offsets)[:, neuron.channel]
         low, high = statistics.low[:, neuron.channel], statistics.high[:, neuron.channel]
-        outside = ((replaced < low) | (replaced > high)).double().flatten(1 if replaced.ndim > 1 else 0)
-        by_offset = outside.mean(-1) if replaced.ndim > 1 else outside
-        return float((by_offset * self.observed.counts).sum() / self.observed.counts.sum())
+        outside = ((replaced < low) | (replaced > high)).reshape(len(self.observed.counts), -1)
+        counts = self.observed.counts
+        return int((outside.sum(-1) * counts).sum()), int(counts.sum()) * outside.shape[1]
 
     @cached_property
     def hash(self) -> str:

@@ -35,6 +35,8 @@ class Generation:
 
     tokens: tuple[Tokens, ...]
     """Generated ids, the stop token included when it came; aligned with the prompts."""
+    margins: Float32[np.ndarray, " record"]
+    """Smallest lead of a generated token's logit over the next best one's; near 0 rounding could decide."""
     representation: Float32[np.ndarray, "record channel"]
     """Final normalised hidden state at the last prompt token, before the gain."""
 
@@ -55,6 +57,7 @@ def generate_greedily(
     """
     _check_lengths(model, prompts, max_new_tokens)
     tokens: list[Tokens] = [()] * len(prompts)
+    margins = np.zeros(len(prompts), np.float32)
     representation = np.zeros((len(prompts), model.config.hidden_size), np.float32)
     done = 0
     with torch.no_grad():
@@ -64,9 +67,10 @@ def generate_greedily(
             representation[rows] = decoding.representation.cpu().numpy()
             for row, completion in zip(rows, decoding.run(max_new_tokens, stop_ids), strict=True):
                 tokens[row] = completion
+            margins[rows] = decoding.margins
             done += len(rows)
             on_progress(done, len(prompts))
-    return Generation(tokens=tuple(tokens), representation=representation)
+    return Generation(tokens=tuple(tokens), margins=margins, representation=representation)
 
 
 def normalised(norm: nn.Module, residual: Tensor) -> Tensor:
@@ -119,14 +123,15 @@ class _Decoding:
         residuals: list[Tensor] = []
         hook = final_norm.register_forward_pre_hook(lambda module, inputs: residuals.append(inputs[0][:, -1]))
         try:
-            self._last = self._forward(ids, positions)
+            self._last, self._lead = self._forward(ids, positions)
         finally:
             hook.remove()
         self.representation = normalised(final_norm, residuals[0])
         self._position = positions[:, -1:]
+        self.margins = np.full(len(prompts), np.inf, np.float32)
 
-    def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """The greedy next token of every row, `[row]`."""
+    def _forward(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """The greedy next token of every row and its lead over the next best one, both `[row]`."""
         output = self._model(
             ids,
             attention_mask=self._mask,
@@ -135,13 +140,16 @@ class _Decoding:
             use_cache=True,
             logits_to_keep=1,
         )
-        return output.logits[:, -1].argmax(-1)
+        logits = output.logits[:, -1]
+        best = logits.topk(2, dim=-1).values
+        return logits.argmax(-1), best[:, 0] - best[:, 1]
 
     def run(self, max_new_tokens: int, stop_ids: frozenset[int]) -> list[Tokens]:
         """Every row's completion, in the order of the prompts."""
         completions: list[list[int]] = [[] for _ in self._last]
         alive = list(range(len(completions)))
         while True:
+            self.margins[alive] = np.minimum(self.margins[alive], self._lead.cpu().numpy())
             kept = []
             for slot, (row, token) in enumerate(zip(alive, self._last.tolist(), strict=True)):
                 completions[row].append(token)
@@ -157,13 +165,14 @@ class _Decoding:
     def _step(self) -> None:
         self._position = self._position + 1
         self._mask = functional.pad(self._mask, (0, 1), value=1)
-        self._last = self._forward(self._last[:, None], self._position)
+        self._last, self._lead = self._forward(self._last[:, None], self._position)
 
     def _keep(self, slots: list[int]) -> None:
         """Drop the rows that have stopped."""
         index = torch.tensor(slots, device=self._mask.device)
         self._cache.batch_select_indices(index)
-        self._mask, self._position, self._last = self._mask[index], self._position[index], self._last[index]
+        self._mask, self._position = self._mask[index], self._position[index]
+        self._last, self._lead = self._last[index], self._lead[index]
 
 
 def _aligned(prompts: list[Tokens], shared: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
