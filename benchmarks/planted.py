@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from mecharule_ops.cha import ChaSearch
@@ -75,7 +76,7 @@ class Row:
     share_of_exhaustive: float
     """Example-forwards over those of N exact singleton tests."""
     seconds: float
-    """Time in the search itself; answers are not counted."""
+    """Processor time of the search itself; answers and other work on the machine are not counted."""
     peak_mib: float
     """Largest resident memory of the process, interpreter and planted units included."""
 
@@ -86,17 +87,17 @@ def measure(search: str, units: int, agonists: int, seed: int) -> Row:
     planted = Planted.draw(units, agonists, rng)
     layer = LayerCandidates(layer=0, channels=np.arange(units), scores=rng.normal(size=units))
     settings = SETTINGS[search]
-    begun = time.perf_counter()
+    begun = time.process_time()
     cha = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE)
     answering = 0.0
     while not cha.done:
         for query in cha.ask():
-            asked = time.perf_counter()
+            asked = time.process_time()
             answer = planted.answer(query)
-            answering += time.perf_counter() - asked
+            answering += time.process_time() - asked
             cha.tell(answer)
     tree = cha.tree
-    seconds = time.perf_counter() - begun - answering
+    seconds = time.process_time() - begun - answering
     found = {node.channels[0] for node in tree.kept}
     assert found == planted.flips.keys(), "a monotone, separated layer is searched without loss"
     return Row(
@@ -121,9 +122,24 @@ def line(row: Row) -> str:
     )
 
 
+def plot(rows: list[Row], path: Path) -> None:
+    """Queries against the bound, a mark a search, with lines of equal ratio."""
+    figure, axes = plt.subplots(figsize=(6, 4.5))
+    for search, marker in zip(SETTINGS, "osv", strict=True):
+        own = [row for row in rows if row.search == search]
+        axes.loglog([row.bound for row in own], [row.queries for row in own], marker, label=search, alpha=0.7)
+    edges = [min(row.bound for row in rows), max(row.bound for row in rows)]
+    for ratio, style in ((1, "-"), (2, "--")):
+        axes.loglog(edges, [ratio * edge for edge in edges], style, color="grey", label=f"ratio {ratio}")
+    axes.set(xlabel="k·log₂(N/k) + k", ylabel="queries", title="Planted units, N = 10³ … 10⁶, k = 1 … 1,000")
+    axes.legend()
+    figure.savefig(path, bbox_inches="tight")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the rows here as JSON too")
+    parser.add_argument("--plot", type=Path, help="draw queries against k·log₂(N/k) + k here (PNG or SVG)")
     parser.add_argument("--max-units", type=int, default=UNITS[-1])
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -145,6 +161,8 @@ def main() -> None:
             rows.append(row)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    if options.plot:
+        plot(rows, options.plot)
 
 
 if __name__ == "__main__":

@@ -84,9 +84,11 @@ class ChaSettings:
 
     def asked(self, begin: int, end: int) -> tuple[int, int]:
         """How many examples of D̃⁺ and of D̃⁻ a question about this range of each slice takes."""
-        sizes = self.n_associated, self.n_unrelated
-        associated, unrelated = (min(end, size) - min(begin, size) for size in sizes)
-        return associated, unrelated
+        associated, unrelated = self.n_associated, self.n_unrelated
+        return (
+            min(end, associated) - min(begin, associated),
+            min(end, unrelated) - min(begin, unrelated),
+        )
 
     def test(self, size: int, units: int) -> SequentialPlan:
         """The test of a group of `size` among N = `units`."""

@@ -52,13 +52,8 @@ def roots(
 ) -> tuple[Root, ...]:
     """The layer as one root, or cut into roots of at most `largest` units, each side of the split apart."""
     count = len(layer.channels)
-    keys = {
-        Order.CHANNEL: np.arange(count),
-        Order.ATTRIBUTION: np.argsort(np.argsort(-np.abs(layer.scores), kind="stable")),
-        Order.RANDOM: rng.permutation(count),
-    }
     negative = (layer.scores < 0) & (root_split is RootSplit.SIGN)
-    channels = tuple(layer.channels[np.lexsort((keys[order], negative))].tolist())
+    channels = tuple(layer.channels[np.lexsort((_rank(layer, order, rng), negative))].tolist())
     cut = count - int(negative.sum())
     if largest is None:
         return (Root(channels=channels, cut=cut % count),) if count else ()
@@ -71,6 +66,13 @@ def bisect(channels: Channels, cut: int = 0) -> tuple[Channels, Channels]:
     assert len(channels) > 1, "a single unit has no parts"
     middle = cut or len(channels) // 2
     return channels[:middle], channels[middle:]
+
+
+def _rank(layer: LayerCandidates, order: Order, rng: np.random.Generator) -> np.ndarray:
+    """What units are sorted by; ties keep the order of coordinates."""
+    if order is Order.ATTRIBUTION:
+        return -np.abs(layer.scores)
+    return rng.permutation(len(layer.channels)) if order is Order.RANDOM else layer.channels
 
 
 def _chunks(channels: Channels, largest: int) -> tuple[Channels, ...]:
