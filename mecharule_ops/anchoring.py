@@ -8,7 +8,7 @@ describes, it does not predict. Axes: neuron, eligible (a record of D_b), predic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,11 +19,6 @@ from mecharule_ops.rules import Lookup, Rule, lookup_in, score
 from mecharule_ops.ruleshap import LearnedRule, check_table, learn_rule
 from mecharule_ops.ruleshap_settings import RuleShapSettings, RuleStatus, readiness
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
-
-THRESHOLD = 0.70
-"""MCC from which a rule is of high quality (paper, §4.5)."""
-COVERAGE_FLOOR = 0.005
-"""Least share of the eligible records on which a high-quality rule fires (paper, §4.5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,39 +85,6 @@ def anchor_status(
     kept = _vocabulary(predicates, prompt_only_of, settings)
     status = readiness(train_flips, [predicates[index] for index in kept], settings.ruleshap)
     return RuleStatus.NO_CLAUSE if status is RuleStatus.LEARNED else status
-
-
-def is_hq(score: RuleScore | None, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
-    """True when a rule's MCC reaches the threshold and it fires on the floor's share of its scope or more."""
-    return score is not None and score.mcc >= threshold and score.coverage >= floor
-
-
-def dataset_coverage(anchored: AnchoredRule) -> float:
-    """Share of the split's eligible records, train and held-out together, on which the HQ-T rule fires."""
-    parts = [part for part in (anchored.train, anchored.held_out) if part is not None]
-    records = sum(part.n for part in parts)
-    return sum(part.coverage * part.n for part in parts) / records if records else 0.0
-
-
-def is_hq_test(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
-    """HQ-T: the held-out MCC reaches the threshold, and the coverage of the eligible records the floor."""
-    return is_hq(anchored.held_out, threshold, floor=0.0) and dataset_coverage(anchored) >= floor
-
-
-def is_hq_full(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
-    """HQ-F: the MCC of the rule fitted on every eligible record reaches the threshold."""
-    return is_hq(anchored.full, threshold, floor)
-
-
-def union_coverage(flips: Bool[np.ndarray, "neuron eligible"]) -> float:
-    """Cov∪(J; b → 1−b): share of D_b that any unit of J flips; 0.0 for no units, NaN for no records."""
-    return float(flips.any(axis=0).mean()) if flips.shape[1] else float("nan")
-
-
-def jaccard(left: Set[Neuron], right: Set[Neuron]) -> float:
-    """|A ∩ J| / |A ∪ J| of two sets of units (paper, §5); NaN when both are empty."""
-    union = left | right
-    return len(left & right) / len(union) if union else float("nan")
 
 
 def _learn(

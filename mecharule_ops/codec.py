@@ -1,8 +1,9 @@
 """Typed JSON of frozen dataclasses: what is read back equals what was written, and nothing else is read.
 
-Fields may be str, int, float, bool, `X | None`, a union of those scalars, `tuple[X, ...]`, `Mapping[str, X]`
-or another dataclass. A field typed `float` is written as a finite number or as "nan", "inf", "-inf", so the
-text is JSON for every reader; -0.0 is written as 0.0, so equal values have equal text.
+Fields may be str, int, float, bool, `X | None`, a union of those scalars, an enum (by its value), `Neuron` (as
+it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is written as a
+finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as 0.0, so
+equal values have equal text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -18,6 +20,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.types import Neuron
 
 T = TypeVar("T")
 _Convert = Callable[[Any], Any]
@@ -47,7 +50,8 @@ def encode(value: Any) -> dict[str, Any]:
 def decode(cls: type[T], data: object) -> T:
     """The dataclass in a JSON object; a missing field takes its default.
 
-    Raises `UsageError` on an unknown field, a missing field without default, or a wrong type.
+    Raises `UsageError` on an unknown field, a missing field without default, a wrong type, or values that break
+    an invariant of the dataclass.
     """
     key: Any = cls
     plan = _plan(key)
@@ -57,7 +61,11 @@ def decode(cls: type[T], data: object) -> T:
     missing = [name for name, _, _, required in plan if required and name not in data]
     if unknown or missing:
         raise UsageError(f"{cls.__name__}: unknown fields {sorted(unknown)}, missing fields {missing}")
-    return cls(**{name: _at(cls, name, read)(data[name]) for name, _, read, _ in plan if name in data})
+    values = {name: _at(cls, name, read)(data[name]) for name, _, read, _ in plan if name in data}
+    try:
+        return cls(**values)
+    except AssertionError as error:
+        raise UsageError(f"expected values of {cls.__name__} that fit together, got {error}") from error
 
 
 def _at(owner: type, name: str, convert: _Convert) -> _Convert:
@@ -92,7 +100,12 @@ def _converters(hint: Any) -> tuple[_Convert, _Convert]:
         return _scalar_converters(hint)
     if origin in (Union, UnionType):
         return _union_converters(arguments)
+    if hint is Neuron:
+        return _neuron_converters()
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _enum_converters(hint)
     if origin is tuple:
+        assert arguments[1:] == (Ellipsis,), f"no JSON form for {hint}"
         write, read = _converters(arguments[0])
         return _each(write, (tuple, list), list), _each(read, (list,), tuple)
     if origin is Mapping:
@@ -119,6 +132,30 @@ def _scalar_converters(hint: type) -> tuple[_Convert, _Convert]:
         return _NOT_FINITE[value] if isinstance(value, str) and value in _NOT_FINITE else checked(value)
 
     return (write_float, read_float) if hint is float else (checked, checked)
+
+
+def _neuron_converters() -> tuple[_Convert, _Convert]:
+    """A unit as it prints, `m4.1234`."""
+    return lambda neuron: str(_instance(Neuron, neuron)), lambda text: Neuron.parse(_instance(str, text))
+
+
+def _enum_converters(hint: type[Enum]) -> tuple[_Convert, _Convert]:
+    """An enum by its value; 1 and True are different values."""
+
+    def read(value: Any) -> Enum:
+        for member in hint:
+            if type(member.value) is type(value) and member.value == value:
+                return member
+        allowed = ", ".join(repr(member.value) for member in hint)
+        raise UsageError(f"expected one of {allowed}, got {value!r}")
+
+    return lambda member: _instance(hint, member).value, read
+
+
+def _instance(cls: type, value: Any) -> Any:
+    if not isinstance(value, cls):
+        raise UsageError(f"expected {cls.__name__}, got {value!r}")
+    return value
 
 
 def _union_converters(members: tuple[Any, ...]) -> tuple[_Convert, _Convert]:

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from scipy.special import betaincinv
 
+from mecharule_ops.errors import UsageError
+
 
 def upper_bound(flips: int, n: int, alpha: float) -> float:
     """One-sided upper bound at level 1 − α for a binomial rate; 1.0 when n is 0 or every example flipped."""
@@ -23,7 +25,12 @@ def lower_bound(flips: int, n: int, alpha: float) -> float:
 
 
 def required_slice_size(alpha: float, tau: float) -> int:
-    """The fewest examples a slice with which a group without flips is pruned: (1 − τ)ⁿ < α/2."""
+    """The fewest examples a slice with which a group without flips is pruned: (1 − τ)ⁿ < α/2; 17 for .05 and .2.
+
+    Raises `UsageError` unless α and τ lie in (0, 1).
+    """
+    if not (0 < alpha < 1 and 0 < tau < 1):
+        raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
     return flipless_size(alpha / 2, tau)
 
 

@@ -18,7 +18,7 @@ from mecharule_ops.findings import AgonistControls, LayerCoverage, Share
 from mecharule_ops.journal import Journal
 from mecharule_ops.localise import Localised
 from mecharule_ops.preparation import RULE_SETTINGS, texts
-from mecharule_ops.report_measures import union_coverage
+from mecharule_ops.report.measures import union_coverage
 from mecharule_ops.ruleshap import learn_rule, permuted
 from mecharule_ops.run import Run
 from mecharule_ops.stored_engine import Group

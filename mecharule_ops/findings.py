@@ -22,6 +22,7 @@ from mecharule_ops.findings_evidence import (
     UnitStrength,
     WholeLayer,
 )
+from mecharule_ops.rule_quality import COVERAGE_FLOOR, THRESHOLD, is_hq_full, is_hq_test
 from mecharule_ops.types import Agonist, AnchoredRule, Intervention, Neuron, Regime, Value
 
 __all__ = [
@@ -181,17 +182,15 @@ class Findings:
     answers: tuple[AnsweredQuestion, ...] = ()
     choices: tuple[NamedChoice, ...] = ()
     stages: tuple[StageCost, ...] = ()
-    mcc_floor: float = 0.70
+    mcc_floor: float = THRESHOLD
     """HQ-T and HQ-F need at least this MCC."""
-    coverage_floor: float = 0.005
-    """… and fire on at least this share of the records in their scope."""
+    coverage_floor: float = COVERAGE_FLOOR
+    """… and fire on at least this share of the eligible records."""
 
     def is_hq_t(self, rule: AnchoredRule) -> bool:
         """The train rule, scored once on the test split, reaches both floors."""
-        score = rule.held_out
-        return score is not None and score.mcc >= self.mcc_floor and score.coverage >= self.coverage_floor
+        return is_hq_test(rule, self.mcc_floor, self.coverage_floor)
 
     def is_hq_f(self, rule: AnchoredRule) -> bool:
         """The rule fitted on all eligible records reaches both floors there (descriptive)."""
-        score = rule.full
-        return score is not None and score.mcc >= self.mcc_floor and score.coverage >= self.coverage_floor
+        return is_hq_full(rule, self.mcc_floor, self.coverage_floor)

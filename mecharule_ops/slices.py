@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from sklearn.cluster import KMeans
 
-from mecharule_ops.confidence import upper_bound
+from mecharule_ops.confidence import required_slice_size
 from mecharule_ops.errors import UsageError
 from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project
 from mecharule_ops.types import Regime
@@ -121,19 +121,6 @@ def stratified_split(
     return Split(train=np.flatnonzero(~held_out), test=np.flatnonzero(held_out))
 
 
-def required_examples(alpha: float, tau: float) -> int:
-    """The least n at which zero flips put the Clopper–Pearson bound at α/2 below τ: 17 for .05 and .2.
-
-    Raises `UsageError` unless α and τ lie in (0, 1).
-    """
-    if not (0 < alpha < 1 and 0 < tau < 1):
-        raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
-    n = 1
-    while upper_bound(0, n, alpha / 2) >= tau:
-        n += 1
-    return n
-
-
 def compact_slices(
     labels: Bool[np.ndarray, " record"],
     fires: Bool[np.ndarray, " record"] | None,
@@ -170,7 +157,7 @@ def compact_slices(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
     )
     pairs = np.stack([chosen[0][pairing.pairs[:, 0]], chosen[1][pairing.pairs[:, 1]]], axis=1)
-    required = required_examples(alpha, tau)
+    required = required_slice_size(alpha, tau)
     return CompactSlices(
         regime=regime,
         condition=condition,

@@ -27,8 +27,8 @@ from mecharule_ops.findings import (
 )
 from mecharule_ops.localise import Localised
 from mecharule_ops.preparation import splitter
-from mecharule_ops.report_choices import NAMED_CHOICES
-from mecharule_ops.report_measures import recall_rows
+from mecharule_ops.report.choices import NAMED_CHOICES
+from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.run import Run
 from mecharule_ops.types import AnchoredRule, ChaNode, SearchStatus, Verdict
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mecharule_ops.confidence import lower_bound
 from mecharule_ops.controls import depends_on_baseline, verdict
 from mecharule_ops.findings import AgonistControls, Findings, SearchOutcome
-from mecharule_ops.report_prose import NO_CONTROL
+from mecharule_ops.report.prose import NO_CONTROL
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, Neuron, Regime
 
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"

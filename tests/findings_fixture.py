@@ -18,8 +18,8 @@ from mecharule_ops.findings import (
     UnitStrength,
     WholeLayer,
 )
-from mecharule_ops.report_choices import NAMED_CHOICES
-from mecharule_ops.report_measures import recall_rows
+from mecharule_ops.report.choices import NAMED_CHOICES
+from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,

@@ -11,16 +11,11 @@ from mecharule_ops.anchoring import (
     AnchorSettings,
     anchor,
     anchor_status,
-    dataset_coverage,
-    is_hq,
-    is_hq_full,
-    is_hq_test,
-    jaccard,
-    union_coverage,
 )
 from mecharule_ops.boosting import BoostSettings
 from mecharule_ops.errors import UsageError
 from mecharule_ops.matthews import mcc
+from mecharule_ops.rule_quality import dataset_coverage, is_hq, is_hq_full, is_hq_test
 from mecharule_ops.rules import Rule, lookup_in
 from mecharule_ops.ruleshap_settings import RuleShapSettings, RuleStatus
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
@@ -208,24 +203,3 @@ def test_the_floor_of_hq_t_is_over_all_eligible_records() -> None:
     assert dataset_coverage(rare) == pytest.approx(2 / 600)
     assert not is_hq_test(rare)
     assert is_hq_test(replace(rare, train=replace(train, coverage=2 / 400)))
-
-
-def test_union_coverage_by_hand_and_by_its_definition() -> None:
-    """Two units that flip records {0, 1} and {1, 2} of 5 cover 3/5; more units never cover less."""
-    flips = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0]], bool)
-    assert union_coverage(flips) == pytest.approx(3 / 5)
-    assert union_coverage(np.zeros((0, 5), bool)) == 0.0
-    assert np.isnan(union_coverage(np.zeros((2, 0), bool)))
-    many = np.random.default_rng(0).random((6, 50)) < 0.2
-    naive = [sum(any(many[:k, record]) for record in range(50)) / 50 for k in range(1, 7)]
-    assert [union_coverage(many[:k]) for k in range(1, 7)] == pytest.approx(naive)
-    assert naive == sorted(naive)
-
-
-def test_jaccard_of_sets_of_units() -> None:
-    """|{a, b} ∩ {b, c}| / |{a, b, c}| = 1/3; equal sets 1, disjoint 0, two empty sets NaN."""
-    a, b, c = (Neuron.parse(text) for text in ("m1.1", "m1.2", "a2.h3"))
-    assert jaccard({a, b}, {b, c}) == pytest.approx(1 / 3)
-    assert jaccard({a}, {a}) == 1.0
-    assert jaccard({a}, {c}) == 0.0
-    assert np.isnan(jaccard(set(), set()))

@@ -15,6 +15,7 @@ from mecharule_ops.confidence import (
     required_slice_size,
     upper_bound,
 )
+from mecharule_ops.errors import UsageError
 from mecharule_ops.partition import bisect
 from mecharule_ops.sequential import Decision, SequentialPlan, SlicePlan, look_sizes, node_test
 
@@ -209,3 +210,9 @@ def test_the_fixed_plan_bounds_by_clopper_and_pearson() -> None:
     for flips in [(0, 0), (3, 7), (64, 1)]:
         expected = max(upper_bound(x, N, ALPHA / 2) for x in flips)
         assert plan(confidence.Testing.FIXED).ucb(0, *flips) == expected
+
+
+@pytest.mark.parametrize(("alpha", "tau"), [(0.05, 0.0), (0.05, 1.0), (0.0, 0.2), (1.0, 0.2)])
+def test_thresholds_without_a_slice_size_are_refused(alpha: float, tau: float) -> None:
+    with pytest.raises(UsageError, match="α and τ between 0 and 1"):
+        required_slice_size(alpha, tau)

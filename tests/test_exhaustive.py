@@ -1,15 +1,14 @@
-"""Brute force through the search's interface, and recall against it."""
+"""Brute force through the search's interface."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from search_oracles import drive, layer_of, planted_union
 
 from mecharule_ops.cha import ChaSearch
 from mecharule_ops.cha_settings import ChaSettings
-from mecharule_ops.exhaustive import exhaustive_search, recall, singleton_estimates
-from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
+from mecharule_ops.exhaustive import exhaustive_search, singleton_estimates
+from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus, Verdict
 
 
 def unit(channel: int) -> Neuron:
@@ -48,29 +47,3 @@ def test_the_search_and_brute_force_agree_on_what_both_localize() -> None:
     tree = drive(ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE), oracle)
     assert tree.agonists(Basis.MLP_OUT) == brute.agonists(Basis.MLP_OUT)
     assert len(tree.kept) == 5
-
-
-def estimate(flips: int) -> FlipEstimate:
-    return FlipEstimate(associated=FlipCount(flips=flips, n=10), unrelated=FlipCount(flips=0, n=10))
-
-
-def test_recall_by_bin_worked_by_hand() -> None:
-    """Strengths .1, .2, .2, .3, .5, 1: bins of two, one and two; the missed units are a .2 and the 1."""
-    truth = {unit(c): estimate(flips) for c, flips in enumerate([1, 2, 2, 3, 5, 10])}
-    bins = recall({unit(1), unit(3), unit(4), unit(99)}, truth)
-    assert [(b.low, b.high, b.agonists, b.found) for b in bins] == [
-        (0.2, 0.3, 2, 1),
-        (0.3, 0.5, 1, 1),
-        (0.5, 1.0, 2, 1),
-    ]
-    assert bins[0].recall == 0.5
-
-
-def test_recall_by_bound_counts_what_brute_force_localizes() -> None:
-    """At n = 10 one flip has Û_E = .45: by bound all units are in the truth, by estimate none."""
-    truth = {unit(c): estimate(1) for c in range(3)}
-    by_estimate, by_bound = recall({unit(0)}, truth), recall({unit(0)}, truth, alpha=0.05)
-    assert [b.agonists for b in by_estimate] == [0, 0, 0]
-    assert np.isnan(by_estimate[0].recall)
-    assert [b.agonists for b in by_bound] == [0, 3, 0]
-    assert by_bound[1].recall == pytest.approx(1 / 3)

@@ -16,7 +16,7 @@ from mecharule_ops.controls import ControlVerdict, depends_on_baseline, fisher_e
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings import AgonistControls, Dominance, SearchCost, Share, TreeNode, UnitStrength
 from mecharule_ops.findings_json import from_json, to_json
-from mecharule_ops.report_measures import jaccard, recall_rows, union_coverage
+from mecharule_ops.report.measures import jaccard, recall_rows, union_coverage
 from mecharule_ops.types import Basis, ChaNode, FlipCount, FlipEstimate, Neuron, Verdict
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)
@@ -54,11 +54,11 @@ def test_json_round_trip_gives_equal_findings_and_equal_bytes() -> None:
     [
         (lambda found: found.update(extra=1), "extra"),
         (lambda found: found.pop("seed"), "seed"),
-        (lambda found: found.update(tau="0.2"), "findings.tau"),
-        (lambda found: found.update(seed=True), "findings.seed"),
-        (lambda found: found.update(task_score={"count": 5, "n": 4}), "findings.task_score"),
-        (lambda found: found["task_settings"].update(high=None), "findings.task_settings.high"),
-        (lambda found: found["searches"][0].update(regime=2), "findings.searches[0].regime"),
+        (lambda found: found.update(tau="0.2"), "Findings.tau"),
+        (lambda found: found.update(seed=True), "Findings.seed"),
+        (lambda found: found.update(task_score={"count": 5, "n": 4}), "Findings.task_score"),
+        (lambda found: found["task_settings"].update(high=None), "Findings.task_settings"),
+        (lambda found: found["searches"][0].update(regime=2), "SearchOutcome.regime"),
         (lambda found: found["searches"][0]["strongest"].update(neuron="x1.2"), "m4.1234"),
     ],
 )
@@ -77,9 +77,26 @@ def test_text_that_is_no_findings_is_a_usage_error(text: str) -> None:
         from_json(text)
 
 
-def test_a_number_that_json_lacks_is_refused_on_the_way_out() -> None:
-    with pytest.raises(UsageError, match=r"findings\.alpha"):
-        to_json(dataclasses.replace(FINDINGS, alpha=float("nan")))
+def test_a_value_of_a_foreign_type_is_refused_on_the_way_out() -> None:
+    with pytest.raises(UsageError, match=r"Findings\.alpha: expected float"):
+        to_json(dataclasses.replace(FINDINGS, alpha="0.05"))
+    with pytest.raises(UsageError, match="expected a finite"):
+        to_json(dataclasses.replace(FINDINGS, task_settings={"noise": float("nan")}))
+
+
+def test_enums_and_units_are_read_by_exact_value() -> None:
+    """`true` is no regime although True == 1, and an enum or unit of another kind is not written."""
+    document = json.loads(to_json(FINDINGS))
+    assert document["findings"]["searches"][0]["regime"] == 1
+    assert document["findings"]["searches"][0]["strongest"]["neuron"] == "a20.h8"
+    document["findings"]["searches"][0]["regime"] = True
+    with pytest.raises(UsageError, match="expected one of 1, 0, got True"):
+        from_json(json.dumps(document))
+    for wrong in ({"neuron": "a20.h8"}, {"regime": Basis.MLP_OUT}):
+        agonist = dataclasses.replace(POSITIVE.agonists[0], **wrong)
+        spoilt = dataclasses.replace(FINDINGS, searches=(dataclasses.replace(POSITIVE, agonists=(agonist,)),))
+        with pytest.raises(UsageError, match="Agonist"):
+            to_json(spoilt)
 
 
 def test_tree_node_counts_the_channels_it_drops() -> None:

@@ -30,12 +30,12 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.findings import ExhaustiveRun, Findings, SearchOutcome, Share, WholeLayer
 from mecharule_ops.findings_json import from_json
 from mecharule_ops.report import render_html, render_json, render_markdown, render_text
-from mecharule_ops.report_advice import examples_needed, suggestions
-from mecharule_ops.report_content import document
-from mecharule_ops.report_document import k_of_n, percent, plain
-from mecharule_ops.report_html import html_of
-from mecharule_ops.report_icicle import icicle
-from mecharule_ops.report_prose import is_small, negative, rule_note, summary
+from mecharule_ops.report.advice import suggestions
+from mecharule_ops.report.content import document
+from mecharule_ops.report.document import k_of_n, percent, plain
+from mecharule_ops.report.html import html_of
+from mecharule_ops.report.icicle import icicle
+from mecharule_ops.report.prose import is_small, negative, rule_note, summary
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, RuleScore, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -270,11 +270,6 @@ def test_nothing_but_none_and_all_prints_as_0_or_100_percent(pair: tuple[int, in
 def test_plain_drops_what_a_terminal_would_obey() -> None:
     assert plain("a\x1b[31m\n\tb\u202ec") == "a�[31m b�c"
     assert plain(HOSTILE).startswith("op in [/,*]")
-
-
-def test_examples_needed_is_the_measured_seventeen() -> None:
-    """At α .05 over two slices and τ .2 nothing can be pruned below 17 examples."""
-    assert examples_needed(TAU, ALPHA) == 17
 
 
 def advice(**changes: object) -> str:

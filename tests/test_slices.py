@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mecharule_ops.confidence import upper_bound
 from mecharule_ops.errors import UsageError
 from mecharule_ops.slices import (
     CompactSlices,
     E1Condition,
     SliceStatus,
     compact_slices,
-    required_examples,
     stratified_split,
 )
 from mecharule_ops.types import Regime
@@ -68,14 +66,6 @@ def test_split_bears_few_records_and_no_predicates(shape: tuple[int, int]) -> No
     target = np.arange(shape[0]) % 2 == 0
     split = stratified_split(np.zeros(shape, dtype=bool), target, generator=rng())
     assert len(split.train) + len(split.test) == shape[0]
-
-
-def test_seventeen_examples_for_the_papers_thresholds() -> None:
-    """0.8¹⁷ = 0.0225 < 0.025 < 0.8¹⁶, so 17; and the bound agrees for other settings."""
-    assert required_examples(0.05, 0.2) == 17
-    for alpha, tau in ((0.01, 0.1), (0.2, 0.5)):
-        n = required_examples(alpha, tau)
-        assert upper_bound(0, n, alpha / 2) < tau <= upper_bound(0, n - 1, alpha / 2)
 
 
 def records(n: int = 400) -> dict[str, np.ndarray]:
@@ -200,7 +190,5 @@ def test_wrong_calls_are_named() -> None:
         compact({**records(), "fires": None})
     with pytest.raises(UsageError, match="test share"):
         stratified_split(blocks((2,)), np.array([True, False]), test_share=1.0, generator=rng())
-    with pytest.raises(UsageError, match="α and τ"):
-        required_examples(0.05, 0.0)
     with pytest.raises(UsageError, match="at least one example"):
         compact(records(), size=0)

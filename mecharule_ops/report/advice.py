@@ -6,9 +6,9 @@ model, basis, baseline, phase and regime together.
 
 from __future__ import annotations
 
-from mecharule_ops.confidence import upper_bound
+from mecharule_ops.confidence import required_slice_size
 from mecharule_ops.findings import SearchOutcome
-from mecharule_ops.report_document import plural
+from mecharule_ops.report.document import plural
 from mecharule_ops.types import Baseline, Basis, Phase
 
 _OTHER_BASIS = {
@@ -16,14 +16,6 @@ _OTHER_BASIS = {
     Basis.MLP_HIDDEN: "attn_head (few, large units) or mlp_out",
     Basis.ATTN_HEAD: "mlp_out or mlp_hidden",
 }
-
-
-def examples_needed(tau: float, alpha: float) -> int:
-    """The smallest slice on which zero flips prune at τ: Û(0, n) < τ with one-sided α/2."""
-    n = 1
-    while upper_bound(0, n, alpha / 2) >= tau:
-        n += 1
-    return n
 
 
 def suggestions(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, ...]:
@@ -41,7 +33,7 @@ def suggestions(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, 
 
 
 def _about_power(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, ...]:
-    needed, smallest = examples_needed(tau, alpha), min(outcome.associated_n, outcome.unrelated_n)
+    needed, smallest = required_slice_size(alpha, tau), min(outcome.associated_n, outcome.unrelated_n)
     if smallest >= needed:
         return ()
     return (

@@ -6,8 +6,8 @@ from statistics import median
 
 from mecharule_ops.controls import depends_on_baseline
 from mecharule_ops.findings import AgonistControls, Findings, RecallRow, SearchCost, SearchOutcome
-from mecharule_ops.report_document import Table, k_of_n, percent, signed, two_decimals
-from mecharule_ops.report_prose import control_word, rule_note, search_name
+from mecharule_ops.report.document import Table, k_of_n, percent, signed, two_decimals
+from mecharule_ops.report.prose import control_word, rule_note, search_name
 from mecharule_ops.types import Agonist
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from mecharule_ops.report_document import Block, Bullets, Document, Table, plain
+from mecharule_ops.report.document import Block, Bullets, Document, Table, plain
 
 _GAP = "  "
 _SHORTEST_COLUMN = 6

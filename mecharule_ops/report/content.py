@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mecharule_ops import report_tables as tables
 from mecharule_ops.findings import Findings, SearchOutcome
-from mecharule_ops.report_advice import suggestions
-from mecharule_ops.report_document import Block, Bullets, Document, Section, Table, k_of_n, two_decimals
-from mecharule_ops.report_prose import limits, negative, search_name, summary
+from mecharule_ops.report import tables
+from mecharule_ops.report.advice import suggestions
+from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, k_of_n, two_decimals
+from mecharule_ops.report.prose import limits, negative, search_name, summary
 from mecharule_ops.types import Value
 
 CONTROL_KEY = (

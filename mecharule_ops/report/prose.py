@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mecharule_ops.controls import ControlVerdict, verdict
 from mecharule_ops.findings import Findings, SearchOutcome, Share
-from mecharule_ops.report_document import k_of_n, plural, two_decimals
+from mecharule_ops.report.document import k_of_n, plural, two_decimals
 from mecharule_ops.types import Agonist, FlipEstimate, RuleScore
 
 NO_CONTROL = "no control run"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.findings import Findings, SearchOutcome
-from mecharule_ops.report_icicle import icicle
+from mecharule_ops.report.icicle import icicle
 from mecharule_ops.types import Verdict
 
 if TYPE_CHECKING:

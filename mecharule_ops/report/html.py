@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from mecharule_ops.report_document import Block, Bullets, Document, Section, Table, plain
+from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, plain
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --paper: #ffffff; --line: #c9ced8; --soft: #f3f5f9; }
