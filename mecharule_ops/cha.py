@@ -10,7 +10,8 @@ table, applied to each group at each look at its counts:
     1            all n examples, UCB ≥ τ          KEPT: localized
     ≥ 2          can no longer be pruned          SPLIT: its parts are asked in the next round
     ≥ 2          neither, cost within the limit   the next look is asked in the next round
-    ≥ 2          neither, cost beyond the limit   SPLIT into units
+    ≥ 2          neither, cost beyond the limit   waits for a round in which pruning has freed enough; SPLIT
+                                                  into units when no other question is left
 
 A round ends when its last answer is told; only then are new questions made. So neither node ids nor verdicts
 depend on the order of answers, and telling the same answers again resumes a search.
@@ -73,7 +74,8 @@ class ChaSearch:
         self._status = self._obstacle(start)
         if not self.done:
             for root in start:
-                self._open(root.channels, cut=root.cut)
+                self._open(root.channels, parent=None, depth=0, cut=root.cut)
+            self._settle()
 
     @property
     def done(self) -> bool:
@@ -161,57 +163,53 @@ class ChaSearch:
         return node
 
     def _next_round(self) -> tuple[ChaNode, ...]:
-        """Make the next questions; returns the groups that split because going on is beyond the limit."""
+        """Make the next questions; returns the groups that split for want of budget."""
         ended = sorted(self._round, key=lambda group: group.query.node)
         self._round = []
         for group in ended:
             if group.verdict is Verdict.SPLIT:
                 self._open_parts(group)
-        dear = [group for group in ended if group.verdict is None and not self._ask_on(group)]
-        decided = tuple(self._decide(group, Verdict.SPLIT) for group in dear)
+            elif group.verdict is None:
+                self._proceed(group)
+        return self._settle()
+
+    def _settle(self) -> tuple[ChaNode, ...]:
+        """If only groups beyond the limit are left, open them into units; if nothing is, the search is complete."""
+        if self._waiting:
+            return ()
+        dear, self._round = self._round, []
+        decided = tuple(self._decide(group, Verdict.SPLIT) for group in dear if group.look >= 0)
         for group in dear:
             self._open_units(group)
         if not self._waiting:
             self._status = SearchStatus.COMPLETE
         return decided
 
-    def _ask_on(self, group: GroupUnderTest) -> bool:
-        """Ask for a group's next look; False if that is beyond the limit."""
+    def _proceed(self, group: GroupUnderTest) -> None:
+        """Ask for a group's next look, unless that is beyond the limit for now."""
+        self._round.append(group)
         look = group.next_look()
         begin, end = group.query.end, group.test.sizes[look]
-        if group.size > 1 and not self._ledger.promise(sum(self._settings.asked(begin, end))):
-            return False
-        group.look = look
-        self._ask(group, replace(group.query, begin=begin, end=end))
-        return True
-
-    def _ask(self, group: GroupUnderTest, query: GroupQuery) -> None:
-        group.query = query
-        self._round.append(group)
-        self._waiting[query.node] = group
+        if group.size == 1 or self._ledger.promise(sum(self._settings.asked(begin, end))):
+            group.look, group.query = look, replace(group.query, begin=begin, end=end)
+            self._waiting[group.query.node] = group
 
     def _open_parts(self, group: GroupUnderTest) -> None:
         if group.size <= self._settings.small:
             self._open_units(group)
             return
         for part in bisect(group.query.channels, group.cut):
-            self._open(part, above=group)
+            self._open(part, parent=group.query.node, depth=group.depth + 1)
 
     def _open_units(self, group: GroupUnderTest) -> None:
+        """Ask about each unit, below the group, or in its place if it was never asked itself."""
+        asked = group.look >= 0
+        parent, depth = (group.query.node, group.depth + 1) if asked else (group.parent, group.depth)
         for channel in group.query.channels:
-            self._open((channel,), above=group)
+            self._open((channel,), parent=parent, depth=depth)
 
-    def _open(self, channels: Channels, *, above: GroupUnderTest | None = None, cut: int = 0) -> None:
-        """Ask the first question about a group; about its units instead if that is beyond the limit."""
-        test = self._settings.test(len(channels), self._units)
-        query = GroupQuery(
-            node=self._opened, layer=self._candidates.layer, channels=channels, begin=0, end=test.sizes[0]
-        )
-        cost = sum(self._settings.asked(query.begin, query.end))
-        if len(channels) > 1 and not self._ledger.promise(cost):
-            for channel in channels:
-                self._open((channel,), above=above)
-            return
+    def _open(self, channels: Channels, *, parent: int | None, depth: int, cut: int = 0) -> None:
+        query = GroupQuery(node=self._opened, layer=self._candidates.layer, channels=channels, begin=0, end=0)
         self._opened += 1
-        parent, depth = (None, 0) if above is None else (above.query.node, above.depth + 1)
-        self._ask(GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, test=test), query)
+        test = self._settings.test(len(channels), self._units)
+        self._proceed(GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, test=test))

@@ -15,15 +15,15 @@ class GroupUnderTest:
     """A group, what was asked of it last, and what was counted so far."""
 
     query: GroupQuery
-    """The question now open, or the last one answered."""
+    """The question now open, or the last one answered; an empty range when none was asked."""
     parent: int | None
     depth: int
     cut: int
     """Units on the first side when it splits; 0 for the middle."""
     test: SequentialPlan
     estimate: FlipEstimate = _NOTHING_SEEN
-    look: int = 0
-    """The look at which `query` ends."""
+    look: int = -1
+    """The look at which `query` ends; −1 before the first."""
     verdict: Verdict | None = None
 
     @property
@@ -49,7 +49,7 @@ class GroupUnderTest:
 
     def next_look(self) -> int:
         """The look to ask for next: a unit that cannot be dropped is finished at once, for its estimate."""
-        finish = self.size == 1 and self.decision() is Decision.OPEN
+        finish = self.size == 1 and self.look >= 0 and self.decision() is Decision.OPEN
         return self.test.last if finish else self.look + 1
 
 

@@ -172,6 +172,16 @@ def test_cost_never_exceeds_exhaustive_by_more_than_the_overhead(
         assert unlimited.example_forwards > 1.05 * units * 128
 
 
+def test_groups_beyond_the_limit_wait_until_pruning_has_freed_enough() -> None:
+    """36 quiet groups of 16 units at 128 examples: the limit allows 28 at first, and none is opened into units."""
+    settings = replace(ALGORITHM_1, largest=16, overhead=0.05)
+    search = search_of(576, settings)
+    assert len(search.ask()) == 28
+    quiet = UnionOfFlips(associated=np.zeros((576, 64), bool), unrelated=np.zeros((576, 64), bool))
+    tree = drive(search, quiet)
+    assert (tree.queries, len(tree.nodes)) == (36, 36)
+
+
 def test_curtailed_search_equals_the_fixed_one() -> None:
     """Same groups, same verdicts and the same localized units, from fewer examples."""
     for seed in range(6):
