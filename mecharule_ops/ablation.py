@@ -21,13 +21,14 @@ from mecharule_ops.subject.baselines import ReplacementTable
 from mecharule_ops.subject.judging import Judge
 from mecharule_ops.subject.memory import free_bytes, is_out_of_memory
 from mecharule_ops.subject.model import Subject
+from mecharule_ops.subject.products import through_onednn
 from mecharule_ops.subject.speculation import Chunk, Speculation, Verified
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Intervention, Neuron
 
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
-_CHUNK_POSITIONS = 96
+_CHUNK_POSITIONS = 128
 _ROWS = {"cpu": 1024, "cuda": 16384}
 
 
@@ -164,7 +165,7 @@ class AblationEngine:
     ) -> Verified | None:
         """The results of one batch, or None when memory ran out and the next batch must be half as large."""
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), through_onednn(self._subject.hf):
                 chunk = self._chunk(tuple(examples[column] for column in columns), early)
                 return self._speculation.verify(chunk, groups, self._rows)
         except (MemoryError, RuntimeError) as error:

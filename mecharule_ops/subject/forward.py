@@ -131,7 +131,8 @@ class Blocks:
         )
         try:
             with torch.inference_mode():
-                self._model(input_ids=torch.zeros((1, 1), dtype=torch.long, device=device))
+                one = torch.ones((1, 1), dtype=torch.long, device=device)
+                self._model(input_ids=one, attention_mask=one)
         finally:
             hook.remove()
         return seen[0]

@@ -1,24 +1,30 @@
-"""The greedy token of a hidden state without multiplying by the whole vocabulary, and still exact.
+"""The greedy token of a hidden state without multiplying by the whole vocabulary in float32, and still exact.
 
-An ablated hidden state h lies near the clean one h₀ of the same record and position, whose logits are known.
-For every token v outside a candidate set C (the likeliest tokens of the clean rows), Cauchy–Schwarz gives
+An ablated hidden state h lies near the clean one h₀ of the same record and position, whose logits ℓ₀ are known.
+The logits of a few hundred candidates C (the likeliest tokens of the clean rows) are computed exactly; the rest
+is bounded, in two steps of which a row takes only as many as it needs:
 
-    w_v·h + b_v  ≤  (w_v·h₀ + b_v) + ‖w_v‖ ‖h − h₀‖  ≤  max_{u∉C} ℓ₀(u) + max_{u∉C} ‖w_u‖ · ‖h − h₀‖ .
+1. by Cauchy–Schwarz, for every v ∉ C:  w_v·h + b_v ≤ max_{u∉C} ℓ₀(u) + max_{u∉C} ‖w_u‖ · ‖h − h₀‖ ;
+2. by the product in bfloat16, w̃_v·h̃, which differs from w_v·h by at most
+   max ‖w_u − w̃_u‖ · ‖h‖ + max ‖w̃_u‖ · ‖h − h̃‖ + rounding of the sum (processors with such instructions only).
 
-When the second-best candidate reaches that bound, the two best tokens and their margin are those of the whole
+When the second-best candidate reaches the bound, the two best tokens and their margin are those of the whole
 vocabulary. Rows where it does not are multiplied in full.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from mecharule_ops.subject.products import linear
+
 _SLACK = 1e-3
-"""Added to the bound, in logits: more than float32 rounding of one product can move it."""
+"""Added to every bound, in logits: more than float32 rounding of one product can move it."""
 _LOGITS_AT_ONCE = 1 << 24
 """Logits materialised at a time (64 MiB of float32)."""
 
@@ -39,14 +45,21 @@ class Unembedding:
         weight, bias = head.weight, head.bias
         assert isinstance(weight, Tensor), type(weight)
         assert bias is None or isinstance(bias, Tensor), type(bias)
-        self.weight, self.bias = weight, bias
+        self.weight, self.bias = weight.detach(), bias if bias is None else bias.detach()
         self._softcap = softcap
         self.vocabulary: int = weight.shape[0]
-        self.norms = weight.norm(dim=1)
+        self.norms = self.weight.norm(dim=1)
+        self.screens = multiplies_bfloat16(self.weight.device)
+        """Whether the second bound is worth computing here."""
+
+    @cached_property
+    def rounded(self) -> Rounded:
+        """The bfloat16 copy, made when first needed."""
+        return Rounded.of(self.weight, self.bias)
 
     def logits(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, "row token"]:
         """Every logit, before any soft cap."""
-        return nn.functional.linear(hidden, self.weight, self.bias)
+        return linear(hidden, self.weight, self.bias)
 
     def greedy(self, hidden: Float[Tensor, "row channel"]) -> Greedy:
         """Exact by definition; at most `_LOGITS_AT_ONCE` logits exist at a time."""
@@ -75,34 +88,87 @@ class NearClean:
         self._whole = unembedding
         self._clean = clean
         parts = list(clean.split(unembedding.rows_at_once))
-        chosen = torch.zeros(unembedding.vocabulary, dtype=torch.bool, device=clean.device)
-        for rows in parts:
-            chosen[unembedding.logits(rows).topk(min(likeliest, unembedding.vocabulary)).indices] = True
-        self._candidates = chosen.nonzero()[:, 0]
+        likeliest = min(likeliest, unembedding.vocabulary)
+        tops = [unembedding.logits(rows).topk(likeliest).indices.flatten() for rows in parts]
+        self._candidates = torch.cat(tops).unique()
         self._weight = unembedding.weight[self._candidates].contiguous()
-        bias = unembedding.bias
-        self._bias = None if bias is None else bias[self._candidates]
-        self._others = torch.cat([_best_other(unembedding.logits(rows), chosen) for rows in parts])
-        self._norm = unembedding.norms.masked_fill(chosen, 0.0).max()
+        self._bias = None if unembedding.bias is None else unembedding.bias[self._candidates]
+        self._others = torch.cat([self._best_other(unembedding.logits(rows)) for rows in parts])
+        self._norm = unembedding.norms.index_fill(0, self._candidates, 0.0).max()
 
     @property
     def bytes(self) -> int:
+        """Memory held."""
         return self._clean.nbytes + self._weight.nbytes
 
     def greedy(self, hidden: Float[Tensor, "row channel"], rows: Int[Tensor, " row"]) -> Greedy:
         """Greedy tokens of `hidden`, whose clean states are `rows` of the ones given at construction."""
-        logits = nn.functional.linear(hidden, self._weight, self._bias)
+        logits = linear(hidden, self._weight, self._bias)
         best = self._whole.best(logits)
         tokens, margins = self._candidates[best.tokens], best.margins
-        moved = (hidden - self._clean[rows]).norm(dim=-1)
         second = logits.topk(2, dim=-1).values[:, 1]
-        open_rows = (second < self._others[rows] + self._norm * moved + _SLACK).nonzero()[:, 0]
-        if len(open_rows):
-            full = self._whole.greedy(hidden[open_rows])
-            tokens[open_rows], margins[open_rows] = full.tokens, full.margins
+        moved = (hidden - self._clean[rows]).norm(dim=-1)
+        unsure = (second < self._others[rows] + self._norm * moved + _SLACK).nonzero()[:, 0]
+        if len(unsure) and self._whole.screens:
+            unsure = unsure[second[unsure] < self._rounded_bound(hidden[unsure])]
+        if len(unsure):
+            full = self._whole.greedy(hidden[unsure])
+            tokens[unsure], margins[unsure] = full.tokens, full.margins
         return Greedy(tokens, margins)
 
+    def _rounded_bound(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, " row"]:
+        """An upper bound on every logit outside the candidates, from the product in bfloat16."""
+        rounded = self._whole.rounded
+        low = hidden.to(torch.bfloat16)
+        length = hidden.norm(dim=-1)
+        error = rounded.error * length + rounded.norm * (hidden - low.float()).norm(dim=-1)
+        summing = 2 * hidden.shape[-1] * torch.finfo(torch.float32).eps * rounded.norm * length
+        parts = low.split(self._whole.rows_at_once)
+        others = torch.cat([self._best_other(rounded.logits(rows)) for rows in parts])
+        # The product is rounded to bfloat16 once more when it is written.
+        written = (others.abs() + rounded.bias_size) * torch.finfo(torch.bfloat16).eps
+        return others + error + summing + written + _SLACK
 
-def _best_other(logits: Tensor, chosen: Tensor) -> Tensor:
-    """The largest logit outside the candidates, −inf when there is none."""
-    return logits.masked_fill(chosen, -torch.inf).amax(-1)
+    def _best_other(self, logits: Tensor) -> Tensor:
+        """The largest logit outside the candidates, −inf when there is none."""
+        return logits.index_fill_(1, self._candidates, -torch.inf).amax(-1).float()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """The unembedding in bfloat16, and how far it is from the true one."""
+
+    weight: Float[Tensor, "token channel"]
+    bias: Float[Tensor, " token"] | None
+    error: Float[Tensor, ""]
+    """Largest norm of a row's rounding error."""
+    norm: Float[Tensor, ""]
+    """Largest norm of a rounded row."""
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor | None) -> Rounded:
+        low = weight.to(torch.bfloat16)
+        parts = zip(weight.split(4096), low.split(4096), strict=True)
+        errors = [(exact - part.float()).norm(dim=1).max() for exact, part in parts]
+        return cls(low, bias, torch.stack(errors).max(), low.norm(dim=1).max().float() * (1 + 2**-8))
+
+    @property
+    def bias_size(self) -> float:
+        return 0.0 if self.bias is None else float(self.bias.abs().max())
+
+    def logits(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, "row token"]:
+        """Approximate logits; the sum over channels is accumulated in float32."""
+        product = nn.functional.linear(hidden, self.weight)
+        return product if self.bias is None else product.float() + self.bias
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether the device is a processor with instructions for bfloat16 matrices.
+
+    On one without them such products are slower than float32 ones; on an accelerator the vocabulary costs
+    little, and the step is left out.
+    """
+    if device.type != "cpu":
+        return False
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_tile"))

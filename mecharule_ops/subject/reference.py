@@ -58,6 +58,7 @@ class ReferenceEngine:
         self._should_stop = should_stop
         self._prompts = subject.encode([record.example.prompt for record in records])
         self._stop_ids = subject.stop_ids(task.stop)
+        self._prefilled: tuple[tuple[int, ...], tuple[Tensor, Tensor, DynamicCache]] | None = None
 
     def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
         """Labels after each group's ablation. Cost: up to `max_new_tokens` forwards a group and example."""
@@ -105,34 +106,43 @@ class ReferenceEngine:
 
     def _decode(self, group: Group, examples: Sequence[int]) -> list[tuple[tuple[int, ...], float]]:
         """(completion, smallest margin in reach) of each example, decoded together."""
-        prompts = [self._prompts[example] for example in examples]
-        longest = max(map(len, prompts))
-        device = self._subject.device
-        ids = torch.tensor(
-            [[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts], device=device
-        )
-        mask = torch.tensor(
-            [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device
-        )
-        offsets = torch.arange(1 - longest, 1).expand(len(prompts), -1)
-        cache = DynamicCache()
-        done: list[tuple[int, ...]] = [()] * len(prompts)
-        margins = [float("inf")] * len(prompts)
+        done: list[tuple[int, ...]] = [()] * len(examples)
+        margins = [float("inf")] * len(examples)
         with torch.inference_mode():
+            logits, mask, cache = self._prefill(group, examples)
+            chosen = logits.argmax(-1, keepdim=True)
             for step in range(self._task.max_new_tokens):
-                fed = (ids, offsets) if step == 0 else (ids[:, -1:], torch.full((len(prompts), 1), step))
-                top = self._step(group, *fed, mask, cache).topk(2, dim=-1)
+                if step > 0:
+                    mask = torch.cat([mask, torch.ones_like(mask[:, :1])], 1)
+                    logits = self._step(group, chosen, torch.full((len(examples), 1), step), mask, cache)
+                top = logits.topk(2, dim=-1)
+                chosen = top.indices[:, :1]
                 for row, completion in enumerate(done):
                     if completion and completion[-1] in self._stop_ids:
                         continue
-                    done[row] = (*completion, int(top.indices[row, 0]))
+                    done[row] = (*completion, int(chosen[row]))
                     if step > 0 or self._intervention.phase is not Phase.DECODE:
                         margins[row] = min(margins[row], float(top.values[row, 0] - top.values[row, 1]))
                 if all(completion[-1] in self._stop_ids for completion in done):
                     break
-                ids = torch.cat([ids, top.indices[:, :1]], 1)
-                mask = torch.cat([mask, torch.ones_like(mask[:, :1])], 1)
         return list(zip(done, margins, strict=True))
+
+    def _prefill(self, group: Group, examples: Sequence[int]) -> tuple[Tensor, Tensor, DynamicCache]:
+        """(logits behind the prompts, mask, cache); a clean prefill is kept for the next group."""
+        clean = self._intervention.phase is Phase.DECODE
+        if clean and self._prefilled is not None and self._prefilled[0] == tuple(examples):
+            return copy.deepcopy(self._prefilled[1])
+        prompts = [self._prompts[example] for example in examples]
+        longest = max(map(len, prompts))
+        ids = [[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
+        ones = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        mask = torch.tensor(ones, device=self._subject.device)
+        cache = DynamicCache()
+        offsets = torch.arange(1 - longest, 1).expand(len(prompts), -1)
+        logits = self._step(group, torch.tensor(ids, device=mask.device), offsets, mask, cache)
+        if clean:
+            self._prefilled = tuple(examples), copy.deepcopy((logits, mask, cache))
+        return logits, mask, cache
 
     def _step(self, group: Group, ids: Tensor, offsets: Tensor, mask: Tensor, cache: DynamicCache) -> Tensor:
         """Logits `[record, token]` behind the last of the fed `ids`."""

@@ -1,0 +1,42 @@
+"""Float32 matrix products through oneDNN on a processor.
+
+PyTorch multiplies float32 matrices with MKL, which leaves half of an AVX-512 processor of another maker than
+Intel unused: 85 against 180 GFLOP/s on one Zen 5 core, for the same precision. oneDNN is as fast on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def linear(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`hidden @ weight.T + bias`; no gradient flows through it."""
+    if not _suits(weight):
+        return nn.functional.linear(hidden, weight, bias)
+    return torch.ops.mkldnn._linear_pointwise(hidden, weight, bias, "none", [], "")
+
+
+def _suits(weight: Tensor) -> bool:
+    return (
+        _ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.is_contiguous()
+    )
+
+
+@contextmanager
+def through_onednn(model: nn.Module) -> Iterator[None]:
+    """Inside, the model's linear layers use `linear`; outside they are untouched and differentiable."""
+    layers = [module for module in model.modules() if type(module) is nn.Linear and _suits(module.weight)]
+    for layer in layers:
+        setattr(layer, "forward", partial(linear, weight=layer.weight, bias=layer.bias))  # noqa: B010
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward
