@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 
@@ -77,9 +78,16 @@ def test_text_that_is_no_findings_is_a_usage_error(text: str) -> None:
         from_json(text)
 
 
+def spoilt(value: object, field: str, wrong: object) -> object:
+    """A copy with one field of a wrong type, past the checks of its constructor."""
+    twin = copy.copy(value)
+    object.__setattr__(twin, field, wrong)
+    return twin
+
+
 def test_a_value_of_a_foreign_type_is_refused_on_the_way_out() -> None:
     with pytest.raises(UsageError, match=r"Findings\.alpha: expected float"):
-        to_json(dataclasses.replace(FINDINGS, alpha="0.05"))
+        to_json(spoilt(FINDINGS, "alpha", "0.05"))
     with pytest.raises(UsageError, match="expected a finite"):
         to_json(dataclasses.replace(FINDINGS, task_settings={"noise": float("nan")}))
 
@@ -92,11 +100,10 @@ def test_enums_and_units_are_read_by_exact_value() -> None:
     document["findings"]["searches"][0]["regime"] = True
     with pytest.raises(UsageError, match="expected one of 1, 0, got True"):
         from_json(json.dumps(document))
-    for wrong in ({"neuron": "a20.h8"}, {"regime": Basis.MLP_OUT}):
-        agonist = dataclasses.replace(POSITIVE.agonists[0], **wrong)
-        spoilt = dataclasses.replace(FINDINGS, searches=(dataclasses.replace(POSITIVE, agonists=(agonist,)),))
-        with pytest.raises(UsageError, match="Agonist"):
-            to_json(spoilt)
+    for field, wrong in (("neuron", "a20.h8"), ("regime", Basis.MLP_OUT)):
+        search = spoilt(POSITIVE, "agonists", (spoilt(POSITIVE.agonists[0], field, wrong),))
+        with pytest.raises(UsageError, match=f"Agonist.{field}"):
+            to_json(spoilt(FINDINGS, "searches", (search,)))
 
 
 def test_tree_node_counts_the_channels_it_drops() -> None:

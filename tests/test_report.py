@@ -20,6 +20,7 @@ from findings_fixture import (
     POSITIVE,
     TAU,
     agonist,
+    anchored,
     estimate,
     node,
 )
@@ -27,16 +28,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings import ExhaustiveRun, Findings, SearchOutcome, Share, WholeLayer
+from mecharule_ops.findings import ExhaustiveRun, Findings, SearchOutcome, Share, StageCost, WholeLayer
 from mecharule_ops.findings_json import from_json
 from mecharule_ops.report import render_html, render_json, render_markdown, render_text
+from mecharule_ops.report.absence import negative
 from mecharule_ops.report.advice import suggestions
 from mecharule_ops.report.content import document
 from mecharule_ops.report.document import k_of_n, percent, plain
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.icicle import icicle
-from mecharule_ops.report.prose import is_small, negative, rule_note, summary
-from mecharule_ops.types import Baseline, Basis, Intervention, Phase, RuleScore, Verdict
+from mecharule_ops.report.prose import is_small, rule_note, search_names
+from mecharule_ops.report.rule_lines import LONGEST_WEAK_RULE, clipped
+from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, RuleScore, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 VOID = {"meta", "br", "hr", "img", "link"}
@@ -103,15 +106,15 @@ def test_json_is_the_findings_themselves() -> None:
 
 def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     text = render_text(FINDINGS)
-    head = flat(text[: text.index("Task and run")])
+    head = flat(text[: text.index("Overview")])
     assert "Asked:" in head
     assert "280/1,000 (28 %)" in head
-    assert (
-        "4 units of 270 localized (upper bound ≥ τ = 0.2), 3 of them τ-agonists (point estimate ≥ τ)" in head
-    )
-    assert "controls ran for 3 of 4 localized units and support 1" in head
+    assert "Found: 3 τ-agonists in 2 searches, 1 of them supported by controls." in head
+    assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
+    assert "Controls support 1 of the 3 τ-agonists (1 not selective, 1 underpowered)." in head
+    assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
     assert "found 3/4 (75 %) of the τ-agonists that testing every unit alone finds" in head
-    assert "17,160 units never tested alone, so what the search missed is not bounded" in head
+    assert "17,160 units were never tested alone, so what the search missed is not bounded" in head
     assert "1 of them on too few records" in head
 
 
@@ -119,7 +122,10 @@ def test_a_negative_result_reads_as_one() -> None:
     text = flat(render_text(only(NEGATIVE)))
     assert "Negative result: the search found no unit that reaches τ = 0.2" in text
     assert "m24.17, flips 4/64 (6.2 %) of D+" in text
-    assert "layer 24 as a whole flips 52/64 (81 %) of D+" in text
+    assert (
+        "ablated as a whole, 1 of 2 layers reaches τ, and the strongest, layer 24, flips 52/64 (81 %) of D+"
+        in text
+    )
     assert "What to try next" in text
     assert "recall is unknown, not assumed" in text
 
@@ -128,7 +134,7 @@ def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested(
     """Three strengths of one negative sentence; the wider claim needs the wider test."""
     everything = dataclasses.replace(NEGATIVE, singletons_tested=17_280)
     assert negative(FINDINGS, NEGATIVE).startswith("the search found no unit that reaches")
-    assert negative(FINDINGS, everything).startswith("none of the 17,280 candidate units reaches")
+    assert negative(FINDINGS, everything).startswith("none of the 17,280 searched units reaches")
     whole = dataclasses.replace(everything, basis_units=17_280)
     assert negative(FINDINGS, whole).startswith("no unit of this basis reaches")
 
@@ -136,29 +142,129 @@ def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested(
 def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_there() -> None:
     missed = ExhaustiveRun(units=POSITIVE.exhaustive.units, cost=NEGATIVE.cost)
     found = only(NEGATIVE, exhaustive=missed, basis_units=17_280)
-    said = summary(found)
-    assert "yet testing every unit alone finds 4 with a point estimate of at least τ" in said
+    said = flat(render_text(found))
+    assert "yet testing every unit alone finds 4 of at least τ = 0.2 on the point estimate" in said
     assert "no unit of this basis" not in said
     assert "0/4 (0 %)" in said
     assert "finds 4 τ-agonists that the search missed" in " ".join(suggestions(found.searches[0], TAU, ALPHA))
 
 
+def test_a_layer_of_which_some_units_were_searched_is_not_called_whole() -> None:
+    part = dataclasses.replace(NEGATIVE, basis_units=34_560)
+    said = negative(FINDINGS, part)
+    assert "with all their searched units, 1 of 2 layers reaches τ" in said
+    assert "as a whole" not in said
+    quiet = dataclasses.replace(NEGATIVE, whole_layers=(WholeLayer(layer=3, estimate=estimate(5, 5)),))
+    assert "layer 3 as a whole flips 5/64" in negative(FINDINGS, quiet)
+
+
+def weak_units(count: int) -> tuple[Agonist, ...]:
+    return tuple(agonist(f"a1.h{number}", 8 + number % 4, 1) for number in range(count))
+
+
+def test_a_long_list_of_units_is_cut_after_the_strongest_and_says_so() -> None:
+    found = only(POSITIVE, agonists=(*weak_units(53), *POSITIVE.agonists))
+    for text in (render_text(found), render_markdown(found).replace("\\", "")):
+        rows = re.findall(r"^(?:\| )?a1\.h\d+ .*", text, re.MULTILINE)
+        assert len(rows) == 20
+        assert all("11/64" in row for row in rows[:13])
+        assert "… and 34 more (`mecharule neurons 0c1f`)." in text
+    page = read(render_html(found))
+    assert all(str(unit.neuron) in page.words for unit in weak_units(53))
+
+
+@pytest.mark.parametrize(
+    ("mcc", "said"),
+    [
+        (0.78, "Rule: a >= 1 or "),
+        (
+            0.60,
+            "No rule: the best one learned reaches only 0.60 (n 84, 40 flips) on held-out records: a >= 1",
+        ),
+        (0.49, "1 unit not ruled out: no rule reaches MCC ≥ 0.50 on held-out records."),
+    ],
+)
+def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, said: str) -> None:
+    """Whole from .70, its beginning from .50, and below that a weak unit's rule is only counted."""
+    rule = " or ".join(f"a >= {number}" for number in range(1, 60))
+    found = only(
+        POSITIVE, agonists=(agonist("a14.h2", 8, 1),), anchored=(anchored("a14.h2", rule, mcc, 84, 40),)
+    )
+    text = flat(render_text(found))
+    assert said in text
+    assert ("a >= 59" in text) == (mcc >= 0.70)
+    assert ("… (`mecharule rules 0c1f --full`)" in text) == (0.50 <= mcc < 0.70)
+    assert (rule[:30] in text) == (mcc >= 0.50)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(st.characters(categories=["L", "Nd", "Zs"]), max_size=600))
+def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
+    shown = clipped(rule, "0c1f")
+    whole = len(rule) <= LONGEST_WEAK_RULE
+    assert (shown == rule) == whole
+    assert whole or (
+        shown.endswith("… (`mecharule rules 0c1f --full`)") and len(shown) <= LONGEST_WEAK_RULE + 40
+    )
+
+
+def test_a_tau_agonist_without_a_good_rule_still_has_its_line() -> None:
+    weak = anchored("a20.h8", "b >= 50", 0.08, 84, 40)
+    text = flat(render_text(only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(weak,))))
+    assert (
+        "No rule: the best one learned reaches only 0.08 (n 84, 40 flips) on held-out records: b >= 50"
+        in text
+    )
+
+
+def test_searches_are_named_by_what_tells_them_apart() -> None:
+    assert search_names(FINDINGS) == ("attn_head 1→0", "mlp_out 1→0")
+    zero = dataclasses.replace(
+        NEGATIVE, intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO)
+    )
+    mixed = dataclasses.replace(FINDINGS, searches=(POSITIVE, zero))
+    assert search_names(mixed)[1] == "mlp_out · zero · decode · 1→0"
+    twice = dataclasses.replace(FINDINGS, searches=(NEGATIVE, NEGATIVE))
+    assert search_names(twice)[0] == "mlp_out · mean-positional · decode · 1→0"
+
+
+def test_the_overview_of_four_searches_is_a_line_each() -> None:
+    back = [dataclasses.replace(each, regime=Regime.BASELINE_NEGATIVE) for each in (POSITIVE, NEGATIVE)]
+    text = render_text(dataclasses.replace(FINDINGS, searches=(POSITIVE, NEGATIVE, *back)))
+    lines = text[text.index("\nOverview") :].splitlines()[3:]
+    assert [line.split("  ")[0] for line in lines[2:6]] == [
+        "attn_head 1→0",
+        "mlp_out 1→0",
+        "attn_head 0→1",
+        "mlp_out 0→1",
+    ]
+    assert lines[6] == ""
+
+
+def test_a_stage_table_is_cut_after_the_longest_and_counts_no_forwards_that_were_not_counted() -> None:
+    stages = tuple(StageCost(stage=f"stage {number}", seconds=float(number)) for number in range(1, 15))
+    text = render_text(dataclasses.replace(FINDINGS, stages=stages))
+    assert "Wall clock: 105.0 s in 14 stages." in text
+    assert "… and 4 shorter stages, 10.0 s in all." in text
+    assert "0\n" not in text[text.index("Wall clock") : text.index("shorter stages")].replace(".0 s\n", "")
+
+
 def test_localized_only_units_are_not_called_agonists() -> None:
     only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=None, recall=())
     text = flat(render_text(only_localized))
-    assert "on the point estimate (1 unit localized by upper bound only)" in text
-    assert "of them τ-agonists" not in text
+    assert "on the point estimate (1 unit is not ruled out)" in text
+    assert "1 τ-agonist " not in text
+    assert "Found: no τ-agonist in 1 search." in text
+    assert "is no evidence of an effect" in text
 
 
 def test_every_percentage_stands_with_its_counts() -> None:
     """Each % that is no share printed `k/n (p %)` or `p % of n` is a confidence level or a sentence's own."""
     text = flat(render_text(FINDINGS, 100))
     left = re.sub(r"\d/[\d,]+ \([^)]*%\)", "", text)
-    left = re.sub(r"[\d.]+ % of [\d,]+", "", left)
-    for section in ("Summary", "Overview", "Recall of the search", "Limits"):
-        assert section in left
-    summary_part = left[: left.index("Task and run")]
-    assert "%" not in summary_part
+    left = re.sub(r"[\d.]+ % of [\d,]+", "", left).replace("a % 10", "")
+    assert "97.5 %" in left
+    assert "%" not in left[: left.index("Limits")]
 
 
 def test_attribution_is_never_given_as_a_cause() -> None:
@@ -189,7 +295,7 @@ def test_too_narrow_a_width_is_refused() -> None:
 def test_text_columns_are_aligned() -> None:
     """Under each header rule every row of the cost table has blanks where the rule has."""
     lines = render_text(FINDINGS).splitlines()
-    start = lines.index("Cost") + 2
+    start = next(index for index, line in enumerate(lines) if line.startswith("search") and "queries" in line)
     gaps = [index for index, char in enumerate(lines[start + 1]) if char == " "]
     rows = lines[start : lines.index("", start)]
     assert len(rows) > 3
@@ -279,6 +385,11 @@ def advice(**changes: object) -> str:
 def test_advice_follows_from_the_counts() -> None:
     assert "Layer 24 as a whole reaches τ" in advice()
     assert "attn_head" in advice()
+    assert "or one unit has it that was pruned with its group" in advice()
+    assert "pruned with its group" not in advice(singletons_tested=17_280)
+    other = suggestions(NEGATIVE, TAU, ALPHA, {Basis.ATTN_HEAD, Basis.MLP_OUT})
+    assert "Try another basis: mlp_hidden." in other[0]
+    assert "another basis" not in " ".join(suggestions(NEGATIVE, TAU, ALPHA, set(Basis)))
     quiet = (WholeLayer(layer=3, estimate=estimate(5, 5)),)
     assert "No layer as a whole reaches τ" in advice(whole_layers=quiet)
     assert "phase whole" in advice(whole_layers=quiet)

@@ -1,6 +1,6 @@
 """The report of a run: one set of findings as terminal text, JSON, Markdown or one HTML page (paper, §5–6).
 
-`report_content` says what is in it, once, for all of them; only the page has plots. No model, no disk.
+`content` says what is in it, once, for all of them; only the page has plots. No model, no disk.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from mecharule_ops.report.text import markdown_of, text_of
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""
 NARROWEST = 60
+PAGE_ROWS = 200
+"""Units not ruled out on the page, which scrolls; text and Markdown list fewer."""
 
 
 def render_text(findings: Findings, width: int = WIDEST) -> str:
@@ -39,4 +41,4 @@ def render_json(findings: Findings) -> str:
 
 def render_html(findings: Findings) -> str:
     """One self-contained page with its plots inlined as SVG; no script and no external address."""
-    return html_of(document(findings), figures(findings))
+    return html_of(document(findings, PAGE_ROWS), figures(findings))

@@ -6,20 +6,28 @@ model, basis, baseline, phase and regime together.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from mecharule_ops.confidence import required_slice_size
 from mecharule_ops.findings import SearchOutcome
 from mecharule_ops.report.document import plural
 from mecharule_ops.types import Baseline, Basis, Phase
 
-_OTHER_BASIS = {
-    Basis.MLP_OUT: "attn_head (few, large units) or mlp_hidden",
-    Basis.MLP_HIDDEN: "attn_head (few, large units) or mlp_out",
-    Basis.ATTN_HEAD: "mlp_out or mlp_hidden",
+_BASES = {
+    Basis.ATTN_HEAD: "attn_head (few, large units)",
+    Basis.MLP_OUT: "mlp_out",
+    Basis.MLP_HIDDEN: "mlp_hidden",
 }
+"""Each basis as advised, the cheapest first."""
 
 
-def suggestions(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, ...]:
-    """What to change next, most telling first; empty when a τ-agonist was found. Expects 0 < τ < 1."""
+def suggestions(
+    outcome: SearchOutcome, tau: float, alpha: float, searched: Collection[Basis] = ()
+) -> tuple[str, ...]:
+    """What to change next, most telling first; empty when a τ-agonist was found.
+
+    `searched` are the bases of the whole run: none of them is advised. Expects 0 < τ < 1.
+    """
     if outcome.tau_agonists:
         return ()
     power = _about_power(outcome, tau, alpha)
@@ -29,7 +37,7 @@ def suggestions(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, 
             f"Trust the exhaustive run here: it finds {plural(missed, 'τ-agonist')} that the search "
             "missed, so groups of this basis are weaker than their own members.",
         )
-    return (*power, *_about_place(outcome, tau), *_about_baseline(outcome))
+    return (*power, *_about_place(outcome, tau, searched), *_about_baseline(outcome))
 
 
 def _about_power(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, ...]:
@@ -42,27 +50,38 @@ def _about_power(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str,
     )
 
 
-def _about_place(outcome: SearchOutcome, tau: float) -> tuple[str, ...]:
+def _about_place(outcome: SearchOutcome, tau: float, searched: Collection[Basis]) -> tuple[str, ...]:
     """Whether the effect is somewhere in this basis at all, judged by whole layers."""
-    basis, layer = outcome.intervention.basis, outcome.strongest_layer
-    other = _OTHER_BASIS[basis]
-    if layer is None:
-        return (f"Try another basis: {other}.",)
-    if layer.estimate.strength >= tau:
+    basis, layers = outcome.intervention.basis, outcome.whole_layers
+    other = _another_basis({basis, *searched})
+    reach = [whole.layer for whole in layers if whole.estimate.strength >= tau]
+    if reach:
+        where = f"Layer {reach[0]}" if len(reach) == 1 else f"{len(reach)} of {len(layers)} layers"
+        does = "reaches" if len(reach) == 1 else "reach"
+        pruned = "" if _all_seen(outcome) else ", or one unit has it that was pruned with its group"
         return (
-            f"Layer {layer.layer} as a whole reaches τ while no unit seen alone does: its effect is spread "
-            f"over several {basis} units, or over directions that are no single unit. Try another basis: "
-            f"{other}.",
+            f"{where} as a whole {does} τ while no unit seen alone does: several {basis} units share the effect, "
+            f"or directions that are no single unit{pruned}.{other}",
         )
-    advice = (
-        f"No layer as a whole reaches τ: this basis carries little of the flip. Try another basis: {other}."
-    )
+    if not layers:
+        return (other.strip(),) if other else ()
+    advice = f"No layer as a whole reaches τ: this basis carries little of the flip.{other}"
     if outcome.intervention.phase is Phase.WHOLE:
         return (advice,)
     return (
         advice,
         f"Try the phase whole: {outcome.intervention.phase} leaves the prompt's own computation intact.",
     )
+
+
+def _all_seen(outcome: SearchOutcome) -> bool:
+    return outcome.exhaustive is not None or outcome.singletons_tested >= outcome.cost.candidates
+
+
+def _another_basis(searched: Collection[Basis]) -> str:
+    """` Try another basis: …` with those that the run has not searched; empty when it has searched all."""
+    left = [name for basis, name in _BASES.items() if basis not in searched]
+    return f" Try another basis: {' or '.join(left)}." if left else ""
 
 
 def _about_baseline(outcome: SearchOutcome) -> tuple[str, ...]:

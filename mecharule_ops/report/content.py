@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from mecharule_ops.findings import Findings, SearchOutcome
 from mecharule_ops.report import tables
+from mecharule_ops.report.absence import negative, whole_layer_words
 from mecharule_ops.report.advice import suggestions
-from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, k_of_n, two_decimals
-from mecharule_ops.report.prose import limits, negative, search_name, summary
-from mecharule_ops.types import Value
+from mecharule_ops.report.cost_blocks import cost_blocks
+from mecharule_ops.report.document import Block, Bullets, Document, Section, two_decimals
+from mecharule_ops.report.limits import limits
+from mecharule_ops.report.prose import search_names
+from mecharule_ops.report.recall_blocks import recall_blocks
+from mecharule_ops.report.run_blocks import run_blocks
+from mecharule_ops.report.summary import summary
+from mecharule_ops.report.units import AGONIST_KEY, strong_blocks, weak_blocks
+from mecharule_ops.types import Basis
 
-CONTROL_KEY = (
-    "Verdicts: supported – strength ≥ τ by its lower bound, told apart from random units of the layer, and "
-    "flips that follow the split; not selective – strong, but the two slices differ by less than ε or a "
-    "fake rule's split differs as much; control also flips – random units of the layer reach τ themselves; "
-    "underpowered – these examples cannot decide. The fake-rule Δ is δ₊ − δ₋ on the slices of a rule "
-    "learned from permuted targets."
+ROWS = 20
+"""Units that are localized only are listed up to here."""
+
+OVERVIEW_KEY = (
+    "Localized: the upper bound of the strength reaches τ. τ-agonist: the point estimate does. HQ-T: units whose "
+    "rule predicts held-out flips. HQ-F: units whose rule describes the records that it was fitted on. Union "
+    "flips: records flipped by at least one localized unit, of those tested on all records; random union: by as "
+    "many random units."
 )
-AGONIST_KEY = (
-    "D+ is the slice where the splitter rule fires, D- where it does not. Strength is the larger of the "
-    "two flip rates, with its lower and upper bound."
-)
 
 
-def document(findings: Findings) -> Document:
-    """The whole report: summary first, then evidence, then cost, limits and named choices."""
+def document(findings: Findings, rows: int = ROWS) -> Document:
+    """The whole report: summary, τ-agonists, each search, then cost, run, limits and named choices.
+
+    `rows` is the most units without a τ-agonist's evidence that are listed a search.
+    """
+    names = search_names(findings)
+    searches = list(zip(names, findings.searches, strict=True))
     sections = [
-        Section(title="Summary", blocks=(summary(findings),)),
-        Section(title="Task and run", blocks=_run_blocks(findings)),
-        Section(title="Overview", blocks=(tables.overview(findings),)),
+        Section(title="Summary", blocks=summary(findings)),
+        *_agonist_sections(findings),
+        Section(title="Overview", blocks=(tables.overview(findings), OVERVIEW_KEY)),
     ]
-    for index, outcome in enumerate(findings.searches):
-        sections.append(_search_section(findings, outcome, index))
+    for index, (name, outcome) in enumerate(searches):
+        sections.append(_search_section(findings, outcome, name, index, rows))
     sections += [
-        Section(title="Cost", blocks=_cost_blocks(findings)),
+        Section(title="Cost", blocks=cost_blocks(findings)),
+        Section(title="Task and run", blocks=run_blocks(findings)),
         *_question_sections(findings),
         Section(title="Limits", blocks=(Bullets(limits(findings)),)),
     ]
@@ -44,45 +53,44 @@ def document(findings: Findings) -> Document:
     return Document(title=f"MechaRule report: run {findings.run}", sections=tuple(sections))
 
 
-def _run_blocks(findings: Findings) -> tuple[Block, ...]:
-    counts = findings.predicates
-    rows = (
-        ("model", f"{findings.model} (hash {findings.model_hash})"),
-        ("tokenizer hash", findings.tokenizer_hash),
-        ("task", f"{findings.task} ({_listing(findings.task_settings)})"),
-        ("task score", f"{k_of_n(findings.task_score)} of the records, unablated"),
-        (
-            "thresholds",
-            f"τ {findings.tau:g}, ε {findings.epsilon:g}, α {findings.alpha:g} {findings.alpha_policy}",
-        ),
-        ("predicates", f"{counts.proposed} proposed, {counts.refused} refused, {counts.kept} kept"),
-        ("proposer", findings.proposer),
-        ("seed", str(findings.seed)),
-        ("versions", _listing(findings.versions)),
-    )
-    return (Table(header=("setting", "value"), rows=rows, align="ll"),)
+def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
+    """The τ-agonists of all searches with their evidence; nothing where there is none."""
+    blocks: list[Block] = []
+    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
+        if outcome.tau_agonists:
+            blocks += strong_blocks(findings, outcome, name)
+    return (Section(title="τ-agonists", blocks=(*blocks, AGONIST_KEY)),) if blocks else ()
 
 
-def _listing(entries: Mapping[str, Value]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in sorted(entries.items())) or "none recorded"
-
-
-def _search_section(findings: Findings, outcome: SearchOutcome, index: int) -> Section:
+def _search_section(findings: Findings, outcome: SearchOutcome, name: str, index: int, rows: int) -> Section:
     blocks: list[Block] = [_split_sentence(outcome), " ".join(map(_sentence, outcome.status))]
     if not outcome.tau_agonists:
         blocks.append("Negative result: " + negative(findings, outcome))
-    if outcome.whole_layers or outcome.agonists:
-        blocks.append(tables.layers(outcome))
-    if outcome.agonists:
-        blocks += [AGONIST_KEY, tables.agonists(findings, outcome), tables.rules(findings, outcome)]
-        controls = tables.controls(findings, outcome)
-        blocks += [controls, CONTROL_KEY] if controls.rows else ["No control was run for these units."]
-    blocks += _recall_blocks(outcome)
-    if advice := suggestions(outcome, findings.tau, findings.alpha):
+    elif outcome.whole_layers:
+        blocks.append(_sentence(whole_layer_words(outcome, findings.tau)))
+    if advice := suggestions(outcome, findings.tau, findings.alpha, _bases(findings)):
         blocks += ["What to try next:", Bullets(advice)]
+    layers = tables.layers(findings, outcome)
+    blocks += [layers] if layers.rows else []
+    blocks.append(_other_layers(findings, outcome))
+    blocks += [*weak_blocks(findings, outcome, rows), *recall_blocks(outcome)]
     figures = tuple(f"{kind}-{index}" for kind in ("layers", "recall", "tree"))
-    title = f"Search {index + 1}: {search_name(outcome)}"
-    return Section(title=title, blocks=tuple(block for block in blocks if block), figures=figures)
+    shown = tuple(block for block in blocks if block)
+    return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=figures)
+
+
+def _bases(findings: Findings) -> frozenset[Basis]:
+    return frozenset(outcome.intervention.basis for outcome in findings.searches)
+
+
+def _other_layers(findings: Findings, outcome: SearchOutcome) -> str:
+    """What holds for the layers that the table leaves out; empty when it has them all."""
+    rest = len({whole.layer for whole in outcome.whole_layers} - tables.told_layers(findings, outcome))
+    if not rest:
+        return ""
+    if rest == 1:
+        return "One other layer holds no localized unit and stays below τ as a whole."
+    return f"{rest} other layers hold no localized unit and stay below τ as a whole."
 
 
 def _sentence(text: str) -> str:
@@ -90,33 +98,13 @@ def _sentence(text: str) -> str:
 
 
 def _split_sentence(outcome: SearchOutcome) -> str:
-    rule = "no rule" if outcome.splitter is None else f"the rule {outcome.splitter}"
-    score = two_decimals(outcome.splitter_train_mcc)
-    scored = "" if outcome.splitter_train_mcc is None else f" (train MCC {score}, not held out)"
-    sizes = f"D+ has {outcome.associated_n} and D- {outcome.unrelated_n} examples."
-    return f"Condition {outcome.condition}; split by {rule}{scored}. {sizes} {outcome.slice_status}"
-
-
-def _recall_blocks(outcome: SearchOutcome) -> list[Block]:
-    dominance = tables.dominance_sentence(outcome)
-    if outcome.exhaustive is None:
-        return [
-            dominance,
-            "Exhaustive ablation was not run here: recall is unknown, not assumed.",
-        ]
-    return [dominance, "Recall of the search against testing every unit alone:", tables.recall(outcome)]
-
-
-def _cost_blocks(findings: Findings) -> tuple[Block, ...]:
-    blocks: list[Block] = [tables.cost(findings)]
-    if findings.stages:
-        rows = tuple(
-            (stage.stage, f"{stage.seconds:,.1f} s", f"{stage.example_forwards:,}")
-            for stage in findings.stages
-        )
-        header = ("stage", "wall clock", "example-forwards")
-        blocks.append(Table(header=header, rows=rows, align="lrr"))
-    return tuple(blocks)
+    if outcome.splitter is None:
+        split = "No rule splits the two slices"
+    else:
+        score = two_decimals(outcome.splitter_train_mcc)
+        split = f"D+ is where the rule {outcome.splitter} fires (train MCC {score}, not held out), D- where it does not"
+    sizes = f"D+ has {outcome.associated_n} and D- {outcome.unrelated_n} examples"
+    return f"{split}. {sizes} (condition {outcome.condition}). {_sentence(outcome.slice_status)}"
 
 
 def _question_sections(findings: Findings) -> tuple[Section, ...]:

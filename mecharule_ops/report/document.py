@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from dataclasses import dataclass
 
@@ -18,9 +19,12 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     align: str
     """One of `l` or `r` a column."""
+    notes: tuple[tuple[str, ...], ...] = ()
+    """For each row the full-width lines under it; empty when no row has any."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.header) == len(self.align) for row in self.rows), self.header
+        assert len(self.notes) in (0, len(self.rows)), self.header
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,11 @@ def plain(text: str) -> str:
     return "".join("�" if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co"} else char for char in spaced)
 
 
+def tied(text: str) -> str:
+    """The text with no-break spaces, so that `44 %` and `τ ≥ 0.2` stay on one line."""
+    return re.sub(r"(?<=\d) (?=%)|(?<=[≥=]) (?=\d)|(?<=τ) (?=[≥=])", "\u00a0", text)
+
+
 def k_of_n(count: FlipCount | Share | None) -> str:
     """`28/64 (44 %)`; a rate is never printed without its counts. `–` for None."""
     if count is None:
@@ -86,10 +95,10 @@ def two_decimals(value: float | None) -> str:
 
 
 def signed(value: float) -> str:
-    """`+0.39`; `–` for NaN."""
-    return "–" if math.isnan(value) else f"{value:+.2f}"
+    """`+0.39`, never `-0.00`; `–` for NaN."""
+    return "–" if math.isnan(value) else f"{round(value, 2) + 0.0:+.2f}"
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 unit`, `2 units`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """`1 unit`, `2 units`; `many` is a plural that takes more than an s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {many or noun + 's'}"

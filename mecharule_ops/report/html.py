@@ -5,35 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, plain
+from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, plain, tied
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1d2430; --paper: #ffffff; --line: #c9ced8; --soft: #f3f5f9; }
+:root { color-scheme: light dark; --ink: #1c2330; --muted: #576073; --paper: #ffffff; --line: #d5dae3;
+  --soft: #f3f5f9; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e3e7ee; --paper: #14181f; --line: #3a4250; --soft: #1e242e; }
+  :root { --ink: #e3e7ee; --muted: #9aa5b8; --paper: #14181f; --line: #343c4a; --soft: #1d232d; }
 }
-body { color: var(--ink); background: var(--paper); font: 16px/1.5 system-ui, sans-serif;
-  max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2 { line-height: 1.2; }
-h2 { border-top: 1px solid var(--line); padding-top: 1rem; margin-top: 2rem; }
-p, li { max-width: 48rem; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0;
-  border-bottom: 1px solid var(--line); }
-th { background: var(--soft); }
+* { box-sizing: border-box; }
+body { color: var(--ink); background: var(--paper); font: 1rem/1.55 system-ui, sans-serif;
+  max-width: 64rem; margin: 2rem auto 4rem; padding: 0 1rem; }
+h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 1.5rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; line-height: 1.3; border-top: 1px solid var(--line); padding-top: 1.25rem;
+  margin: 2.5rem 0 0.75rem; overflow-wrap: anywhere; }
+p, li { max-width: 46rem; overflow-wrap: anywhere; }
+ul { padding-left: 1.25rem; }
+li { margin: 0.4rem 0; }
+.wide { overflow-x: auto; margin: 1rem 0 1.5rem; }
+table { border-collapse: collapse; font-size: 0.875rem; line-height: 1.45;
+  font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.75rem; white-space: nowrap;
+  border-top: 1px solid var(--line); }
+th { background: var(--soft); font-weight: 600; border-top: 0; }
 .r { text-align: right; }
-td { max-width: 28rem; overflow-wrap: anywhere; }
-figure { margin: 1.5rem 0; overflow-x: auto; }
-figure svg { max-width: 100%; height: auto; }
-figcaption { font-size: 0.875rem; max-width: 48rem; }
+.long { white-space: normal; overflow-wrap: anywhere; min-width: 14rem; max-width: 40rem; }
+.note td { border-top: 0; padding-top: 0; white-space: normal; color: var(--muted); }
+.note div { position: sticky; left: 0.75rem; width: min(44rem, calc(100vw - 3.5rem));
+  overflow-wrap: anywhere; }
+figure { margin: 2rem 0; }
+figure div { overflow-x: auto; }
+figure svg { display: block; width: 100%; min-width: 36rem; max-width: 52rem; height: auto; }
+figcaption { font-size: 0.875rem; color: var(--muted); max-width: 46rem; margin-top: 0.5rem; }
 """
+
+_LONG = 40
+"""A cell with more characters may wrap; a number never does."""
 
 
 def html_of(document: Document, figures: Mapping[str, tuple[str, str]]) -> str:
     """The page. `figures` maps a section's figure names to (SVG, caption); a name without one is left out.
 
-    Every text is escaped; the SVG is inlined as given and must come from `report_plots`.
+    Every text is escaped; the SVG is inlined as given and must come from `plots`.
     """
     title = escape(plain(document.title))
     body = "\n".join(_section(section, figures) for section in document.sections)
@@ -48,31 +61,49 @@ def html_of(document: Document, figures: Mapping[str, tuple[str, str]]) -> str:
 def _section(section: Section, figures: Mapping[str, tuple[str, str]]) -> str:
     drawn = [_figure(*figures[name]) for name in section.figures if name in figures]
     blocks = [_block(block) for block in section.blocks]
-    return "\n".join(["<section>", f"<h2>{escape(plain(section.title))}</h2>", *blocks, *drawn, "</section>"])
+    return "\n".join(["<section>", f"<h2>{_text(section.title)}</h2>", *blocks, *drawn, "</section>"])
 
 
 def _figure(svg: str, caption: str) -> str:
-    return f"<figure>\n{svg}\n<figcaption>{escape(plain(caption))}</figcaption>\n</figure>"
+    return f"<figure>\n<div>{svg}</div>\n<figcaption>{_text(caption)}</figcaption>\n</figure>"
+
+
+def _text(text: str) -> str:
+    return escape(tied(plain(text)))
 
 
 def _block(block: Block) -> str:
     if isinstance(block, str):
-        return f"<p>{escape(plain(block))}</p>"
+        return f"<p>{_text(block)}</p>"
     if isinstance(block, Bullets):
-        items = "".join(f"<li>{escape(plain(item))}</li>" for item in block.items)
+        items = "".join(f"<li>{_text(item)}</li>" for item in block.items)
         return f"<ul>{items}</ul>"
     return _table(block)
 
 
 def _table(table: Table) -> str:
     head = _row(table.header, table.align, "th")
-    body = "\n".join(_row(row, table.align, "td") for row in table.rows)
+    notes = table.notes or ((),) * len(table.rows)
+    body = "\n".join(
+        _row(row, table.align, "td") + "".join(_note(note, len(row)) for note in lines)
+        for row, lines in zip(table.rows, notes, strict=True)
+    )
     return f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
 
 
 def _row(cells: tuple[str, ...], align: str, tag: str) -> str:
-    sides = ("" if side == "l" else ' class="r"' for side in align)
     inside = "".join(
-        f"<{tag}{side}>{escape(plain(cell))}</{tag}>" for cell, side in zip(cells, sides, strict=True)
+        f"<{tag}{_class(cell, side)}>{_text(cell)}</{tag}>" for cell, side in zip(cells, align, strict=True)
     )
     return f"<tr>{inside}</tr>"
+
+
+def _class(cell: str, side: str) -> str:
+    if side == "r":
+        return ' class="r"'
+    return ' class="long"' if len(cell) > _LONG else ""
+
+
+def _note(note: str, columns: int) -> str:
+    """A line across all columns, under the row that it is about; it stays in view when the table scrolls."""
+    return f'<tr class="note"><td colspan="{columns}"><div>{_text(note)}</div></td></tr>'

@@ -33,7 +33,7 @@ _SHADE = {
 
 
 def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
-    """Name → (SVG, caption), named as `report_content` names them; a plot without data is left out."""
+    """Name → (SVG, caption), named as `content` names them; a plot without data is left out."""
     drawn = {}
     for index, outcome in enumerate(findings.searches):
         if outcome.agonists or outcome.layer_union or outcome.whole_layers:
@@ -113,15 +113,18 @@ def _layers(figure: Figure, outcome: SearchOutcome) -> None:
     counts.bar(
         layers, [strong.count(layer) for layer in layers], color=_ORANGE, hatch="//", label="τ-agonists"
     )
-    cover.plot(list(union), list(union.values()), "o-", color=_ORANGE, label="union of localized")
-    cover.plot(list(whole), list(whole.values()), "s--", color=_GREY, label="whole layer")
+    if union:
+        cover.plot(list(union), list(union.values()), "o-", color=_ORANGE, label="union of localized")
+    if whole:
+        cover.plot(list(whole), list(whole.values()), "s--", color=_GREY, label="whole layer")
     counts.set_ylabel("units")
     counts.yaxis.get_major_locator().set_params(integer=True)
     cover.set(ylabel="flipped share", xlabel="layer", ylim=(-0.03, 1.03))
     cover.xaxis.get_major_locator().set_params(integer=True)
     for axes in (counts, cover):
         _tidy(axes)
-        axes.legend(frameon=False, fontsize=8)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _recall(figure: Figure, outcome: SearchOutcome) -> None:
@@ -143,7 +146,8 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
     for verdict, (color, hatch) in _SHADE.items():
         some = [box for box in boxes if box.tree_node.verdict is verdict]
         patches = [Rectangle((box.left, box.tree_node.depth), box.width, 0.92) for box in some]
-        alpha = [0.25 + 0.7 * box.tree_node.estimate.strength for box in some]
+        faintest = 0.55 if verdict is Verdict.KEPT else 0.25
+        alpha = [faintest + (0.95 - faintest) * box.tree_node.estimate.strength for box in some]
         axes.add_collection(
             PatchCollection(patches, facecolor=color, alpha=alpha, hatch=hatch, edgecolor=_INK, linewidth=0.2)
         )

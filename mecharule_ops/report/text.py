@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from mecharule_ops.report.document import Block, Bullets, Document, Table, plain
+from mecharule_ops.report.document import Block, Bullets, Document, Table, plain, tied
 
 _GAP = "  "
 _SHORTEST_COLUMN = 6
@@ -42,7 +42,10 @@ def _text_block(block: Block, width: int) -> list[str]:
 
 
 def _wrap(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        tied(text), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def _text_table(table: Table, width: int) -> list[str]:
@@ -53,6 +56,12 @@ def _text_table(table: Table, width: int) -> list[str]:
         lines += _text_row(row, widths, table.align)
         if index == 0:
             lines.append(_GAP.join("-" * column for column in widths))
+        elif table.notes:
+            lines += [
+                line
+                for note in table.notes[index - 1]
+                for line in _wrap(plain(note), width, "    ", "      ")
+            ]
     return lines
 
 
@@ -109,4 +118,10 @@ def _markdown_block(block: Block) -> str:
     rules = ["---:" if side == "r" else "---" for side in block.align]
     rows = [tuple(map(_escape, block.header)), tuple(rules)]
     rows += [tuple(map(_escape, row)) for row in block.rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    notes = [
+        f"- {_escape(row[0])}: {_escape(' '.join(lines_of))}"
+        for row, lines_of in zip(block.rows, block.notes, strict=bool(block.notes))
+        if lines_of
+    ]
+    return "\n".join([*lines, *(["", *notes] if notes else [])])

@@ -1,0 +1,37 @@
+"""What a run cannot say, in sentences that stand in every report."""
+
+from __future__ import annotations
+
+from mecharule_ops.findings import Findings
+
+
+def limits(findings: Findings) -> tuple[str, ...]:
+    """What this run cannot say."""
+    level = f"{100 * (1 - findings.alpha / 2):g} %"
+    each = (
+        "α is spent once over the whole tree"
+        if findings.alpha_policy == "global"
+        else "α is spent anew at every node, so the chance that some bound of the search fails is larger"
+    )
+    return (
+        "Ablation shows that a unit is needed for the behaviour under this replacement. It does not show "
+        "that the unit suffices, is unique, or computes the rule's text.",
+        f"Bounds are one-sided Clopper–Pearson at {level} a slice; {each}.",
+        "A unit's strength is measured on the same examples that selected it, so the strongest estimates are "
+        "biased upwards.",
+        "Pruning is safe only where a group is at least as strong as its strongest member. Where that "
+        "fails the search misses units; recall against exhaustive ablation, where it was run, measures how "
+        "many.",
+        "Attribution only chose and grouped the units to test; no claim here rests on its scores.",
+        "A held-out MCC says how well a rule, learned on the train split, predicts on unseen records which "
+        "of them flip when the unit is ablated: 1 is perfect, 0 is no better than chance. It is a "
+        "correlation over the n records given with it; with few records or few flips it is unstable and "
+        "marked †.",
+        "HQ-F is fitted and scored on the same records: descriptive, never evidence of prediction.",
+        "Union coverage counts a record when any one of many units flips it, so it grows with the number "
+        "of units by chance alone; compare the random union where it was run.",
+        "A replacement outside the range that the unit takes in the data tests an input that the model never "
+        "meets; its flips may say more about the replacement than about the unit.",
+        f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "
+        "was tested.",
+    )

@@ -1,0 +1,130 @@
+"""What was asked, what was found and how sure that is: all that some readers read."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mecharule_ops.controls import ControlVerdict
+from mecharule_ops.findings import Findings, SearchOutcome, Share
+from mecharule_ops.report.absence import negative
+from mecharule_ops.report.document import Block, Bullets, k_of_n, plural
+from mecharule_ops.report.prose import (
+    NO_CONTROL,
+    by_strength,
+    control_word,
+    is_small,
+    search_names,
+    shared_replacement,
+    stronger_slice,
+)
+
+
+def summary(findings: Findings) -> tuple[Block, ...]:
+    """The question, the result in one sentence, then a bullet a search."""
+    how = shared_replacement(findings)
+    asked = (
+        f"Asked: which single units of {findings.model}, replaced one at a time"
+        f"{f' ({how})' if how else ''}, flip whether it succeeds at {findings.task}? Unablated it succeeds on "
+        f"{k_of_n(findings.task_score)} of the records. Flips 1→0 are counted on records that succeed, "
+        "flips 0→1 on records that fail; of either, D+ are those where the splitter rule fires and D- the others."
+    )
+    if not findings.searches:
+        return (asked, "Found: no search was run, so nothing is claimed.")
+    items = tuple(
+        f"{name}: {' '.join(_sentences(findings, outcome))}"
+        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+    )
+    return (asked, _headline(findings), Bullets(items))
+
+
+def _headline(findings: Findings) -> str:
+    """How many τ-agonists there are in all, and how many of them the controls support."""
+    words = [word for outcome in findings.searches for word in _words(findings, outcome)]
+    searches = plural(len(findings.searches), "search", "searches")
+    if not words:
+        return f"Found: no τ-agonist in {searches}."
+    supported = words.count(ControlVerdict.SUPPORTED.value)
+    of = f"{supported or 'none'} of them" if len(words) > 1 else "" if supported else "not"
+    return (
+        f"Found: {plural(len(words), 'τ-agonist')} in {searches}, {f'{of} '.lstrip()}supported by controls."
+    )
+
+
+def _words(findings: Findings, outcome: SearchOutcome) -> list[str]:
+    """The controls' verdict on each τ-agonist."""
+    return [control_word(findings, outcome, agonist) for agonist in outcome.tau_agonists]
+
+
+def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
+    if not outcome.tau_agonists:
+        return [negative(findings, outcome), _recall(outcome, findings.tau)]
+    weaker = len(outcome.agonists) - len(outcome.tau_agonists)
+    more = (
+        f"{plural(weaker, 'further unit')} {'is' if weaker == 1 else 'are'} not ruled out: only the upper bound "
+        "reaches τ."
+    )
+    return [
+        _found(findings, outcome),
+        _controls(_words(findings, outcome)),
+        _rules(findings, outcome),
+        *([more] if weaker else []),
+        _recall(outcome, findings.tau),
+    ]
+
+
+def _found(findings: Findings, outcome: SearchOutcome) -> str:
+    strong = by_strength(outcome.tau_agonists)
+    flips = f"flips {stronger_slice(strong[0].estimate)}"
+    if len(strong) == 1:
+        return f"1 τ-agonist among {_searched(outcome)}: {strong[0].neuron}, replaced alone, {flips}."
+    return (
+        f"{len(strong)} τ-agonists among {_searched(outcome)}: each, replaced alone, flips at least "
+        f"τ = {findings.tau:g} of one of the two slices. The strongest, {strong[0].neuron}, {flips}."
+    )
+
+
+def _searched(outcome: SearchOutcome) -> str:
+    """How many units were searched, and of how many where that is known to be fewer than all."""
+    every, searched = outcome.basis_units, plural(outcome.cost.candidates, "unit")
+    if every is None or every == outcome.cost.candidates:
+        return searched
+    return f"{searched} searched, of {every:,} in the basis"
+
+
+def _controls(words: list[str]) -> str:
+    """`Controls support 1 of the 3 τ-agonists (1 not selective, 1 underpowered).`"""
+    counts = Counter(words)
+    supported = counts.pop(ControlVerdict.SUPPORTED.value, 0)
+    if counts[NO_CONTROL] == len(words):
+        return "No control was run beside it." if len(words) == 1 else "No control was run beside them."
+    if len(words) == 1:
+        return "Controls support it." if supported else f"Controls do not support it ({words[0]})."
+    said = f"Controls support {supported or 'none'} of the {len(words)} τ-agonists"
+    others = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    return f"{said} ({others})." if others else f"{said}."
+
+
+def _rules(findings: Findings, outcome: SearchOutcome) -> str:
+    held = [rule.held_out for rule in outcome.anchored if rule.held_out and findings.is_hq_t(rule)]
+    small = sum(is_small(score) for score in held)
+    predicts = f"a rule that predicts which held-out records flip at MCC ≥ {findings.mcc_floor:.2f}"
+    if not held:
+        return f"No localized unit has {predicts}."
+    fewer = f" ({small} of them on too few records to be stable)" if small else ""
+    return f"{plural(len(held), 'localized unit')} {'has' if len(held) == 1 else 'have'} {predicts}{fewer}."
+
+
+def _recall(outcome: SearchOutcome, tau: float) -> str:
+    if outcome.exhaustive is None:
+        untested = max(0, outcome.cost.candidates - outcome.singletons_tested)
+        if not untested:
+            return "Every searched unit was tested alone."
+        was = "was" if untested == 1 else "were"
+        return (
+            f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
+        )
+    truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
+    if truth == 0:
+        return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
+    found = Share(count=truth - len(outcome.missed(tau)), n=truth)
+    return f"The search found {k_of_n(found)} of the τ-agonists that testing every unit alone finds."
