@@ -13,34 +13,59 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
-from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.errors import MechaRuleError, UsageError
 
 INTERRUPTED = 130
+DISPLAYS = ("full", "rich", "plain", "log", "none")
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong command line as every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises `UsageError` naming the help to read."""
+        raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; an error is one line on stderr, and JSON too where asked for."""
-    options = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if not given:
+            return _screens()
+        options = _parser().parse_args(given)
         return options.handler(options)
     except KeyboardInterrupt:
-        return _failed(
-            options, "interrupted; what was stored is kept, `mecharule resume` continues", INTERRUPTED
-        )
+        message = "interrupted; what was stored is kept, `mecharule resume` continues"
+        return _failed(given, message, INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MechaRuleError as error:
-        return _failed(options, str(error), error.exit_code)
+        return _failed(given, str(error), error.exit_code)
 
 
-def _failed(options: argparse.Namespace, message: str, code: int) -> int:
-    if getattr(options, "json", False) or getattr(options, "output", None) == "jsonl":
+def _failed(given: Sequence[str], message: str, code: int) -> int:
+    if "--json" in given or "jsonl" in given or "--output=jsonl" in given:
         print(json.dumps({"ok": False, "error": message, "exit_code": code}))
-    print(f"mecharule: {message}", file=sys.stderr)
+    _tell(f"mecharule: {message}")
     return code
+
+
+def _tell(line: str) -> None:
+    """Narration: one line on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _screens() -> int:
+    """The full-screen interface; only a person at a terminal can use it."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("expected a verb, since this is no terminal for the screens; see `mecharule --help`")
+    from tui.app import run_app
+
+    return run_app()
 
 
 # --- verbs that work for a while -------------------------------------------------------------------------
@@ -79,15 +104,25 @@ def _resume(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from agent import runner
+    from agent.demo import demo
 
-    return _work(options, runner.demo)
+    return _work(options, demo)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from tools.replay import replay
+
+    return _work(options, lambda show: replay(options.run, show, options.speed))
 
 
 def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], Any]) -> int:
     """Show a run's events while it works, then print its report (or its events, one JSON a line)."""
     from tui.display import make_display
 
+    if options.display == "full":
+        raise UsageError(
+            "expected a display of rich, plain, log or none for a verb; the screens have no verb"
+        )
     display = make_display(options.display)
     lines = options.output == "jsonl"
 
@@ -118,7 +153,13 @@ def _tool(options: argparse.Namespace) -> int:
     given = {
         name: value for name, value in vars(options).items() if name not in skipped and value is not None
     }
-    return _print(options, call(options.verb, given))
+    return _print(options, call(options.verb, given, _tell))
+
+
+def _ask(options: argparse.Namespace) -> int:
+    from agent.conversation import ask
+
+    return _print(options, ask(options.run, options.question, _tell))
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
@@ -147,7 +188,7 @@ def _regimes(text: str) -> tuple[int, ...]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="mecharule",
         description="Find the units of a language model that control a behaviour, attach a rule to each, prove it.",
         epilog=__doc__.split("\n\n")[1],
@@ -166,7 +207,10 @@ def _parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         made = verb(name, help, handler)
         made.add_argument(
-            "--display", default=os.environ.get("MECHARULE_DISPLAY"), help="rich, plain, log or none"
+            "--display",
+            choices=DISPLAYS,
+            default=os.environ.get("MECHARULE_DISPLAY"),
+            help="default: rich on a terminal, else plain",
         )
         made.add_argument("--output", choices=["jsonl"], help="print every event as one JSON line instead")
         return made
@@ -177,6 +221,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     resume.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
     working("demo", "the bundled model: search, rule, question, certificate; offline, under a minute", _demo)
+    replay = working("replay", "tell a run's story again, from its events", _replay)
+    replay.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
+    replay.add_argument(
+        "--speed", type=float, default=0.0, help="1 is as it happened, 10 ten times as fast, 0 at once"
+    )
+    ask = verb("ask", "answer a question about a finished run, every number with its source", _ask)
+    ask.add_argument("run", help="run id, file, or `last`")
+    ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
     for name, help, arguments in import_module("tools.catalogue").VERBS:
         made = verb(name, help, _tool)
         for flags, settings in arguments:

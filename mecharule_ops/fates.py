@@ -70,7 +70,15 @@ def fate(view: SearchView, nodes: Mapping[int, Channels], channel: int) -> NodeV
         for number, channels in nodes.items()
         if view.nodes[number].verdict in DECIDED and channel in channels
     ]
-    return min(settled, key=lambda node: (node.size, -node.node), default=None)
+    return min(settled, key=lambda node: node.size, default=None)
+
+
+def path_to(view: SearchView, node: NodeView) -> tuple[NodeView, ...]:
+    """The nodes from a root down to this one."""
+    path = [node]
+    while path[0].parent is not None and path[0].parent in view.nodes:
+        path.insert(0, view.nodes[path[0].parent])
+    return tuple(path)
 
 
 def _stretch(node: NodeView, above: Channels) -> Channels:

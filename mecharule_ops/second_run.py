@@ -88,12 +88,12 @@ def _groups(certificate: Certificate) -> dict[str | None, tuple[Neuron, ...]]:
 
 def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:
     stated, model = certificate.intervention, certificate.model
-    pairs = (
-        ("weights", model.model_hash, subject.model_hash),
-        ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash),
-        ("replacement values", stated.baseline_hash, table.hash),
-        ("numbers", certificate.dtype, FLOAT),
+    cures = (
+        ("weights", model.model_hash, subject.model_hash, "name the same model with --model"),
+        ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash, "name the same model with --model"),
+        ("replacement values", stated.baseline_hash, table.hash, "export the run where it was made"),
+        ("numbers", certificate.dtype, FLOAT, "this version computes in float32"),
     )
-    for what, wanted, here in pairs:
+    for what, wanted, here, cure in cures:
         if wanted != here:
-            raise CannotRepeat(f"expected {what} {wanted} of {model.name}, got {here}: this is another model")
+            raise CannotRepeat(f"expected {what} {wanted} of {model.name}, got {here}; {cure}")

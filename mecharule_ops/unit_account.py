@@ -86,7 +86,11 @@ def flips_needed(n: int, tau: float, alpha: float) -> int | None:
 
 
 def strongest(findings: Findings, place: int = 1) -> Agonist | None:
-    """The localized unit of that place by strength over all searches, τ-agonists first; None when too few."""
-    units = [agonist for outcome in findings.searches for agonist in outcome.agonists]
-    units.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
+    """The unit of that place by strength over all searches, where it is strongest; None when there are fewer."""
+    found = [agonist for outcome in findings.searches for agonist in outcome.agonists]
+    found.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
+    first: dict[Neuron, Agonist] = {}
+    for agonist in found:
+        first.setdefault(agonist.neuron, agonist)
+    units = list(first.values())
     return units[place - 1] if 1 <= place <= len(units) else None

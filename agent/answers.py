@@ -1,0 +1,255 @@
+"""Answers from templates: every number comes from a tool's result and carries where it can be checked.
+
+`[c:ID]` names a certificate that can be run again, `[run:ID]` what the run's own report states. A clause cites
+one source; the words between numbers are fixed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Data = Mapping[str, Any]
+OFFLINE = "LLM: none (offline)"
+ASKABLE = (
+    "why does the strongest neuron flip?",
+    "why does {unit} flip?",
+    "why not {other}?",
+    'would {unit} flip on "{prompt}"?',
+    "what else does the rule of {unit} cover?",
+    "which neurons share the flips of {unit}?",
+    "what would change your mind about {unit}?",
+    "how was {unit} found?",
+    "which neuron is the strongest?",
+    "what did the search miss?",
+    "what was found?",
+    "compare with run {run}",
+)
+"""The kinds of question that have an answer without a language model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Sentences with citations, and the certificates that they cite."""
+
+    sentences: tuple[str, ...]
+    certificates: tuple[str, ...] = ()
+
+
+def why(data: Data) -> Answer:
+    """Why a unit counts: flips with bounds, an example, its rule, its controls, the grade."""
+    cited, unit = f"[c:{data['certificate']}]", data["neuron"]
+    sentences = [
+        f"Ablating {unit} alone flips {_slices(data)} {cited}.",
+        f"Its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}].",
+    ]
+    if data["flipped"]:
+        one = data["flipped"][0]
+        sentences.append(f"For example: {_change(one)} {cited}.")
+    sentences += [_rule(data), _controls(data)]
+    if data["depends_on_baseline"]:
+        sentences.append(
+            f"Under the baseline {data['controls']['second_baseline']} it stays below τ, so the effect depends on the "
+            f"replacement [run:{data['run']}]."
+        )
+    sentences.append(f"Evidence grade: {data['grade']}.")
+    return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
+
+
+def mind(data: Data) -> Answer:
+    """What would refute the claim about a unit, with the thresholds in its own counts."""
+    cited, run = f"[c:{data['certificate']}]", f"[run:{data['run']}]"
+    part = data["slices"]["associated" if data["stronger_slice"] == "D+" else "unrelated"]
+    needed, slice_name = data["flips_needed"], data["stronger_slice"]
+    threshold = (
+        f"fewer than {needed} flips on {slice_name} in a second run, since below that the lower bound no longer "
+        f"reaches τ {run}; it was {part['flips']}/{part['n']} of {slice_name} {cited}"
+        if needed is not None
+        else f"nothing on these {part['n']} examples, since even all of them flipping would not bound it above τ {run}"
+    )
+    sentences = [
+        f"Any of these would: {threshold}.",
+        f"Or random units of its layer that reach τ = {data['tau']:g} themselves {run}: then the layer is fragile and "
+        "the unit nothing special.",
+        "Or a difference between the slices below ε, or a fake rule's split that differs as much: then its flips "
+        f"do not follow the split; measured now: {_signed(data['selectivity'])} {run}.",
+        _controls(data),
+    ]
+    if data["rule"] is not None:
+        sentences.append(f"For its rule: a held-out MCC below {data['mcc_floor']:.2f} {run}. {_rule(data)}")
+    return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
+
+
+def why_not(data: Data) -> Answer:
+    """Where a unit fell out of the search."""
+    run, rank = f"[run:{data['run']}]", data["attribution"]
+    sentences = [
+        f"{data['neuron']} ({'1→0' if data['regime'] else '0→1'}): {data['sentence']} {run}.",
+        f"Attribution, which is no evidence of causation, ranked it {rank['rank']:,} of {rank['of']:,} {run}.",
+    ]
+    certificates: tuple[str, ...] = ()
+    if "test" in data:
+        certificates = (data["certificate"],)
+        sentences.append(f"Tested alone now it flips {_slices(data['test'])} [c:{data['certificate']}].")
+    elif not data["path"] or data["path"][-1]["size"] > 1:
+        sentences.append(f"`mecharule why-not {data['run']} {data['neuron']} --test` tests it alone now.")
+    return Answer(sentences=tuple(sentences), certificates=certificates)
+
+
+def how(data: Data) -> Answer:
+    """The groups that the search opened on its way to a unit."""
+    run, rank = f"[run:{data['run']}]", data["attribution"]
+    sentences = [
+        f"Attribution ranked {data['neuron']} {rank['rank']:,} of {rank['of']:,}; that chose the order of tests and "
+        f"proves nothing {run}."
+    ]
+    for step in data["path"]:
+        plus, minus = step["associated"], step["unrelated"]
+        what = "the unit alone" if step["size"] == 1 else f"a group of {step['size']} units"
+        sentences.append(
+            f"Node {step['node']}, {what}, flipped {plus['flips']}/{plus['n']} of D+ and {minus['flips']}/{minus['n']} "
+            f"of D- (upper bound {step['upper_bound']:.3f}): {step['verdict']} {run}."
+        )
+    if not data["path"]:
+        sentences.append(f"The recorded search never settled it {run}.")
+    return Answer(sentences=tuple(sentences))
+
+
+def flip(data: Data) -> Answer:
+    """What one ablation does to a typed prompt."""
+    cited = f"[c:{data['certificate']}]"
+    verb = "Yes" if data["flipped"] else "No"
+    sentences = [f"{verb}: with {data['neuron']} ablated, {_change(data)} {cited}."]
+    rule, near = data["rule"], data["neighbours"]
+    if rule is None:
+        sentences.append(f"The run has no rule that predicts this unit's flips [run:{data['run']}].")
+    else:
+        fires = "fires" if rule["fires"] else "does not fire"
+        word = "agrees" if rule["agrees"] else "is wrong here"
+        sentences.append(f"Its rule {rule['text']} {fires} on this prompt, so it {word} [run:{data['run']}].")
+    for edit in data["edits"]:
+        does = "flips" if edit["flipped"] else "does not flip"
+        sentences.append(
+            f"The edit {edit['prompt']!r}, on which the rule answers differently, {does} {cited}."
+        )
+    if near["n"]:
+        sentences.append(
+            f"Of the {near['n']} most similar records {near['flips']} flip, interval [{near['lower']:.2f}, "
+            f"{near['upper']:.2f}] [run:{data['run']}]."
+        )
+    return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
+
+
+def covers(data: Data) -> Answer:
+    """The records and units that a rule covers."""
+    run, same = f"[run:{data['run']}]", ", ".join(data["same_rule"])
+    shared = (
+        f"The same rule is anchored to {same} {run}." if same else f"No other unit has the same rule {run}."
+    )
+    return Answer(
+        sentences=(
+            f"The rule of {data['neuron']}, {data['rule']}, fires on {data['fires']}/{data['eligible']} records that "
+            f"start from the same outcome, {data['held_out_fires']}/{data['held_out']} of those held out {run}.",
+            f"Among them: {'; '.join(data['prompts']) or 'none'} {run}.",
+            shared,
+        )
+    )
+
+
+def shared(data: Data) -> Answer:
+    """Units whose certificates flip the same examples."""
+    if not data["units"]:
+        text = f"None of the {data['compared']} other certified units flips any example that {data['neuron']} flips"
+        return Answer(sentences=(f"{text} [run:{data['run']}].",), certificates=(data["certificate"],))
+    sentences = [
+        f"{row['unit']} flips {row['both']} of the {row['either']} examples that it or {data['neuron']} flips "
+        f"[c:{data['certificate']}] [c:{row['certificate']}] [run:{data['run']}]."
+        for row in data["units"]
+    ]
+    sentences.append(f"Only units with a certificate were compared: {data['compared']} [run:{data['run']}].")
+    cited = (data["certificate"], *(row["certificate"] for row in data["units"]))
+    return Answer(sentences=tuple(sentences), certificates=cited)
+
+
+def missed(data: Data) -> Answer:
+    """What the searches may have missed."""
+    sentences = tuple(f"{row['search']}: {row['sentence']} [run:{data['run']}]." for row in data["searches"])
+    return Answer(sentences=sentences or (f"No search was run [run:{data['run']}].",))
+
+
+def compare(data: Data) -> Answer:
+    """Two runs beside each other."""
+    cited = " ".join(f"[run:{run}]" for run in dict.fromkeys(data["runs"]))
+    sentences = [f"{arrow}: {row['sentence']} {cited}." for arrow, row in data["overlap"].items()]
+    if data["different_settings"]:
+        sentences.append(
+            f"They differ in {', '.join(data['different_settings'])}, so read that with care {cited}."
+        )
+    for row in data["shared"][:3]:
+        sentences.append(
+            f"{row['unit']}: strength {row['first']:.2f} in one, {row['second']:.2f} in the other {cited}."
+        )
+    return Answer(sentences=tuple(sentences) or (f"Neither run has a τ-agonist {cited}.",))
+
+
+ANSWERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {
+    "why": ("why", why),
+    "mind": ("why", mind),
+    "strongest": ("why", why),
+    "why-not": ("why-not", why_not),
+    "how": ("why-not", how),
+    "flip": ("flip", flip),
+    "covers": ("covers", covers),
+    "shared": ("shared", shared),
+    "missed": ("missed", missed),
+    "compare": ("compare", compare),
+}
+"""For each kind of question the tool that is asked and the template that says what it found."""
+
+
+def _slices(data: Data) -> str:
+    """`28/64 of D+ and 3/64 of D-`."""
+    names = {"associated": "D+", "unrelated": "D-"}
+    return " and ".join(
+        f"{part['flips']}/{part['n']} of {names.get(name, name)}" for name, part in data["slices"].items()
+    )
+
+
+def _bounds(data: Data) -> str:
+    names = {"associated": "D+", "unrelated": "D-"}
+    return " and ".join(
+        f"{part['lower']:.2f} on {names.get(name, name)}" for name, part in data["slices"].items()
+    )
+
+
+def _rule(data: Data) -> str:
+    rule = data["rule"]
+    if rule is None or rule["held_out_mcc"] is None:
+        return f"No rule was found that predicts its flips on held-out records [run:{data['run']}]."
+    cited = f"[c:{data['certificate']}]" if data["rule_certified"] else f"[run:{data['run']}]"
+    score = f"MCC {rule['held_out_mcc']:.2f} on {rule['held_out_n']} held-out records"
+    if data["hq_t"]:
+        return f"Its flips are predicted by the rule {rule['text']}: {score} {cited}."
+    return f"When it flips is not explained: its best rule reaches only {score} {cited}."
+
+
+def _controls(data: Data) -> str:
+    controls, run = data["controls"], f"[run:{data['run']}]"
+    if controls is None or controls["random"] is None:
+        return f"No control was run beside it, so the claim stands alone {run}."
+    random = controls["random"]
+    return (
+        f"{controls['random_units']} random units of its layer, each ablated alone, flip "
+        f"{random['associated_flips']}/{random['associated_n']} of D+ and "
+        f"{random['unrelated_flips']}/{random['unrelated_n']} of D- {run}; verdict: {data['verdict']}."
+    )
+
+
+def _change(row: Data) -> str:
+    """`217 - 3 = 214 → 241`."""
+    return f"{row['prompt']} {row['before'].strip()} → {row['after'].strip()}"
+
+
+def _signed(value: float | None) -> str:
+    return "not measurable" if value is None else f"{value:+.2f}"

@@ -1,0 +1,170 @@
+"""Typed questions, their small edits, similar records, and a task from its own description."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mecharule_ops.edits import Edit, single_edits
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.neighbours import flips_with_interval, nearest
+from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.tasks.questions import edited, read_question, task_from
+from mecharule_ops.tasks.registry import preset, preset_names
+from mecharule_ops.unit_account import flips_needed
+
+
+def test_every_prompt_of_a_task_reads_back_as_its_example() -> None:
+    """Whole prompts with few-shot lines, symbols and spaces give the example they came from."""
+    symbols = {"+": "plus", "-": "−", "*": "×", "/": "/"}
+    for task in (
+        preset("arithmetic", "mixed"),
+        Arithmetic(operators=("+", "-", "*"), high=12, symbols=symbols),
+    ):
+        for example in task.examples(200, np.random.default_rng(0)):
+            assert read_question(task, example.prompt) == example
+
+
+@pytest.mark.parametrize("text", ["120-7=", "120 - 7 =", " 120-7", "120- 7  = "])
+def test_spaces_and_the_last_sign_may_be_left_out(text: str) -> None:
+    """A person types less than the model reads."""
+    task = preset("arithmetic", "arith-tiny")
+    assert read_question(task, text) == task.example("-", 120, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("hello", "a question such as"), ("300-7=", "0..299"), ("7*8=", "a question such as"), ("", "a q")],
+)
+def test_what_is_no_question_of_the_task_is_refused_with_what_one_looks_like(text: str, said: str) -> None:
+    """Other text, an operand out of range, an operator that the task lacks."""
+    with pytest.raises(UsageError, match=said) as caught:
+        read_question(preset("arithmetic", "arith-tiny"), text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", preset_names("arithmetic"))
+def test_a_task_comes_back_from_its_description(name: str) -> None:
+    """What a certificate holds is enough to make the task again."""
+    task = preset("arithmetic", name)
+    again = task_from(task.describe())
+    assert again.describe() == task.describe()
+    drawn = [one.examples(50, np.random.default_rng(3)) for one in (task, again)]
+    assert drawn[0] == drawn[1]
+
+
+def test_a_description_that_was_changed_gives_no_task() -> None:
+    """An unknown task, a missing field, a value out of range."""
+    whole = dict(Arithmetic().describe())
+    for wrong in (
+        {**whole, "task": "poetry"},
+        {**whole, "low": -1},
+        {k: v for k, v in whole.items() if k != "high"},
+    ):
+        with pytest.raises(ClaimNotSupported):
+            task_from(wrong)
+
+
+def test_edits_are_every_number_that_differs_in_one_digit_nearest_first() -> None:
+    """Against brute force over all numbers with as many digits."""
+    for number in (0, 7, 10, 99, 305):
+        shown = str(number)
+        naive = [
+            other
+            for other in range(1000)
+            if len(str(other)) == len(shown)
+            and sum(x != y for x, y in zip(str(other), shown, strict=True)) == 1
+        ]
+        found = [edit.value for edit in single_edits({"a": number}, {})]
+        assert sorted(found) == naive
+        distances = [abs(int(value) - number) for value in found]
+        assert distances == sorted(distances)
+
+
+def test_a_changed_text_comes_last_and_keeps_the_other_fields() -> None:
+    """By hand: 1 has nine neighbours of one digit, then the other operator."""
+    fields = {"op": "+", "a": 1}
+    edits = single_edits(fields, {"op": ("+", "-")})
+    assert len(edits) == 10
+    assert edits[-1] == Edit(field="op", value="-")
+    assert edits[-1].of(fields) == {"op": "-", "a": 1}
+
+
+def test_edited_questions_stay_within_the_task() -> None:
+    """Operands above the range and operators that the task lacks never come up."""
+    task = Arithmetic(operators=("+", "-"), high=120)
+    found = edited(task, task.example("+", 119, 5))
+    assert all(0 <= int(example.fields[side]) <= 120 for example in found for side in ("a", "b"))
+    assert {str(example.fields["op"]) for example in found} == {"+", "-"}
+    assert len(found) == len({example.id for example in found})
+
+
+def test_edits_need_a_task_whose_prompts_can_be_typed() -> None:
+    """A task of another kind is refused by name."""
+
+    class Riddles:
+        name = "riddles"
+
+        def __getattr__(self, wanted: str) -> object:
+            return getattr(Arithmetic(), wanted)
+
+    with pytest.raises(UsageError, match="riddles"):
+        edited(Riddles(), Arithmetic().example("+", 1, 1))
+
+
+def test_nearest_matches_texts_exactly_and_scales_numbers_by_their_range() -> None:
+    """By hand: b spans 100 and a spans 10, so one step of a weighs ten of b."""
+    records = [
+        {"op": "+", "a": 0, "b": 0},
+        {"op": "+", "a": 10, "b": 100},
+        {"op": "+", "a": 1, "b": 0},
+        {"op": "+", "a": 0, "b": 5},
+        {"op": "-", "a": 0, "b": 0},
+    ]
+    assert nearest({"op": "+", "a": 0, "b": 0}, records, 3).tolist() == [0, 3, 2]
+    assert nearest({"op": "*", "a": 0, "b": 0}, records, 3).tolist() == []
+    assert nearest({"op": "+", "a": 0, "b": 0}, records, 0).tolist() == []
+
+
+def test_nearest_agrees_with_a_sorted_list() -> None:
+    """Against the naive order on random records."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        records = [
+            {"op": str(rng.choice(["+", "-"])), "a": int(a), "b": int(b)}
+            for a, b in rng.integers(0, 50, (30, 2))
+        ]
+        here = records[0]
+        same = [place for place, row in enumerate(records) if row["op"] == here["op"]]
+        spread = {name: max(1, np.ptp([records[place][name] for place in same])) for name in ("a", "b")}
+        far = {
+            place: sum(abs(records[place][name] - here[name]) / spread[name] for name in ("a", "b"))
+            for place in same
+        }
+        naive = sorted(same, key=far.__getitem__)
+        assert nearest(here, records, 7).tolist() == naive[:7]
+
+
+def test_the_interval_of_neighbours_is_wide_for_few() -> None:
+    """By hand: 0 of 1 at α = .05 is [0, .975]; no neighbour says nothing."""
+    one = flips_with_interval(0, 1, 0.05)
+    assert (one.lower, round(one.upper, 3)) == (0.0, 0.975)
+    assert (flips_with_interval(0, 0, 0.05).lower, flips_with_interval(0, 0, 0.05).upper) == (0.0, 1.0)
+
+
+def test_flips_needed_is_the_first_count_whose_lower_bound_reaches_tau() -> None:
+    """By hand: at α/2 = .025 the lower bound of 3/3 is .025^(1/3) = .292; of 2/2 it is .158."""
+    assert flips_needed(3, 0.2, 0.05) == 3
+    assert flips_needed(2, 0.2, 0.05) is None
+    assert flips_needed(64, 0.2, 0.05) == 20
+
+
+def test_prompts_of_another_task_are_not_read() -> None:
+    """The prefix belongs to the task: with another one the whole text is no question."""
+    task = preset("arithmetic", "mixed")
+    other = replace(task, prefix="")
+    prompt = task.example("+", 1, 2).prompt
+    with pytest.raises(UsageError):
+        read_question(other, prompt)

@@ -1,0 +1,66 @@
+"""Ablating units now, for a price that can be asked first."""
+
+from __future__ import annotations
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.types import Neuron, Regime
+from tools.ablations import ablate_on_slices, find_certificate, price_of
+from tools.accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
+from tools.arguments import Ablate
+from tools.opening import check_unit, opened, regime_of
+from tools.registry import Tell
+from tools.result import ToolResult
+
+A_MINUTE = 60.0
+
+
+def ablate(given: Ablate, tell: Tell) -> ToolResult:
+    """Flips of the units, ablated together, on both compact slices, with a certificate; or only the price."""
+    units = _units(given.units)
+    with opened(given.run) as run:
+        for unit in units:
+            check_unit(run, unit)
+        regime = regime_of(given.regime) or Regime(run.config.regimes[0])
+        price = price_of(run, 1, regime)
+        stored = find_certificate(run, units, regime)
+        identifier = run.id
+    seconds = 0.0 if stored else price.seconds
+    cost = {"example_forwards": 0 if stored else price.example_forwards, "seconds": seconds}
+    words = (
+        "nothing, it is stored"
+        if stored
+        else f"{price.example_forwards} ablated completions, ~{seconds:.0f} s"
+    )
+    if given.estimate:
+        return ToolResult(data={"run": identifier, "price": cost}, text=f"price: {words}")
+    if seconds > A_MINUTE and not given.yes:
+        raise UsageError(f"expected --yes for a price above a minute, this costs {words}")
+    if stored is None:
+        tell(f"price: {words}")
+        with opened(given.run, write=True) as run:
+            stored = ablate_on_slices(run, units, regime, kind="ablate")
+    flipped = flipped_rows(stored)
+    data = {
+        "run": identifier,
+        "units": list(stored.units),
+        "regime": regime.value,
+        "slices": slices_data(stored),
+        "flipped": [example_data(row) for row in flipped[:SHOWN]],
+        "flipped_in_all": len(flipped),
+        "price": cost,
+        "certificate": stored.id,
+    }
+    lines = [
+        f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}",
+        f"  flips     {' · '.join(map(slice_words, stored.totals))} [c:{stored.id}]",
+        *examples_lines("flipped", flipped),
+    ]
+    return ToolResult(data=data, text="\n".join(lines))
+
+
+def _units(text: str) -> tuple[Neuron, ...]:
+    """Distinct units of one basis, in order."""
+    units = tuple(dict.fromkeys(Neuron.parse(part) for part in text.split(",")))
+    if len({unit.basis for unit in units}) > 1:
+        raise UsageError(f"expected units of one basis, got {text!r}")
+    return tuple(sorted(units))

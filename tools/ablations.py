@@ -1,0 +1,80 @@
+"""Ablations that a tool asks for: the slices they run on, their certificate, and their price."""
+
+from __future__ import annotations
+
+from mecharule_ops.certificates import Certificate, CertifiedRule
+from mecharule_ops.certify import certify
+from mecharule_ops.events import Price
+from mecharule_ops.preparation import slices_of
+from mecharule_ops.run import Run
+from mecharule_ops.stored_engine import Group, group_key
+from mecharule_ops.types import AnchoredRule, Regime
+from tools.opening import keep
+
+
+def find_certificate(run: Run, units: Group, regime: Regime) -> Certificate | None:
+    """The newest stored certificate of ablating exactly these units on both compact slices."""
+    wanted = group_key(units)
+    fitting = [
+        certificate
+        for certificate in run.store.certificates()
+        if certificate.kind in ("ablate", "why")
+        and certificate.regime == regime.value
+        and ",".join(sorted(certificate.units)) == wanted
+        and certificate.intervention.baseline == run.config.baseline.value
+        and {total.slice for total in certificate.totals} <= {"associated", "unrelated"}
+    ]
+    return fitting[-1] if fitting else None
+
+
+def ablate_on_slices(
+    run: Run, units: Group, regime: Regime, *, kind: str, rule: AnchoredRule | None = None
+) -> Certificate:
+    """A stored certificate of the units together on both slices; the run must be open for writing.
+
+    Cost: one completion an example of both slices. Its outcomes are stored for later searches and questions.
+    """
+    slices = slices_of(run, regime)
+    placed = {"associated": slices.associated.tolist(), "unrelated": slices.unrelated.tolist()}
+    positions = [position for part in placed.values() for position in part]
+    flipped = run.engine(run.intervention(units[0].basis)).labels([units], positions)[0] != bool(regime.value)
+    split = len(placed["associated"])
+    counts = [
+        f"{int(part.sum())}/{len(part)} {name}"
+        for name, part in (("associated", flipped[:split]), ("unrelated", flipped[split:]))
+    ]
+    together = "+".join(map(str, units))
+    certificate = certify(
+        run,
+        units,
+        placed,
+        regime=regime,
+        kind=kind,
+        claim=f"ablating {together} flips {' and '.join(counts)} examples ({regime.arrow})",
+        rule=_held_out(rule),
+    )
+    return keep(run, certificate)
+
+
+def price_of(run: Run, groups: int, regime: Regime) -> Price:
+    """What `groups` ablations on both slices cost at the pace that the run measured; 0 seconds if it did not."""
+    slices = slices_of(run, regime)
+    forwards = groups * (len(slices.associated) + len(slices.unrelated))
+    measured = run.store.latest(Price)
+    pace = measured.seconds / measured.example_forwards if measured and measured.example_forwards else 0.0
+    return Price(evaluations=groups, example_forwards=forwards, seconds=forwards * pace)
+
+
+def _held_out(rule: AnchoredRule | None) -> CertifiedRule | None:
+    """The rule with its one held-out score, as a certificate states it."""
+    if rule is None or rule.rule is None or rule.held_out is None:
+        return None
+    score = rule.held_out
+    return CertifiedRule(
+        text=rule.rule,
+        scope="held-out",
+        mcc=score.mcc,
+        coverage=score.coverage,
+        n=score.n,
+        positives=score.positives,
+    )

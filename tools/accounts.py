@@ -1,0 +1,184 @@
+"""What is known of a unit as short JSON and as lines of text; the two say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mecharule_ops.certificates import Certificate, ExampleRow, SliceTotal
+from mecharule_ops.findings import AgonistControls, Findings
+from mecharule_ops.report.document import k_of_n, percent, plain, signed, two_decimals
+from mecharule_ops.report.prose import rule_note
+from mecharule_ops.types import AnchoredRule, FlipEstimate
+from mecharule_ops.unit_account import UnitAccount
+
+SHOWN = 5
+"""Flipped examples listed."""
+
+
+def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
+    """Flips of each slice with one-sided bounds at α/2."""
+    return {
+        total.slice: {"flips": total.flips, "n": total.n, "lower": total.lower, "upper": total.upper}
+        for total in certificate.totals
+    }
+
+
+def slice_words(total: SliceTotal) -> str:
+    """`28/64 (44 %) of D+ [0.31, 0.57]`."""
+    name = {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
+    rate = percent(total.flips / total.n) if total.n else "–"
+    return f"{total.flips}/{total.n} ({rate}) of {name} [{total.lower:.2f}, {total.upper:.2f}]"
+
+
+def flipped_rows(certificate: Certificate) -> list[ExampleRow]:
+    return [row for row in certificate.rows if row.flipped]
+
+
+def example_data(row: ExampleRow) -> dict[str, object]:
+    """One example before and after."""
+    return {
+        "example": row.example,
+        "prompt": last_line(row.prompt),
+        "before": plain(row.before.text),
+        "after": plain(row.after.text),
+        "flipped": row.flipped,
+    }
+
+
+def last_line(prompt: str) -> str:
+    """The question without few-shot lines."""
+    return plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
+
+
+def rule_data(rule: AnchoredRule | None) -> dict[str, object] | None:
+    """The held-out rule with its score; None when there is none."""
+    if rule is None or rule.rule is None:
+        return None
+    held = rule.held_out
+    return {
+        "text": rule.rule,
+        "prompt_only": rule.prompt_only,
+        "held_out_mcc": None if held is None else held.mcc,
+        "held_out_n": None if held is None else held.n,
+        "held_out_positives": None if held is None else held.positives,
+        "held_out_coverage": None if held is None else held.coverage,
+    }
+
+
+def controls_data(controls: AgonistControls | None) -> dict[str, object] | None:
+    """The controls' counts; None when none ran."""
+    if controls is None:
+        return None
+    return {
+        "random_units": controls.random_units,
+        "random": _counts(controls.random),
+        "fake_rule_selectivity": None
+        if controls.fake_split is None
+        else _finite(controls.fake_split.signed_selectivity),
+        "second_baseline": None if controls.second_baseline is None else controls.second_baseline.value,
+        "second": _counts(controls.second),
+        "out_of_range": None if controls.out_of_range is None else _finite(controls.out_of_range.rate),
+    }
+
+
+def _counts(estimate: FlipEstimate | None) -> dict[str, int] | None:
+    if estimate is None:
+        return None
+    plus, minus = estimate.associated, estimate.unrelated
+    return {
+        "associated_flips": plus.flips,
+        "associated_n": plus.n,
+        "unrelated_flips": minus.flips,
+        "unrelated_n": minus.n,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value else None
+
+
+def account_data(findings: Findings, account: UnitAccount, certificate: Certificate) -> dict[str, object]:
+    """Everything that an answer about a localized unit may cite."""
+    agonist = account.agonist
+    flipped = flipped_rows(certificate)
+    return {
+        "neuron": str(agonist.neuron),
+        "regime": agonist.regime.value,
+        "arrow": agonist.regime.arrow,
+        "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
+        "tau": agonist.tau,
+        "mcc_floor": findings.mcc_floor,
+        "slices": slices_data(certificate),
+        "strength": agonist.estimate.strength,
+        "upper_bound": agonist.ucb,
+        "selectivity": _finite(agonist.estimate.signed_selectivity),
+        "selectivity_word": agonist.selectivity_label,
+        "rule": rule_data(account.rule),
+        "rule_certified": certificate.rule is not None
+        and account.rule is not None
+        and certificate.rule.text == account.rule.rule,
+        "hq_t": account.hq_t,
+        "controls": controls_data(account.controls),
+        "depends_on_baseline": account.depends_on_baseline,
+        "verdict": account.word,
+        "grade": account.grade,
+        "stronger_slice": account.stronger[0],
+        "flips_needed": account.flips_needed,
+        "flipped": [example_data(row) for row in flipped[:SHOWN]],
+        "flipped_in_all": len(flipped),
+        "certificate": certificate.id,
+    }
+
+
+def account_lines(account: UnitAccount, certificate: Certificate) -> list[str]:
+    """The same for a person."""
+    agonist = account.agonist
+    selectivity = signed(agonist.estimate.signed_selectivity)
+    reaches = "≥" if agonist.is_tau_agonist else "<"
+    return [
+        f"{agonist.neuron} ({agonist.regime.arrow})",
+        f"  flips     {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]",
+        f"  strength  {agonist.estimate.strength:.2f} {reaches} τ {agonist.tau:g} · selectivity {selectivity} "
+        f"({agonist.selectivity_label})",
+        f"  rule      {_rule_words(account)}",
+        f"  controls  {_control_words(account)} → {account.word}",
+        *examples_lines("flipped", flipped_rows(certificate)),
+        f"  grade     {account.grade}",
+    ]
+
+
+def examples_lines(title: str, rows: Sequence[ExampleRow]) -> list[str]:
+    """The first few examples on one line, and how many more there are."""
+    shown = [
+        f"{last_line(row.prompt)} {plain(row.before.text)} → {plain(row.after.text)}" for row in rows[:SHOWN]
+    ]
+    more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return [f"  {title:9} {' · '.join(shown) or 'none'}{more}"]
+
+
+def _rule_words(account: UnitAccount) -> str:
+    rule = account.rule
+    if rule is None:
+        return "not anchored in this run"
+    if rule.rule is None:
+        return f"none found ({rule.flips} of {rule.eligible} records flip)"
+    if rule.held_out is None:
+        return f"{rule.rule} · never scored on held-out records"
+    quality = "predicts its flips" if account.hq_t else "does not predict its flips well enough"
+    return f"{rule.rule} · held-out MCC {rule_note(rule.held_out)}: {quality}"
+
+
+def _control_words(account: UnitAccount) -> str:
+    controls = account.controls
+    if controls is None or controls.random is None:
+        return "none ran"
+    parts = [
+        f"{controls.random_units} random units {k_of_n(controls.random.associated)} of D+, "
+        f"{k_of_n(controls.random.unrelated)} of D-"
+    ]
+    if controls.fake_split is not None:
+        parts.append(f"fake rule Δ {signed(controls.fake_split.signed_selectivity)}")
+    if controls.second is not None:
+        note = ", below τ" if account.depends_on_baseline else ""
+        parts.append(f"{controls.second_baseline} {two_decimals(controls.second.strength)}{note}")
+    return " · ".join(parts)

@@ -1,0 +1,182 @@
+"""What each tool may be told: one frozen model a tool, for the command line, the agent and the screens alike.
+
+A model's docstring is the tool's help, its fields are its options; `positional` names those that a shell gives
+without a flag. Nothing here computes, so listing every tool loads no numerical package.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RunName = Annotated[str, Field(description="run id, unique prefix, file, or `last`")]
+Unit = Annotated[str, Field(description="a unit such as m4.1234, n4.1234 or a20.h8")]
+RegimeLabel = Annotated[
+    Literal["1", "0"] | None,
+    Field(description="1 for 1→0 flips, 0 for 0→1; default: where the unit was found, else the run's first"),
+]
+Accepted = Annotated[bool, Field(description="accept a price above a minute")]
+
+
+class Arguments(BaseModel):
+    """Root of the arguments; unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    positional: ClassVar[tuple[str, ...]] = ()
+
+
+class TableArguments(Arguments):
+    """A table of one run."""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    limit: int = Field(default=40, ge=1, description="rows shown; what is left out is always said")
+    csv: bool = Field(default=False, description="comma-separated values")
+    md: bool = Field(default=False, description="a Markdown table")
+    tex: bool = Field(default=False, description="a LaTeX tabular")
+
+
+class Why(Arguments):
+    """explain a unit: its flips with bounds, selectivity, rule, controls, flipped examples, certificate"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+
+
+class WhyNot(Arguments):
+    """say why a unit is not among the results, from the recorded search; --test ablates it exactly now"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+    test: bool = Field(False, description="ablate it alone on both slices now")
+
+
+class Flip(Arguments):
+    """ablate a unit on a typed prompt: before, after, what its rule predicts, edits that switch the rule"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    prompt: str = Field(description="a question of the task, for example 120-7=")
+    neighbours: int = Field(20, ge=0, le=200, description="most similar records to compare with")
+    edits: int = Field(3, ge=0, le=10, description="edited prompts to try")
+
+
+class Ablate(Arguments):
+    """ablate one unit, or several together, on both compact slices, and certify what happens"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "units")
+    run: RunName
+    units: str = Field(description="units of one basis with commas, ablated together")
+    regime: RegimeLabel = None
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
+class Verify(Arguments):
+    """run certified ablations again on the reference path: match, k examples differ, or cannot"""
+
+    positional: ClassVar[tuple[str, ...]] = ("what",)
+    what: str = Field(
+        "last", description="certificate id, certificate file, exported folder, or `last` for the last answer"
+    )
+    run: RunName | None = None
+    all: bool = Field(False, description="every certificate of the run")
+    model: str | None = Field(None, description="where the model lies, if not under its recorded name")
+
+
+class Export(Arguments):
+    """write a folder that verifies on another machine: certificates, replacement values, report, config"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "folder")
+    run: RunName = "last"
+    folder: str | None = Field(None, description="a new or empty folder; default: ./RUN-export")
+
+
+class Tree(TableArguments):
+    """the search tree: every tested group with its flips, upper bound and verdict"""
+
+    layer: int | None = Field(None, ge=0, description="one layer only")
+    search: str | None = Field(None, description="one search only, such as cha:1:m4")
+
+
+class Neurons(TableArguments):
+    """the localized units, strongest first"""
+
+
+class Rules(TableArguments):
+    """the rules anchored to units, with held-out scores"""
+
+
+class Evidence(TableArguments):
+    """the certificates of a run and what each one claims"""
+
+
+class Covers(Arguments):
+    """what else a unit's rule covers: records on which it fires, units with the same rule"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+
+
+class Shared(Arguments):
+    """which certified units flip the same examples as this one"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+
+
+class Missed(Arguments):
+    """what the searches of a run may have missed, and what it would take to know"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+
+
+class Runs(Arguments):
+    """list the runs, newest first"""
+
+    limit: int = Field(20, ge=1, description="runs shown")
+
+
+class Show(Arguments):
+    """print the report of a finished run"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    md: bool = Field(False, description="as Markdown")
+    html: str | None = Field(None, description="write one self-contained page to this file")
+
+
+class Compare(Arguments):
+    """compare two runs: shared agonists, Jaccard index, changed strengths"""
+
+    positional: ClassVar[tuple[str, ...]] = ("first", "second")
+    first: RunName
+    second: RunName
+    limit: int = Field(20, ge=1, description="units listed")
+
+
+class Models(Arguments):
+    """list the models, or fetch one"""
+
+    positional: ClassVar[tuple[str, ...]] = ("action", "name")
+    action: Literal["list", "fetch"] = Field("list", description="list or fetch")
+    name: str | None = Field(None, description="the model to fetch")
+
+
+class Doctor(Arguments):
+    """check versions, device, models and keys, and prove on the bundled model that an ablation is exact"""
+
+
+class Spec(Arguments):
+    """print every tool's arguments as JSON schema"""

@@ -1,0 +1,92 @@
+"""Two runs beside each other."""
+
+from __future__ import annotations
+
+from mecharule_ops.findings import Findings
+from mecharule_ops.report.document import k_of_n, plural, two_decimals
+from mecharule_ops.report.measures import jaccard
+from mecharule_ops.types import Neuron, Regime
+from tools.arguments import Compare
+from tools.opening import findings_of, opened
+from tools.registry import Tell
+from tools.result import ToolResult
+
+Found = dict[tuple[Neuron, Regime], float]
+
+
+def compare(given: Compare, tell: Tell) -> ToolResult:
+    """Shared τ-agonists, their Jaccard index a regime, and how the strengths of shared units changed."""
+    with opened(given.first) as first, opened(given.second) as second:
+        runs = findings_of(first), findings_of(second)
+    found = [_agonists(findings) for findings in runs]
+    settings = _differences(*runs)
+    regimes = sorted({regime for units in found for _, regime in units}, key=lambda regime: -regime.value)
+    overlap = {regime.arrow: _overlap(found, regime) for regime in regimes}
+    shared = sorted(found[0].keys() & found[1].keys(), key=lambda unit: -found[0][unit])
+    changed = [
+        {
+            "unit": str(neuron),
+            "regime": regime.value,
+            "first": found[0][neuron, regime],
+            "second": found[1][neuron, regime],
+        }
+        for neuron, regime in shared[: given.limit]
+    ]
+    data = {
+        "runs": [findings.run for findings in runs],
+        "different_settings": settings,
+        "overlap": overlap,
+        "shared": changed,
+        "shared_in_all": len(shared),
+    }
+    lines = [f"run {runs[0].run} beside run {runs[1].run}"]
+    lines += [f"  {name}: {left} | {right}" for name, (left, right) in settings.items()]
+    lines += [f"  {arrow}: {row['sentence']}" for arrow, row in overlap.items()] or [
+        "  neither has a τ-agonist"
+    ]
+    for row in changed:
+        before, after = float(str(row["first"])), float(str(row["second"]))
+        lines.append(
+            f"  {row['unit']} ({Regime(row['regime']).arrow}): strength {two_decimals(before)} → "
+            f"{two_decimals(after)} ({after - before:+.2f})"
+        )
+    if len(shared) > given.limit:
+        lines.append(f"  {len(shared) - given.limit} shared units left out; --limit {len(shared)} shows all")
+    return ToolResult(data=data, text="\n".join(lines))
+
+
+def _agonists(findings: Findings) -> Found:
+    """Strength of every τ-agonist."""
+    return {
+        (agonist.neuron, agonist.regime): agonist.estimate.strength
+        for outcome in findings.searches
+        for agonist in outcome.tau_agonists
+    }
+
+
+def _overlap(found: list[Found], regime: Regime) -> dict[str, object]:
+    sets = [{neuron for neuron, of in units if of is regime} for units in found]
+    share = jaccard(*sets)
+    sentence = (
+        f"{plural(len(sets[0]), 'τ-agonist')} and {plural(len(sets[1]), 'τ-agonist')}, "
+        f"shared {k_of_n(share)} of the union (Jaccard)"
+    )
+    return {
+        "first": len(sets[0]),
+        "second": len(sets[1]),
+        "shared": share.count,
+        "union": share.n,
+        "sentence": sentence,
+    }
+
+
+def _differences(first: Findings, second: Findings) -> dict[str, tuple[str, str]]:
+    """Settings that differ: a comparison across them is not one of the units alone."""
+    names = ("model", "model_hash", "task", "task_settings", "tau", "epsilon", "alpha", "proposer", "seed")
+    pairs = {name: (str(getattr(first, name)), str(getattr(second, name))) for name in names}
+    how = tuple(
+        ", ".join(sorted({f"{s.intervention.basis} {s.intervention.baseline}" for s in findings.searches}))
+        for findings in (first, second)
+    )
+    pairs["interventions"] = (how[0], how[1])
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -1,0 +1,61 @@
+"""What else a unit's rule covers: the records on which it fires, and the units that share it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.rules import Rule
+from mecharule_ops.types import Neuron
+from tools.accounts import last_line
+from tools.arguments import Covers
+from tools.opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools.registry import Tell
+from tools.result import ToolResult
+
+SHOWN = 8
+
+
+def covers(given: Covers, tell: Tell) -> ToolResult:
+    """Counts of firing records in train and held-out, a few prompts, and units with an equal rule.
+
+    Raises `ClaimNotSupported` when the unit has no rule.
+    """
+    neuron = Neuron.parse(given.neuron)
+    with opened(given.run) as run:
+        findings = findings_of(run)
+        check_unit(run, neuron)
+        outcome = outcome_for(findings, neuron, regime_of(given.regime))
+        anchored = outcome.rule_of(neuron)
+        if anchored is None or anchored.rule is None:
+            raise ClaimNotSupported(f"{neuron} has no rule in run {findings.run}, so it covers nothing")
+        eligible = run.eligible(outcome.regime.value)
+        fires = Rule.parse(anchored.rule).fires(run.table.fires)[eligible]
+        held_out = ~run.train[eligible]
+        prompts = [last_line(run.records[int(place)].example.prompt) for place in eligible[fires][:SHOWN]]
+    same = [
+        str(other.neuron)
+        for other in outcome.anchored
+        if other.rule == anchored.rule and other.neuron != neuron
+    ]
+    count = {
+        "fires": int(fires.sum()),
+        "eligible": len(eligible),
+        "held_out_fires": int((fires & held_out).sum()),
+        "held_out": int(np.count_nonzero(held_out)),
+    }
+    text = (
+        f"{anchored.rule} fires on {count['fires']}/{count['eligible']} records that start from the same outcome "
+        f"({count['held_out_fires']}/{count['held_out']} of those held out), such as {'; '.join(prompts) or 'none'}. "
+        f"Units with the same rule: {', '.join(same) or 'none'} [run:{findings.run}]"
+    )
+    data = {
+        "run": findings.run,
+        "neuron": str(neuron),
+        "regime": outcome.regime.value,
+        "rule": anchored.rule,
+        **count,
+        "prompts": prompts,
+        "same_rule": same,
+    }
+    return ToolResult(data=data, text=text)

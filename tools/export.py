@@ -1,0 +1,109 @@
+"""A run as a folder that stands by itself: what it claims, what is needed to check it, and its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mecharule_ops import report
+from mecharule_ops.certificate_bundles import write_bundle
+from mecharule_ops.certificates import Certificate
+from mecharule_ops.errors import StoreError
+from mecharule_ops.findings import Findings
+from mecharule_ops.run import Run
+from mecharule_ops.subject.table_files import write_table
+from mecharule_ops.types import Baseline, Basis, Intervention, Phase
+from tools.arguments import Export
+from tools.benches import CERTIFICATES, CONFIG, TABLES
+from tools.opening import findings_of, opened
+from tools.registry import Tell
+from tools.result import ToolResult
+
+README = """# MechaRule run {run}
+
+Model {model} (weights {model_hash}, tokenizer {tokenizer_hash}), task {task}.
+
+- `report.html`, `report.md`, `report.json`: what was found, how sure it is, and its limits.
+- `certificates/`: one file a claim, with every example before and after the ablation, and an index of hashes.
+- `replacement/`: the values that ablated units were set to, by hash.
+- `config.json`: the settings of the run.
+
+`mecharule verify FOLDER` runs every certificate again on the model named above; `--model DIRECTORY` says where
+the model lies. A certificate's hash shows that it was not changed; running it again shows that it is true.
+"""
+
+
+def export(given: Export, tell: Tell) -> ToolResult:
+    """The folder, with every file it holds. Raises `StoreError` when it has files or cannot be written."""
+    with opened(given.run) as run:
+        findings = findings_of(run)
+        certificates = run.store.certificates()
+        folder = Path(given.folder or f"{run.id}-export")
+        _make_empty(folder)
+        tell(f"writing {len(certificates)} certificates, reports and replacement values to {folder}")
+        write_bundle(folder / CERTIFICATES, certificates)
+        _write_reports(folder, findings, run)
+        tables = _write_tables(folder / TABLES, run, certificates)
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return ToolResult(
+        data={
+            "run": findings.run,
+            "folder": str(folder),
+            "certificates": len(certificates),
+            "replacement_tables": tables,
+            "files": len(files),
+        },
+        text=f"{folder}: {len(certificates)} certificates, {len(files)} files; "
+        f"`mecharule verify {folder}` runs them again",
+    )
+
+
+def _make_empty(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise StoreError(f"expected a new or empty folder, {folder} has files; choose another")
+    except OSError as error:
+        raise StoreError(f"expected to make {folder}, the system says: {error.strerror}") from error
+
+
+def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
+    texts = {
+        "report.html": report.render_html(findings),
+        "report.md": report.render_markdown(findings),
+        "report.json": report.render_json(findings),
+        CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
+        "README.md": README.format(
+            run=findings.run,
+            model=findings.model,
+            model_hash=findings.model_hash,
+            tokenizer_hash=findings.tokenizer_hash,
+            task=findings.task,
+        ),
+    }
+    try:
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"expected to write to {folder}, the system says: {error.strerror}") from error
+
+
+def _write_tables(folder: Path, run: Run, certificates: tuple[Certificate, ...]) -> int:
+    """One file for each set of replacement values that a certificate names; returns how many."""
+    stated = {
+        certificate.intervention.baseline_hash: certificate.intervention for certificate in certificates
+    }
+    if stated:
+        folder.mkdir(parents=True, exist_ok=True)
+    for wanted, how in stated.items():
+        intervention = Intervention(
+            basis=Basis(how.basis), baseline=Baseline(how.baseline), phase=Phase(how.phase)
+        )
+        table = run.replacement(intervention)
+        if table.hash != wanted:
+            raise StoreError(
+                f"expected replacement values {wanted}, this machine computes {table.hash}; "
+                "export where the run was made"
+            )
+        write_table(folder / f"{wanted}.npz", table)
+    return len(stated)

@@ -1,0 +1,45 @@
+"""What the searches of a run may have missed."""
+
+from __future__ import annotations
+
+from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.report.prose import search_name
+from tools.arguments import Missed
+from tools.opening import findings_of, opened
+from tools.registry import Tell
+from tools.result import ToolResult
+
+
+def missed(given: Missed, tell: Tell) -> ToolResult:
+    """For each search: τ-agonists known to be missed, or the number of units whose own strength is unknown."""
+    with opened(given.run) as run:
+        findings = findings_of(run)
+    rows = [_row(findings, outcome) for outcome in findings.searches]
+    text = "\n".join(f"{row['search']}: {row['sentence']}" for row in rows) or "no search was run"
+    return ToolResult(data={"run": findings.run, "searches": rows}, text=text)
+
+
+def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
+    units, tau = outcome.cost.candidates, findings.tau
+    row: dict[str, object] = {"search": search_name(outcome), "candidates": units}
+    if outcome.exhaustive is None:
+        untested = max(0, units - outcome.singletons_tested)
+        sentence = (
+            f"{untested:,} of {units:,} units were never tested alone, because a group that held them was pruned "
+            "or the search ended first; what they hide is not bounded here. Testing every unit alone "
+            "(--exhaustive-up-to) would settle it"
+        )
+        return row | {"untested": untested, "missed": None, "sentence": sentence}
+    units_missed = outcome.missed(tau)
+    truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
+    names = ", ".join(str(unit.neuron) for unit in units_missed[:10])
+    sentence = (
+        f"every one of {units:,} units was also tested alone: {truth} reach τ = {tau:g}, and the search "
+        f"missed {len(units_missed)} of them" + (f" ({names})" if names else "")
+    )
+    return row | {
+        "untested": 0,
+        "tau_agonists": truth,
+        "missed": [str(unit.neuron) for unit in units_missed],
+        "sentence": sentence,
+    }

@@ -1,0 +1,30 @@
+"""The models that can be named, and fetching one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.report.document import Table
+from mecharule_ops.subject import registry
+from mecharule_ops.subject.fetch import fetch
+from tools.arguments import Models, TableArguments
+from tools.registry import Tell
+from tools.result import ToolResult
+from tools.tables import shown
+
+
+def models(given: Models, tell: Tell) -> ToolResult:
+    """Every named model with where it lies, or the directory of one after fetching it."""
+    if given.action == "fetch":
+        if given.name is None:
+            raise UsageError("expected the name of a model to fetch, got none; see `mecharule models list`")
+        directory = fetch(given.name, on_progress=tell)
+        return ToolResult(data={"model": given.name, "directory": str(directory)}, text=str(directory))
+    if given.name is not None:
+        raise UsageError(f"expected `models list` or `models fetch NAME`, got list {given.name}")
+    known = registry.models()
+    rows = tuple((row.name, "yes" if row.present else "no", row.size, row.note, row.where) for row in known)
+    table = Table(header=("model", "here", "size", "what", "where"), rows=rows, align="lllll")
+    text = shown("models", table, TableArguments(limit=len(rows))).text
+    return ToolResult(data={"models": [asdict(row) for row in known]}, text=text)

@@ -1,0 +1,86 @@
+"""How tools open a run: for reading by default, for writing only where an ablation or a certificate is added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mecharule_ops.certificates import Certificate
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import CertificateWritten
+from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.run import Run
+from mecharule_ops.run_directory import find_run, runs_directory
+from mecharule_ops.store import RunStore
+from mecharule_ops.types import Neuron, Regime
+
+LAST_ANSWER = "last-answer"
+"""Artefact with the certificates that the last answer about a run cited."""
+
+
+@contextmanager
+def opened(run: str, *, write: bool = False) -> Iterator[Run]:
+    """An open run. Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read."""
+    with RunStore.open(find_run(run, runs_directory()), read_only=not write) as store:
+        yield Run(store)
+
+
+def findings_of(run: Run) -> Findings:
+    """What a finished run found. Raises `StoreError` with the way out when it has not finished."""
+    if not run.store.has("findings"):
+        raise StoreError(
+            f"expected a finished run, {run.id} has no findings yet; `mecharule resume {run.id}`"
+        )
+    return run.findings
+
+
+def regime_of(given: str | None) -> Regime | None:
+    """The regime that an argument names, if any."""
+    return None if given is None else Regime(int(given))
+
+
+def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> SearchOutcome:
+    """The search that speaks about a unit: of its basis, in the regime asked, else where it is strongest.
+
+    Raises `UsageError` when the run never searched the unit's basis in that regime.
+    """
+    fitting = [
+        search
+        for search in findings.searches
+        if search.intervention.basis is neuron.basis and regime in (None, search.regime)
+    ]
+    if not fitting:
+        searched = ", ".join(map(short_name, findings.searches))
+        raise UsageError(f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}")
+    return max(fitting, key=lambda search: _strength(search, neuron))
+
+
+def _strength(search: SearchOutcome, neuron: Neuron) -> float:
+    found = [agonist.estimate.strength for agonist in search.agonists if agonist.neuron == neuron]
+    return max(found, default=-1.0)
+
+
+def short_name(outcome: SearchOutcome) -> str:
+    """`mlp_out 1→0`: enough to tell the searches of one run apart."""
+    return f"{outcome.intervention.basis} {outcome.regime.arrow}"
+
+
+def check_unit(run: Run, neuron: Neuron) -> None:
+    """Raises `UsageError` when the model has no such unit; reads the stored attribution, not the model."""
+    for label in run.config.regimes:
+        name = f"attribution-{neuron.basis.value}-{label}"
+        if run.store.has(name):
+            layers, width = run.store.get(name).shape  # type: ignore[attr-defined]
+            if neuron.layer >= layers or neuron.channel >= width:
+                raise UsageError(
+                    f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}"
+                )
+            return
+
+
+def keep(run: Run, certificate: Certificate) -> Certificate:
+    """The certificate, after storing it and telling the run's story of it."""
+    known = {stored.id for stored in run.store.certificates()}
+    if run.store.put_certificate(certificate) not in known:
+        run.store.append([CertificateWritten(certificate=certificate.id, claim=certificate.claim)])
+    return certificate

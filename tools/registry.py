@@ -1,0 +1,84 @@
+"""The one table of tools, and the one way to call them. A tool's module is imported when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+from pydantic import ValidationError
+
+from mecharule_ops.errors import UsageError
+from tools import arguments
+from tools.arguments import Arguments
+from tools.result import ToolResult
+
+Tell = Callable[[str], None]
+"""Is told one line at a time what a tool is doing; narration, never data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool: its name, what it may be told, and whether it may run the model or change a file."""
+
+    name: str
+    arguments: type[Arguments]
+    works: bool = False
+    """False for tools that only read what is stored."""
+
+    @property
+    def help(self) -> str:
+        """The line that describes it."""
+        return " ".join((self.arguments.__doc__ or "").split())
+
+    @property
+    def module(self) -> str:
+        """Where it is implemented, by a function of the same name."""
+        return self.name.replace("-", "_")
+
+
+TOOLS: Mapping[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool("why", arguments.Why, works=True),
+        Tool("why-not", arguments.WhyNot, works=True),
+        Tool("flip", arguments.Flip, works=True),
+        Tool("ablate", arguments.Ablate, works=True),
+        Tool("verify", arguments.Verify, works=True),
+        Tool("export", arguments.Export, works=True),
+        Tool("tree", arguments.Tree),
+        Tool("neurons", arguments.Neurons),
+        Tool("rules", arguments.Rules),
+        Tool("evidence", arguments.Evidence),
+        Tool("covers", arguments.Covers),
+        Tool("shared", arguments.Shared),
+        Tool("missed", arguments.Missed),
+        Tool("runs", arguments.Runs),
+        Tool("show", arguments.Show),
+        Tool("compare", arguments.Compare),
+        Tool("models", arguments.Models, works=True),
+        Tool("doctor", arguments.Doctor, works=True),
+        Tool("spec", arguments.Spec),
+    )
+}
+
+
+def call(name: str, given: Mapping[str, object], tell: Tell = lambda line: None) -> ToolResult:
+    """The result of a tool on untyped arguments.
+
+    Raises `UsageError` for an unknown tool or arguments that do not fit, and what the tool raises.
+    """
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise UsageError(f"expected a tool of: {', '.join(TOOLS)}; got {name!r}")
+    run = getattr(import_module(f"tools.{tool.module}"), tool.module)
+    return run(_typed(tool, given), tell)
+
+
+def _typed(tool: Tool, given: Mapping[str, object]) -> Arguments:
+    try:
+        return tool.arguments(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "arguments"
+        raise UsageError(f"{tool.name}: {field}: {first['msg']}, got {first['input']!r}") from None

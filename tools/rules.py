@@ -1,0 +1,18 @@
+"""The rules that a run anchored to units."""
+
+from __future__ import annotations
+
+from mecharule_ops.report.tables import rules as rule_table
+from tools.arguments import Rules
+from tools.opening import findings_of, opened, short_name
+from tools.registry import Tell
+from tools.result import ToolResult
+from tools.tables import joined, shown
+
+
+def rules(given: Rules, tell: Tell) -> ToolResult:
+    """A row a localized unit with its rule, held-out MCC, coverage and what the rule reads."""
+    with opened(given.run) as run:
+        findings = findings_of(run)
+    tables = [(short_name(outcome), rule_table(findings, outcome)) for outcome in findings.searches]
+    return shown(f"anchored rules of run {findings.run}", joined(tables), given, run=findings.run)

@@ -1,0 +1,30 @@
+"""The report of a finished run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mecharule_ops.errors import StoreError
+from mecharule_ops.findings_json import to_json
+from tools.arguments import Show
+from tools.opening import findings_of, opened
+from tools.registry import Tell
+from tools.result import ToolResult
+
+
+def show(given: Show, tell: Tell) -> ToolResult:
+    """The report as text or Markdown, or written as a page; the data are the findings."""
+    from mecharule_ops import report
+
+    with opened(given.run) as run:
+        findings = findings_of(run)
+    data = json.loads(to_json(findings))
+    if given.html is None:
+        text = report.render_markdown(findings) if given.md else report.render_text(findings)
+        return ToolResult(data=data, text=text)
+    try:
+        Path(given.html).write_text(report.render_html(findings), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"expected to write {given.html}, the system says: {error.strerror}") from error
+    return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")

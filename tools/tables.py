@@ -1,0 +1,68 @@
+"""Tables of a run in the formats that a shell asks for; what is left out is always said."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mecharule_ops.report.document import Document, Section, Table, plain
+from mecharule_ops.report.text import markdown_of, text_of
+from tools.arguments import TableArguments
+from tools.result import ToolResult
+
+WIDTH = 120
+_TEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def shown(title: str, table: Table, given: TableArguments, **data: object) -> ToolResult:
+    """The first `limit` rows as text or in the format asked; the same rows as JSON."""
+    left_out = max(0, len(table.rows) - given.limit)
+    cut = replace(table, rows=table.rows[: given.limit], notes=table.notes[: given.limit])
+    note = f"{left_out} of {len(table.rows)} rows left out; --limit {len(table.rows)} shows all"
+    rows = [dict(zip(table.header, row, strict=True)) for row in cut.rows]
+    return ToolResult(
+        data={**data, "rows": rows, "rows_in_all": len(table.rows), "truncated": left_out > 0},
+        text=_formatted(title, cut, given, note if left_out else ""),
+    )
+
+
+def joined(tables: Sequence[tuple[str, Table]]) -> Table:
+    """Tables with one header as one, the name of each in a first column `search`."""
+    assert len({table.header for _, table in tables}) <= 1, "tables of different kinds"
+    header, align = (tables[0][1].header, tables[0][1].align) if tables else ((), "")
+    rows = tuple((name, *row) for name, table in tables for row in table.rows)
+    notes = tuple(note for _, table in tables for note in table.notes)
+    return Table(header=("search", *header), rows=rows, align="l" + align, notes=notes)
+
+
+def _formatted(title: str, table: Table, given: TableArguments, note: str) -> str:
+    if given.csv:
+        return _csv(table, note)
+    if given.tex:
+        return _tex(table, note)
+    blocks = (table, note) if note else (table,)
+    document = Document(title=title, sections=(Section(title="", blocks=blocks),))
+    if given.md:
+        return markdown_of(document).replace("## \n\n", "").rstrip()
+    lines = text_of(document, WIDTH).splitlines()
+    return "\n".join([lines[0], *lines[5:]]) if table.rows else f"{lines[0]}\nno rows"
+
+
+def _csv(table: Table, note: str) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([table.header, *table.rows])
+    return text.getvalue().rstrip("\n") + (f"\n# {note}" if note else "")
+
+
+def _tex(table: Table, note: str) -> str:
+    rows = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (table.header, *table.rows)]
+    body = [rf"\begin{{tabular}}{{{table.align}}}", rows[0], r"\hline", *rows[1:], r"\end{tabular}"]
+    return "\n".join([*body, *([f"% {note}"] if note else [])])
+
+
+def _escaped(cell: str) -> str:
+    safe = plain(cell).replace("\\", "\0")
+    return "".join(_TEX.get(character, character) for character in safe).replace("\0", r"\textbackslash{}")

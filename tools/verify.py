@@ -1,0 +1,150 @@
+"""Certificates run again on the reference path: match, k examples differ, or why it cannot be said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from mecharule_ops.certificate_bundles import read_bundle
+from mecharule_ops.certificates import Certificate
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.run import Run
+from mecharule_ops.run_directory import list_runs, runs_directory
+from mecharule_ops.second_run import Bench, rerun
+from mecharule_ops.verification import Verification, VerificationStatus
+from mecharule_ops.verification import verify as verification_of
+from tools.arguments import Verify
+from tools.benches import CERTIFICATES, bench_of_folder, bench_of_run
+from tools.opening import LAST_ANSWER, opened
+from tools.registry import Tell
+from tools.result import ToolResult
+
+EXIT_CODES = {VerificationStatus.MATCH: 0, VerificationStatus.CANNOT: 3, VerificationStatus.DIFFERS: 4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Docket:
+    """What is to be verified, and on what."""
+
+    where: str
+    certificates: tuple[Certificate, ...]
+    bench: Bench
+
+
+def verify(given: Verify, tell: Tell) -> ToolResult:
+    """One verdict a certificate. Exit code 4 when any differs, else 3 when any cannot be run, else 0.
+
+    Cost: two completions an example and certificate, one group at a time on TransformerLens.
+    """
+    with _docket(given, tell) as docket:
+        verdicts = []
+        for index, certificate in enumerate(docket.certificates):
+            tell(
+                f"certificate {certificate.id} ({index + 1} of {len(docket.certificates)}): "
+                f"{len(certificate.example_ids)} examples again on the reference path"
+            )
+            verdicts.append(verification_of(certificate, lambda one: rerun(docket.bench, one)))
+    return _result(docket, verdicts)
+
+
+def _result(docket: Docket, verdicts: Sequence[Verification]) -> ToolResult:
+    pairs = list(zip(docket.certificates, verdicts, strict=True))
+    rows = [
+        {
+            "certificate": certificate.id,
+            "claim": certificate.claim,
+            "status": verdict.status.value,
+            "sentence": verdict.sentence,
+            "differing": list(verdict.differing[:20]),
+            "differing_in_all": len(verdict.differing),
+            "near_ties": len(verdict.near_ties),
+        }
+        for certificate, verdict in pairs
+    ]
+    lines = [
+        f"c:{certificate.id}  {verdict.sentence} · {certificate.claim}" for certificate, verdict in pairs
+    ]
+    if not pairs:
+        lines = [f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified"]
+    matched = sum(verdict.status is VerificationStatus.MATCH for verdict in verdicts)
+    if len(pairs) > 1:
+        lines.append(f"{matched} of {len(pairs)} certificates match")
+    return ToolResult(
+        data={"where": docket.where, "certificates": rows, "matched": matched, "of": len(pairs)},
+        text="\n".join(lines),
+        exit_code=max((EXIT_CODES[verdict.status] for verdict in verdicts), default=0),
+    )
+
+
+@contextmanager
+def _docket(given: Verify, tell: Tell) -> Iterator[Docket]:
+    """The certificates asked for: of a folder, a file, the last answer, a whole run, or one by its id."""
+    path = Path(given.what)
+    if path.is_dir():
+        folder = path.parent if path.name == CERTIFICATES else path
+        yield Docket(
+            where=str(folder),
+            certificates=read_bundle(folder / CERTIFICATES),
+            bench=bench_of_folder(folder, given.model),
+        )
+        return
+    if path.is_file() and path.suffix == ".json":
+        certificate = Certificate.from_json(_read(path))
+        home = path.parent.parent
+        if path.parent.name == CERTIFICATES and given.run is None:
+            bench = bench_of_folder(home, given.model)
+            yield Docket(where=str(path), certificates=(certificate,), bench=bench)
+            return
+        with opened(given.run or "last") as run:
+            yield Docket(where=str(path), certificates=(certificate,), bench=bench_of_run(run, given.model))
+        return
+    with opened(given.run or _run_with(given)) as run:
+        chosen = _of_run(run, given)
+        tell(f"run {run.id}: loading {given.model or run.config.model}")
+        yield Docket(where=f"run {run.id}", certificates=chosen, bench=bench_of_run(run, given.model))
+
+
+def _of_run(run: Run, given: Verify) -> tuple[Certificate, ...]:
+    """All of a run's certificates, those of its last answer, or one."""
+    if given.what != "last" and not given.all:
+        return (run.store.certificate(_bare(given.what)),)
+    if given.all or not run.store.has(LAST_ANSWER):
+        return run.store.certificates()
+    cited = cast(dict, run.store.get(LAST_ANSWER))["certificates"]
+    return tuple(run.store.certificate(identifier) for identifier in cited)
+
+
+def _run_with(given: Verify) -> str:
+    """The newest run that holds the certificate asked for; the newest of all for `last`."""
+    if given.what == "last":
+        return "last"
+    if given.all:
+        return given.what
+    for summary in list_runs(runs_directory()):
+        if summary.created is None:
+            continue
+        with opened(str(summary.path)) as run:
+            try:
+                run.store.certificate(_bare(given.what))
+            except ClaimNotSupported:
+                continue
+            return str(summary.path)
+    raise UsageError(
+        f"expected a certificate of some run, a file or an exported folder, got {given.what!r}; "
+        "list them with `mecharule evidence RUN`"
+    )
+
+
+def _bare(identifier: str) -> str:
+    """An id as typed or as cited: `7f3a`, `c:7f3a` or `[c:7f3a]`."""
+    return identifier.strip("[]").removeprefix("c:")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"expected a certificate at {path}, it does not read: {error}") from error

@@ -1,0 +1,182 @@
+"""Why a unit is not among the results: the first hurdle of the recorded search that it did not pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from mecharule_ops.cha_settings import ChaSettings
+from mecharule_ops.fates import AttributionRank, attribution_rank, fate, members, path_to, search_order
+from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.report.prose import rule_note, search_name
+from mecharule_ops.run import Run
+from mecharule_ops.search_view import NodeView
+from mecharule_ops.state import RunState
+from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
+from mecharule_ops.unit_account import UnitAccount, account
+from tools.accounts import slice_words, slices_data
+from tools.arguments import WhyNot
+from tools.opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools.registry import Tell
+from tools.result import ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Where a unit fell out."""
+
+    word: str
+    sentence: str
+
+
+def why_not(given: WhyNot, tell: Tell) -> ToolResult:
+    """The unit's rank in attribution, the test that settled it, and the hurdle; with `test` an exact ablation."""
+    neuron = Neuron.parse(given.neuron)
+    with opened(given.run) as run:
+        findings = findings_of(run)
+        check_unit(run, neuron)
+        outcome = outcome_for(findings, neuron, regime_of(given.regime))
+        rank = attribution_rank(neuron, _scores(run, outcome.regime, neuron.basis))
+        path = _path(run, outcome.regime, neuron)
+    node = path[-1] if path else None
+    reason = _reason(findings, outcome, neuron, node, rank)
+    data: dict[str, object] = {
+        "run": findings.run,
+        "neuron": str(neuron),
+        "regime": outcome.regime.value,
+        "search": search_name(outcome),
+        "reason": reason.word,
+        "sentence": reason.sentence,
+        "attribution": {"rank": rank.rank, "of": rank.units, "score": rank.score},
+        "path": [_node_data(step) for step in path],
+    }
+    lines = [
+        f"{neuron} ({outcome.regime.arrow}) in run {findings.run} · {search_name(outcome)}",
+        f"  {reason.sentence}",
+        f"  attribution (EAP-IG, no evidence of causation): rank {rank.rank:,} of {rank.units:,} [run:{findings.run}]",
+    ]
+    if given.test:
+        tested, line = _test(given.run, neuron, outcome.regime, tell)
+        data |= {"test": tested, "certificate": tested["certificate"]}
+        lines.append(line)
+    elif node is None or node.size > 1:
+        lines.append("  --test ablates it alone on both slices now (1 ablation)")
+    return ToolResult(data=data, text="\n".join(lines))
+
+
+def _scores(run: Run, regime: Regime, basis: Basis) -> np.ndarray:
+    return cast(np.ndarray, run.store.get(f"attribution-{basis.value}-{regime.value}"))
+
+
+def _path(run: Run, regime: Regime, neuron: Neuron) -> tuple[NodeView, ...]:
+    """The nodes of the recorded search from a root to the one that settled the unit; empty when none did."""
+    from mecharule_ops.attribution import top_candidates
+
+    state = RunState()
+    for _, _, event in run.store.events():
+        state = state.apply(event)
+    view = state.searches.get(f"cha:{regime.value}:{neuron.basis.letter}{neuron.layer}")
+    if view is None:
+        return ()
+    scores = _scores(run, regime, neuron.basis)
+    candidates = top_candidates(neuron.basis, scores, cap=run.config.cap)
+    layer = _layer(candidates.layers, neuron.layer)
+    if layer is None:
+        return ()
+    settings = ChaSettings.algorithm_1() if run.config.parity else ChaSettings(seed=run.config.seed)
+    settled = fate(view, members(view, search_order(layer, settings)), neuron.channel)
+    return () if settled is None else path_to(view, settled)
+
+
+def _layer(layers: tuple[LayerCandidates, ...], number: int) -> LayerCandidates | None:
+    return next((layer for layer in layers if layer.layer == number), None)
+
+
+def _reason(
+    findings: Findings,
+    outcome: SearchOutcome,
+    neuron: Neuron,
+    node: NodeView | None,
+    rank: AttributionRank,
+) -> Reason:
+    """The first hurdle that the unit did not pass, in the order of the method."""
+    known = account(findings, outcome, neuron)
+    if known is not None:
+        return _after_localization(findings, known)
+    if node is None:
+        if rank.rank > outcome.cost.candidates:
+            return Reason(
+                word="not a candidate",
+                sentence=f"its attribution rank {rank.rank:,} lies beyond the {outcome.cost.candidates:,} candidates "
+                "searched",
+            )
+        return Reason(word="not settled", sentence="the search ended before it was settled")
+    counts = f"{node.associated_flips}/{node.associated_n} of D+ and {node.unrelated_flips}/{node.unrelated_n} of D-"
+    bound = f"upper bound {node.ucb:.3f} < τ = {findings.tau:g}"
+    if node.size == 1:
+        return Reason(word="tested below τ", sentence=f"tested alone it flips {counts}; {bound}")
+    return Reason(
+        word="pruned in a group",
+        sentence=f"never tested alone: node {node.node}, a group of {node.size} units with it ({node.units}), flips "
+        f"only {counts} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
+        "its strongest member",
+    )
+
+
+def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
+    agonist, rule = known.agonist, known.rule
+    name, count = known.stronger
+    flips = f"{count.flips}/{count.n} of {name}"
+    if not agonist.is_tau_agonist:
+        return Reason(
+            word="below τ",
+            sentence=f"localized, since its upper bound {agonist.ucb:.2f} reaches τ = {agonist.tau:g}, but it flips "
+            f"only {flips}: no τ-agonist by point estimate",
+        )
+    if rule is None:
+        return Reason(
+            word="not anchored", sentence=f"it is a τ-agonist ({flips}), but no rule was sought for it"
+        )
+    if rule.rule is None or rule.held_out is None:
+        return Reason(
+            word="no rule",
+            sentence=f"it is a τ-agonist ({flips}), but no rule predicts its {rule.flips} flips of {rule.eligible} "
+            "records",
+        )
+    if not known.hq_t:
+        return Reason(
+            word="weak rule",
+            sentence=f"it is a τ-agonist ({flips}), but its rule reaches a held-out MCC of "
+            f"{rule_note(rule.held_out)}, below {findings.mcc_floor:.2f} or on too few records",
+        )
+    return Reason(
+        word="it is one", sentence=f"it is a τ-agonist ({flips}) with a rule of high quality; ask why instead"
+    )
+
+
+def _node_data(node: NodeView) -> dict[str, object]:
+    return {
+        "node": node.node,
+        "units": node.units,
+        "size": node.size,
+        "associated": {"flips": node.associated_flips, "n": node.associated_n},
+        "unrelated": {"flips": node.unrelated_flips, "n": node.unrelated_n},
+        "upper_bound": node.ucb,
+        "verdict": node.verdict,
+    }
+
+
+def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[str, object], str]:
+    """The unit's exact ablation on both slices, from the run file if it is there."""
+    from tools.ablations import ablate_on_slices, find_certificate
+
+    with opened(name) as run:
+        certificate = find_certificate(run, (neuron,), regime)
+    if certificate is None:
+        tell(f"ablating {neuron} alone on both slices")
+        with opened(name, write=True) as run:
+            certificate = ablate_on_slices(run, (neuron,), regime, kind="ablate")
+    line = f"  tested now: {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]"
+    return {"slices": slices_data(certificate), "certificate": certificate.id}, line
