@@ -1,0 +1,78 @@
+"""What the main screens look like at four sizes, as text, under tests/snapshots/.
+
+`MECHARULE_WRITE_SNAPSHOTS=1` writes them anew; the difference is then for a person to read. The story and the
+clock are fixed. Meaning is tested elsewhere; these hold the look.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tui_driving import Driver, drive
+from tui_story import FakeBackend
+
+from tui.panes.tree import TreePane
+from tui.session import Session
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+SIZES = ((40, 12), (60, 15), (80, 24), (120, 40))
+LINES_IN_USE = 3
+
+
+@pytest.fixture(autouse=True)
+def _fixed_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that always took 3:07."""
+    monkeypatch.setattr(Session, "elapsed", 187.0)
+
+
+def same(name: str, text: str) -> None:
+    """Compare with the stored picture, or store it when asked to."""
+    path = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get("MECHARULE_WRITE_SNAPSHOTS"):
+        SNAPSHOTS.mkdir(exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+    assert path.is_file(), f"no picture {path.name}; write it with MECHARULE_WRITE_SNAPSHOTS=1"
+    assert text + "\n" == path.read_text(encoding="utf-8"), f"{name} looks different:\n{text}"
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) -> None:
+    """Home, the four panes of a finished run, its chat, and replay half way."""
+    where = f"{size[0]}x{size[1]}"
+
+    async def script(user: Driver) -> None:
+        await user.sees("interrupted")
+        same(f"home-{where}", user.text)
+        await user.press("d")
+        await user.sees("DONE", "AGONIST")
+        await user.press("right_square_bracket")
+        tree = user.run.query_one(TreePane)
+        await user.until(lambda: tree.node == 4, "the strongest unit under the cursor")
+        for key, pane in (("f3", "tree"), ("f4", "rules"), ("f5", "figures"), ("f6", "card")):
+            await user.press(key)
+            await user.pilot.pause(0.3)
+            same(f"{pane}-{where}", user.text)
+        await user.press("f2")
+        await user.type("why does m1.17 flip?")
+        await user.sees("Ablating it breaks")
+        same(f"chat-{where}", user.text)
+        await user.press("f3", "t", "comma", "comma", "comma", "comma", "comma", "comma", "comma")
+        await user.sees("REPLAY")
+        await user.pilot.pause(0.3)
+        same(f"replay-{where}", user.text)
+
+    drive(FakeBackend(tmp_path), script, size)
+
+
+def test_a_terminal_too_small_gets_one_line(tmp_path: Path) -> None:
+    """Under 40×10 the screen says what to run instead, and nothing else."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(lambda: "--display plain" in " ".join(user.text.split()), "the advice")
+        assert "CHA tree" not in user.text
+        assert len([line for line in user.text.splitlines() if line.strip()]) <= LINES_IN_USE
+
+    drive(FakeBackend(tmp_path), script, (38, 9))

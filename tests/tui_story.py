@@ -1,0 +1,255 @@
+"""A search told by hand: a fixed story of events, and an engine that tells it, for tests of the terminal app."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import (
+    AgonistFound,
+    CertificateWritten,
+    CostChanged,
+    Event,
+    NodeAsked,
+    NodeTested,
+    Notice,
+    Price,
+    RuleAnchored,
+    RunFinished,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+    StageFinished,
+    StageProgress,
+    StageStarted,
+)
+from mecharule_ops.run_directory import RunSummary
+from tools.result import ToolResult
+from tui.backend import Backend
+from tui.session import Session
+
+RULE = "op == '-' and b >= 100"
+HOSTILE = "op in [/,*] and x == '[red]\x1b[31mhi\u202e' | [INST] [b]"
+UNITS = 64
+
+
+def run_started(run: str = "0c1f", regimes: tuple[int, ...] = (1, 0)) -> RunStarted:
+    return RunStarted(
+        run=run,
+        task="arithmetic",
+        model="arith-tiny",
+        basis="mlp_out",
+        baseline="mean-positional",
+        phase="decode",
+        regimes=regimes,
+        tau=0.2,
+        epsilon=0.2,
+        alpha=0.05,
+        slice_size=64,
+    )
+
+
+def asked(search: str, node: int, size: int) -> NodeAsked:
+    return NodeAsked(search=search, node=node, size=size, begin=0, end=64)
+
+
+def tested(
+    search: str, node: int, parent: int | None, units: str, size: int, flips: tuple[int, int], verdict: str
+) -> NodeTested:
+    ucb = min(1.0, max(flips) / 64 + 0.12)
+    return NodeTested(
+        search=search,
+        node=node,
+        parent=parent,
+        depth=0 if parent is None else 1,
+        size=size,
+        units=units,
+        associated_flips=flips[0],
+        associated_n=64,
+        unrelated_flips=flips[1],
+        unrelated_n=64,
+        ucb=ucb,
+        verdict=verdict,
+    )
+
+
+def found(search: str, unit: str, regime: int, flips: tuple[int, int]) -> AgonistFound:
+    return AgonistFound(
+        search=search,
+        regime=regime,
+        neuron=unit,
+        strength=max(flips) / 64,
+        ucb=max(flips) / 64 + 0.12,
+        signed_selectivity=(flips[0] - flips[1]) / 64,
+        is_tau_agonist=max(flips) >= 13,
+    )
+
+
+def layer_events(regime: int, layer: int) -> Iterator[Event]:
+    """One layer's search: a root, two halves, one opened to an agonist, a localized unit and a dropped one."""
+    search, m = f"cha:{regime}:m{layer}", f"m{layer}"
+    plan: tuple[tuple[int, int | None, str, int, tuple[int, int], str], ...] = (
+        (0, None, f"{m}.0 … {m}.63", 64, (58, 9), "split"),
+        (1, 0, f"{m}.0 … {m}.31", 32, (50, 6), "split"),
+        (2, 0, f"{m}.32 … {m}.63", 32, (2, 1), "pruned"),
+        (3, 1, f"{m}.0 … {m}.15", 16, (1, 1), "pruned"),
+        (4, 1, f"{m}.17", 1, (28, 3), "kept"),
+        (5, 1, f"{m}.18", 1, (8, 7), "kept"),
+        (6, 1, f"{m}.19", 1, (1, 0), "dropped"),
+    )
+    for node, parent, units, size, flips, verdict in plan:
+        yield asked(search, node, size)
+        yield tested(search, node, parent, units, size, flips, verdict)
+        if verdict == "kept":
+            yield found(search, units, regime, flips)
+    yield SearchFinished(
+        search=search, status="every group was tested or pruned", queries=7, example_forwards=896, localized=2
+    )
+
+
+def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Event]:
+    """A whole run over both regimes."""
+    told: list[Event] = [run_started(run), StageStarted(stage="behaviour", total=2000, unit="records")]
+    told.append(StageProgress(stage="behaviour", done=1000, total=2000))
+    told.append(StageFinished(stage="behaviour", summary="2,000 records, 79 % right", seconds=3.0))
+    told.append(Notice(text="mlp_out 1→0: both slices hold 64 examples"))
+    told.append(Price(evaluations=1840, example_forwards=235_520, seconds=362.0))
+    for regime in (1, 0):
+        told.append(StageStarted(stage=f"CHA mlp_out {regime}", unit="ablations"))
+        told.extend(
+            SearchStarted(search=f"cha:{regime}:m{layer}", regime=regime, layer=layer, units=UNITS)
+            for layer in range(layers)
+        )
+        for layer in range(layers):
+            told.extend(layer_events(regime, layer))
+            told.append(CostChanged(group_evaluations=7 * (layer + 1), example_forwards=896, reused=0))
+        told.append(StageFinished(stage=f"CHA mlp_out {regime}", summary="21 group ablations", seconds=9.0))
+    told.append(
+        RuleAnchored(regime=1, neuron="m1.17", rule=RULE, held_out_mcc=0.78, full_mcc=0.81, prompt_only=True)
+    )
+    told.append(
+        RuleAnchored(
+            regime=1, neuron="m2.17", rule=HOSTILE, held_out_mcc=0.5, full_mcc=None, prompt_only=False
+        )
+    )
+    told.append(CertificateWritten(certificate="7f3a00000000", claim="m1.17 flips 28/64 of D+"))
+    if finished:
+        told.append(RunFinished(run=run, status="12 units localized, 6 agonists"))
+    return told
+
+
+def big_search(nodes: int, seed: int = 0) -> list[Event]:
+    """One layer whose tree has so many tested nodes, grown at random."""
+    draw = random.Random(seed)
+    search = "cha:1:m0"
+    told: list[Event] = [run_started(), SearchStarted(search=search, regime=1, layer=0, units=nodes)]
+    groups = [0]
+    told += [asked(search, 0, nodes), tested(search, 0, None, f"m0.0 … m0.{nodes}", nodes, (60, 3), "split")]
+    for node in range(1, nodes):
+        parent = draw.choice(groups[-40:])
+        verdict = draw.choices(("split", "pruned", "kept", "dropped"), (3, 4, 1, 2))[0]
+        single = verdict in ("kept", "dropped")
+        units = f"m0.{node}" if single else f"m0.{node} … m0.{node + 9}"
+        flips = {"split": 30, "pruned": 1, "kept": 20, "dropped": 2}[verdict]
+        told.append(asked(search, node, 1 if single else 9))
+        told.append(tested(search, node, parent, units, 1 if single else 9, (flips, 1), verdict))
+        if verdict == "split":
+            groups.append(node)
+        if verdict == "kept":
+            told.append(found(search, units, 1, (flips, 1)))
+    return told
+
+
+class FakeBackend(Backend):
+    """Tells the story instead of running a model. A test lets it go on event by event, or at full speed."""
+
+    def __init__(self, folder: Path, told: list[Event] | None = None, *, stored: int = 0) -> None:
+        self.place = folder
+        self.told = story() if told is None else told
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.pause_at: int | None = None
+        """Events after which the engine waits for `go_on`, looking at the stop flag."""
+        self.waiting = threading.Event()
+        self.stored = stored
+        """Events of run 0c1f that are already on file."""
+        self.asked: list[str] = []
+        self.called: list[tuple[str, str | None]] = []
+        self.started_with: Mapping[str, object] | None = None
+
+    def warm(self) -> None:
+        pass
+
+    def folder(self) -> Path:
+        return self.place
+
+    def runs(self) -> tuple[RunSummary, ...]:
+        return tuple(
+            RunSummary(
+                id=name,
+                path=self.place / name,
+                created=1_700_000_000.0,
+                task="arithmetic",
+                model="arith-tiny",
+                status=status,
+            )
+            for name, status in (("0c1f", "interrupted"), ("9e2b", "12 units localized, 6 agonists"))
+        )
+
+    def events(self, run: str) -> list[Event]:
+        if run == "gone":
+            raise StoreError("expected a run file, there is none")
+        return story(run)
+
+    def read(self, run: str, session: Session) -> None:
+        session.replay(self.events(run))
+
+    def demo(self, session: Session) -> None:
+        self._tell(session, 0)
+
+    def start(self, config: Any, session: Session) -> None:
+        self.started_with = config.model_dump()
+        price = next(event for event in self.told if isinstance(event, Price))
+        if not session.approve(price):
+            raise UsageError("expected a yes to the price; nothing slow was started")
+        self._tell(session, 0)
+
+    def resume(self, run: str, session: Session) -> None:
+        self.pause_at = None
+        session.show(Notice(text=f"{self.stored} events were on file"))
+        self._tell(session, 0)
+
+    def _tell(self, session: Session, begin: int) -> None:
+        for number, event in enumerate(self.told[begin:], begin):
+            if number == self.pause_at:
+                self.waiting.set()
+                while not self.go_on.wait(0.01):
+                    if session.should_stop():
+                        break
+            session.show(event)
+            self.stored = number + 1
+
+    def report(self, session: Session) -> str:
+        if not session.state.finished:
+            raise UsageError("expected a finished run to report on; wait for its end, or resume it")
+        return "<!doctype html><title>report</title>"
+
+    def tools(self) -> tuple[tuple[str, str], ...]:
+        return (("why", "explain a unit"), ("verify", "run certified ablations again"))
+
+    def call(self, line: str, run: str | None, tell: Callable[[str], None]) -> ToolResult:
+        self.called.append((line, run))
+        if not line.startswith(("why ", "verify ", "export")):
+            raise UsageError(f"expected a command of: why, verify; got /{line.split()[0]}")
+        tell("loading the model")
+        return ToolResult(text=f"result of {line}\nD+ 28/64  D- 3/64  [c:7f3a]")
+
+    def ask(self, question: str, run: str | None, tell: Callable[[str], None]) -> ToolResult:
+        self.asked.append(question)
+        return ToolResult(
+            text="Ablating it breaks 28/64 [c:7f3a] but 3/64 others.\nPredicted by [INST] rule."
+        )

@@ -1,0 +1,259 @@
+"""The terminal app: its screens, the work behind them, and what it says when it ends.
+
+Nothing here imports torch or the engine: the `Backend` does, on a working thread, when work begins.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.plain_text import plain
+from tui.ascii import AsciiFilter
+from tui.backend import Backend
+from tui.commands import COMMANDS, bindings_of, commands_of, key_said
+from tui.comparison import Side
+from tui.files import Outbox
+from tui.screens.base import CommandScreen
+from tui.screens.home import HomeScreen
+from tui.session import Session
+from tui.style import STYLE
+
+TWICE_SECONDS = 3.0
+OUTPUT_LINES = 500
+"""Lines of captured program output kept for reading."""
+
+
+class MechaRuleApp(App[int]):
+    """Watch a search, read what it found, ask about it."""
+
+    TITLE = "MechaRule"
+    CSS = STYLE
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("home", only=("help", "interrupt", "quit"))
+
+    def __init__(self, backend: Backend | None = None, *, outbox: Outbox | None = None) -> None:
+        super().__init__()
+        self.backend = backend or Backend()
+        self.output: deque[str] = deque(maxlen=OUTPUT_LINES)
+        """What programs printed while the app ran."""
+        self.told: list[str] = []
+        """Everything said in passing."""
+        self.outbox = outbox
+        self._working: Session | None = None
+        self._asked_to_quit = float("-inf")
+        if os.environ.get("MECHARULE_ASCII"):
+            self._filters.append(AsciiFilter())
+
+    def on_mount(self) -> None:
+        self.begin_capture_print(self)
+        self.push_screen(HomeScreen())
+        self.run_worker(self.backend.warm, thread=True, group="warm")
+
+    def on_print(self, event: events.Print) -> None:
+        lines = [plain(line) for line in event.text.replace("\r", "\n").splitlines()]
+        self.output.extend(line for line in lines if line)
+
+    def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:
+        """The palette: every command of the screen under it."""
+        name = screen.NAME if isinstance(screen, CommandScreen) else "home"
+        for command in commands_of(name):
+            keys = ", ".join(map(key_said, command.keys))
+            title = f"{command.name} ({keys})" if keys else command.name
+            yield SystemCommand(title, command.help, lambda name=command.name: self.action_command(name))
+
+    def action_command(self, name: str) -> None:
+        """Carry out a command on the screen at hand, or on the app over a popup."""
+        screen = self.screen
+        if isinstance(screen, CommandScreen) and name in {each.name for each in commands_of(screen.NAME)}:
+            screen.carry_out(name)
+        else:
+            command = next(each for each in COMMANDS if each.name == name)
+            getattr(self, command.method)()
+
+    # work ---------------------------------------------------------------------------------------------
+
+    def begin(self, job: Callable[[Session], None]) -> Session:
+        """A session whose job runs on a working thread from now on."""
+        session = self._working = Session()
+        self.run_worker(
+            lambda: session.work(job), thread=True, group="engine", exit_on_error=False, name="engine"
+        )
+        return session
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """An error that nobody named ends the work, not the app."""
+        if event.state is WorkerState.ERROR and event.worker.name == "engine" and self._working:
+            error = event.worker.error
+            self._working.fail(f"{type(error).__name__}: {error}")
+
+    def work_on(self, job: Callable[[Session], None]) -> None:
+        """Begin work and watch it."""
+        from tui.screens.run import RunScreen
+
+        self.push_screen(RunScreen(self.begin(job)))
+
+    def resumed(self, run: str) -> Session:
+        """A session that continues a run."""
+        return self.begin(lambda session: self.backend.resume(run, session))
+
+    def resume_run(self, run: str) -> None:
+        self.work_on(lambda session: self.backend.resume(run, session))
+
+    def read_run(self, run: str) -> None:
+        """Show a stored run."""
+        self.work_on(lambda session: self.backend.read(run, session))
+
+    # screens ------------------------------------------------------------------------------------------
+
+    def open_form(self) -> None:
+        """The form of a new run, once its schema is there."""
+        from tui.form import fields_of
+        from tui.screens.new_run import NewRunScreen
+
+        def open_it() -> None:
+            fields = fields_of(self.backend.schema())
+            self.call_from_thread(self._push, NewRunScreen, fields)
+
+        self.run_worker(open_it, thread=True, exclusive=True, group="form")
+
+    def _push(self, screen: Callable[..., Screen[None]], *arguments: object) -> None:
+        """Make a screen and show it, on the screen's thread."""
+        self.push_screen(screen(*arguments))
+
+    def open_replay(self, session: Session) -> None:
+        from tui.screens.replay import ReplayScreen
+
+        if session.busy:
+            self.tell("the search is still running; replay when it has ended or was stopped")
+        else:
+            self.push_screen(ReplayScreen(session))
+
+    def open_comparison(self, left: Side, right: Side) -> None:
+        from tui.screens.compare import CompareScreen
+
+        self.push_screen(CompareScreen(left, right))
+
+    def compare_runs(self, first: str, second: str) -> None:
+        """Read two stored runs and compare them."""
+
+        def side(run: str) -> Side:
+            session = Session()
+            session.replay(self.backend.events(run))
+            return Side(name=f"run {run}", state=session.state)
+
+        def open_it() -> None:
+            try:
+                left, right = side(first), side(second)
+            except MechaRuleError as error:
+                self.call_from_thread(self.tell, str(error))
+                return
+            self.call_from_thread(self.open_comparison, left, right)
+
+        self.run_worker(open_it, thread=True, exclusive=True, group="compare")
+
+    # what leaves the app ------------------------------------------------------------------------------
+
+    def tell(self, sentence: str) -> None:
+        """Say something in passing."""
+        self.told.append(sentence)
+        self.notify(plain(sentence), markup=False, timeout=6)
+
+    def save(self, name: str, text: str) -> Path | None:
+        """Write a file and say where; None when that failed, which is said too."""
+        if self.outbox is None:
+            self.outbox = Outbox(self.backend.folder().parent / "exports")
+        try:
+            path = self.outbox.write(name, text)
+        except MechaRuleError as error:
+            self.tell(str(error))
+            return None
+        self.tell(f"written to {path}")
+        return path
+
+    def copy(self, name: str, text: str) -> None:
+        """Put a text on the terminal's clipboard (OSC 52) and in a file, for terminals that have none."""
+        self.copy_to_clipboard(text)
+        self.save(f"copied-{name}.txt", text + "\n")
+
+    def write_report(self, session: Session) -> None:
+        """The HTML report as a file; opened where a browser can be."""
+
+        def write() -> None:
+            try:
+                page = self.backend.report(session)
+            except MechaRuleError as error:
+                self.call_from_thread(self.tell, str(error))
+                return
+            self.call_from_thread(self._open_report, f"{session.run}-report.html", page)
+
+        self.run_worker(write, thread=True, exclusive=True, group="report")
+
+    def _open_report(self, name: str, page: str) -> None:
+        path = self.save(name, page)
+        if path is not None and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
+            self.open_url(path.as_uri())
+
+    # commands that every screen has -------------------------------------------------------------------
+
+    def do_help(self) -> None:
+        from tui.screens.popups import HelpPopup
+
+        screen = self.screen
+        if isinstance(screen, CommandScreen):
+            self.push_screen(HelpPopup(screen.NAME, self._about_focused(screen)))
+
+    def _about_focused(self, screen: CommandScreen) -> str:
+        """The help of the focused widget, or of the nearest one around it that has any."""
+        around = screen.focused.ancestors_with_self if screen.focused else (screen,)
+        texts = [getattr(each, "about", None) for each in around]
+        return next((text for text in texts if isinstance(text, str) and text), "")
+
+    def do_interrupt(self) -> None:
+        """Stop the work; when there is none, quit at the second time."""
+        if self._working is not None and self._working.busy:
+            self._working.stop()
+            self.tell("stopping after this batch; the checkpoint is kept")
+            return
+        now = time.monotonic()
+        if now - self._asked_to_quit <= TWICE_SECONDS:
+            self.do_quit()
+        else:
+            self._asked_to_quit = now
+            self.tell("press ^C again to quit")
+
+    def do_quit(self) -> None:
+        """End the work and leave."""
+        if self._working is not None:
+            self._working.stop()
+        self.exit(0)
+
+
+def run_app(backend: Backend | None = None) -> int:
+    """The exit code of the app after it was left; what it wrote is named on stderr."""
+    from tui.terminal import screen_kept
+
+    app = MechaRuleApp(backend)
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return app.run() or app.return_code or 0
+    with screen_kept() as log:
+        app.run()
+    for path in app.outbox.written if app.outbox else ():
+        sys.stderr.write(f"written: {path}\n")
+    if log.stat().st_size:
+        sys.stderr.write(f"output of libraries: {log}\n")
+    else:
+        log.unlink()
+    return app.return_code or 0

@@ -1,0 +1,174 @@
+"""The one door from the screens to the engine, the run files and the tools. Everything behind it loads lazily.
+
+Methods are called on working threads. Tests put their own object with these methods in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mecharule_ops.errors import UsageError
+from tui.turns import Entry
+
+if TYPE_CHECKING:
+    from mecharule_ops.config import RunConfig
+    from mecharule_ops.events import Event
+    from mecharule_ops.run_directory import RunSummary
+    from tools.result import ToolResult
+    from tui.session import Session
+
+Tell = Callable[[str], None]
+
+
+class Backend:
+    """The engine and the stored runs of this machine."""
+
+    def warm(self) -> None:
+        """Loads what the first screens will need, off the screen's thread. Never torch."""
+        import mecharule_ops.confidence
+        import mecharule_ops.run_directory  # noqa: F401
+
+    def folder(self) -> Path:
+        """Where runs lie."""
+        from mecharule_ops.run_directory import runs_directory
+
+        return runs_directory()
+
+    def runs(self) -> tuple[RunSummary, ...]:
+        """Stored runs, newest first."""
+        from mecharule_ops.run_directory import list_runs
+
+        return list_runs(self.folder())
+
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of a run's settings."""
+        from mecharule_ops.config import RunConfig
+
+        return RunConfig.model_json_schema()
+
+    def config(self, settings: Mapping[str, object]) -> RunConfig:
+        """Checked settings. Raises `UsageError`."""
+        from mecharule_ops.config import make_config
+
+        return make_config(**settings)
+
+    def start(self, config: RunConfig, session: Session) -> None:
+        """A new run to its end; its price is put to the person."""
+        from agent import runner
+
+        runner.start(config, session.show, session.approve, session.should_stop)
+        self.conclude(session)
+
+    def demo(self, session: Session) -> None:
+        """The demo: the bundled model, no questions asked."""
+        from agent.demo import demo
+
+        told: Mapping[str, Any] = demo(session.show, session.should_stop).data
+        answer, verdict = told["answer"], told["verification"]
+        session.turns += [
+            Entry(who="you", text=str(answer["question"])),
+            Entry(who="agent", text=str(answer["answer"])),
+            Entry(who="tool", text="verify last", detail=json.dumps(verdict, indent=1, ensure_ascii=False)),
+        ]
+        self.conclude(session)
+
+    def resume(self, run: str, session: Session) -> None:
+        """An earlier run, from its checkpoint."""
+        from agent import runner
+
+        runner.resume(run, session.show, session.should_stop)
+        self.conclude(session)
+
+    def read(self, run: str, session: Session) -> None:
+        """Replay a stored run."""
+        for event in self.events(run):
+            session.show(event)
+        self.conclude(session)
+
+    def events(self, run: str) -> list[Event]:
+        """Every event of a stored run."""
+        from mecharule_ops.run_directory import find_run
+        from mecharule_ops.store import RunStore
+
+        with RunStore.open(find_run(run, self.folder()), read_only=True) as store:
+            return [event for _, _, event in store.events()]
+
+    def conclude(self, session: Session) -> None:
+        """Give the session what only the run file holds: findings and certificates."""
+        from mecharule_ops.findings_json import from_json
+        from mecharule_ops.run_directory import find_run
+        from mecharule_ops.store import RunStore
+
+        assert session.run is not None
+        with RunStore.open(find_run(session.run, self.folder()), read_only=True) as store:
+            session.certificates = store.certificates()
+            if store.has("findings"):
+                session.findings = from_json(str(store.get("findings")))
+
+    def provider(self) -> str:
+        """Who answers questions in the chat, in a few words."""
+        return "none (offline)"
+
+    def report(self, session: Session) -> str:
+        """The HTML report of a finished run."""
+        from mecharule_ops.report import render_html
+
+        if session.findings is None:
+            raise UsageError("expected a finished run to report on; wait for its end, or resume it")
+        return render_html(session.findings)
+
+    def tools(self) -> tuple[tuple[str, str], ...]:
+        """(name, help) of every tool that the chat may call."""
+        from tools.registry import TOOLS
+
+        return tuple((tool.name, tool.help) for tool in TOOLS.values())
+
+    def call(self, line: str, run: str | None, tell: Tell) -> ToolResult:
+        """The result of a tool called as on a shell, `why m4.12`, about the open run. Raises `UsageError`."""
+        from tools.registry import TOOLS, call
+
+        name, *rest = _words(line)
+        if name not in TOOLS:
+            raise UsageError(f"expected a command of: {', '.join(TOOLS)}; got /{name}")
+        return call(name, _given(name, rest, run), tell)
+
+    def ask(self, question: str, run: str | None, tell: Tell) -> ToolResult:
+        """The answer to a question about the open run."""
+        from agent import conversation
+
+        return conversation.ask(run or "last", question, tell)
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line) or [""]
+    except ValueError as error:
+        raise UsageError(f"expected closed quotes in {line!r} ({error})") from error
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}")
+
+
+def _given(name: str, words: Sequence[str], run: str | None) -> Mapping[str, object]:
+    """The tool's arguments; the open run stands for `run` where the line names none."""
+    from tools.catalogue import options_of
+    from tools.registry import TOOLS
+
+    arguments = TOOLS[name].arguments
+    parser = _Parser(prog=f"/{name}", add_help=False, exit_on_error=False)
+    for flags, keywords in options_of(arguments):
+        if flags[0] == "run":
+            parser.add_argument("--run", **{k: v for k, v in keywords.items() if k != "nargs"})
+        else:
+            parser.add_argument(*flags, **keywords)
+    options = {key: value for key, value in vars(parser.parse_args(list(words))).items() if value is not None}
+    if run is not None and "run" in arguments.model_fields:
+        options.setdefault("run", run)
+    return options

@@ -1,0 +1,150 @@
+"""What is known of the line under the cursor: counts, rule, controls, certificate, flipped examples.
+
+The evidence is named by its grade: attributed, group-ablated, exact singleton, held-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from mecharule_ops.plain_text import plain
+from mecharule_ops.search_view import NodeView, SearchView
+from mecharule_ops.state import RunState
+from tui.pictures import interval
+from tui.words import arrow, direction, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
+
+if TYPE_CHECKING:
+    from mecharule_ops.certificates import Certificate
+    from mecharule_ops.findings import AgonistControls, Findings, SearchOutcome
+    from mecharule_ops.types import FlipEstimate, Neuron
+
+SHOWN_FLIPS = 6
+_TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
+"""The paper's settings, until the run has said its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """What a finished run adds to its events."""
+
+    findings: Findings | None = None
+    certificates: Sequence[Certificate] = field(default_factory=tuple)
+
+
+def thresholds(state: RunState) -> tuple[float, float, float]:
+    """τ, ε, α of the run."""
+    header = state.header
+    return (header.tau, header.epsilon, header.alpha) if header else (_TAU, _EPSILON, _ALPHA)
+
+
+def card(state: RunState, view: SearchView, number: int, evidence: Evidence, width: int) -> Text:
+    """The card of one node, a unit or a group."""
+    node = view.nodes[number]
+    tau, epsilon, alpha = thresholds(state)
+    look = look_of(node, tau)
+    grade = "exact singleton" if node.size == 1 else "group-ablated"
+    text = Text(f"{look.glyph} {look.word}", look.style)
+    text.append(f"  {plain(node.units) or f'node {number}'}  {arrow(view.regime)}\n", "bold")
+    text.append(f"evidence: {grade}\n", "dim")
+    if node.verdict is None:
+        return text.append("asked, not decided yet")
+    text.append(f"E {rate(node.strength)} [{rate(node_lower_bound(node, alpha))},{rate(node.ucb)}]")
+    text.append(f"  U={node.size:,}  depth {node.depth}\n")
+    for name, flips, n in _slices(node):
+        text.append_text(_slice_line(name, flips, n, alpha, width))
+    if node.signed_selectivity is not None:
+        text.append(
+            f"Sel {signed_rate(node.signed_selectivity)} ({direction(node.signed_selectivity, epsilon)})\n"
+        )
+    if node.size == 1:
+        text.append_text(_unit_lines(state, view, node, evidence))
+    else:
+        text.append(_group_sentence(node, tau), "dim")
+    return text
+
+
+def _slices(node: NodeView) -> tuple[tuple[str, int, int], tuple[str, int, int]]:
+    return (
+        ("D+", node.associated_flips, node.associated_n),
+        ("D-", node.unrelated_flips, node.unrelated_n),
+    )
+
+
+def _slice_line(name: str, flips: int, n: int, alpha: float, width: int) -> Text:
+    if not n:
+        return Text(f"{name} no examples\n", "dim")
+    low, high = lower_bound(flips, n, alpha / 2), upper_bound(flips, n, alpha / 2)
+    line = Text(f"{name} {rate(flips / n):>4} {f'{flips}/{n}':>7} ")
+    return line.append(interval(low, flips / n, high, max(10, min(28, width - 18))), "cyan").append("\n")
+
+
+def _group_sentence(node: NodeView, tau: float) -> str:
+    if node.verdict == "pruned":
+        return f"Upper bound {rate(node.ucb)} is below τ {rate(tau)}: no unit inside is searched further."
+    return f"Upper bound {rate(node.ucb)} reaches τ {rate(tau)}: it may hold an agonist."
+
+
+def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evidence) -> Text:
+    text = Text()
+    rule = state.rules.get((view.regime, node.units))
+    if rule is not None:
+        held_out = "not scored" if rule.held_out_mcc is None else f"MCC {rate(rule.held_out_mcc)} held-out"
+        scope = "prompt only" if rule.prompt_only else "reads the output"
+        text.append("rule  ", "bold").append(f"{plain(rule.rule)}\n").append(f"      {held_out}, {scope}\n")
+    elif node.verdict == "kept":
+        text.append("rule  none yet\n", "dim")
+    text.append_text(_controls(evidence.findings, view.regime, node.units, state.finished))
+    found = [c for c in evidence.certificates if node.units in c.units and c.regime == view.regime]
+    for certificate in found:
+        text.append_text(_flips(certificate))
+    if not found:
+        cited = [c for c in state.certificates.values() if node.units in c.claim.split()]
+        for claim in cited:
+            text.append(f"[c:{plain(claim.certificate)}] {plain(claim.claim)}\n")
+    return text
+
+
+def _controls(findings: Findings | None, regime: int, unit: str, finished: bool) -> Text:
+    from mecharule_ops.types import Neuron
+
+    if findings is None:
+        return Text(f"controls: {'not on file' if finished else 'run when the search has ended'}\n", "dim")
+    neuron = Neuron.parse(unit)
+    for outcome in findings.searches:
+        ran = outcome.controls_of(neuron) if outcome.regime.value == regime else None
+        if ran is not None:
+            return _control_lines(findings, outcome, ran, neuron)
+    return Text("controls: none were run for this unit\n", "dim")
+
+
+def _control_lines(findings: Findings, outcome: SearchOutcome, ran: AgonistControls, neuron: Neuron) -> Text:
+    from mecharule_ops.controls import verdict
+
+    parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule {_strength(ran.fake_split)}"]
+    if ran.second_baseline is not None:
+        parts.append(f"{ran.second_baseline.value} {_strength(ran.second)}")
+    text = Text("controls  ", "bold").append(" · ".join(parts) + "\n")
+    own = next((agonist for agonist in outcome.agonists if agonist.neuron == neuron), None)
+    if own is not None:
+        word = verdict(own.estimate, ran, findings.tau, findings.epsilon, findings.alpha).value
+        text.append("verdict   ", "bold").append(f"{word}\n")
+    return text
+
+
+def _strength(estimate: FlipEstimate | None) -> str:
+    return "not run" if estimate is None else rate(estimate.strength)
+
+
+def _flips(certificate: Certificate) -> Text:
+    text = Text(f"[c:{certificate.id}] ", "bold").append(f"{plain(certificate.claim)}\n")
+    flipped = [row for row in certificate.rows if row.flipped]
+    for row in flipped[:SHOWN_FLIPS]:
+        last = row.prompt.rstrip("\n").rsplit("\n", 1)[-1]
+        text.append(f"  {plain(last)} {plain(row.before.text)} → {plain(row.after.text)}\n")
+    if len(flipped) > SHOWN_FLIPS:
+        text.append(f"  … {len(flipped) - SHOWN_FLIPS} more\n", "dim")
+    return text

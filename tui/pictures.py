@@ -1,0 +1,133 @@
+"""Pictures in characters: agonists per layer, flip rates with their intervals, recall by bin.
+
+Every bar stands beside its number, so a picture never carries anything alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from mecharule_ops.state import RunState
+from tui.units import Singles, strongest, unit_node
+from tui.words import arrow, counted, lower_bound, rate, upper_bound
+
+if TYPE_CHECKING:
+    from mecharule_ops.findings import Findings
+
+NARROW = 56
+"""Columns below which less is said beside a bar."""
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+MOST_UNITS = 24
+"""Units whose flip rates are drawn, strongest first."""
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of `share` in [0, 1] of `width` cells, to an eighth of a cell."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + _EIGHTHS[rest] * (rest > 0)).ljust(width)
+
+
+def interval(low: float, value: float, high: float, width: int) -> str:
+    """An interval on [0, 1] with its estimate: `  ├──●────┤   `."""
+    cells = [" "] * width
+    first, at, last = (min(width - 1, int(share * width)) for share in (low, value, high))
+    for cell in range(first, last + 1):
+        cells[cell] = "─"
+    cells[first], cells[last] = "├", "┤"
+    cells[at] = "●"
+    return "".join(cells)
+
+
+def layers(state: RunState, width: int) -> list[Text]:
+    """A line a search: τ-agonists, localized units, and what the root's ablation flips."""
+    lines = [Text("Agonists per layer", "bold")]
+    counts = {name: _found(state, name) for name in state.searches}
+    most = max((strong for strong, _ in counts.values()), default=0)
+    room = max(6, min(24, width - 56))
+    for name, view in state.searches.items():
+        if name.startswith("exhaustive"):
+            continue
+        strong, localized = counts[name]
+        roots = [view.nodes[node].strength or 0.0 for node in view.children()]
+        whole = f"group E {rate(max(roots))}" if roots else "not tested yet"
+        place = name.rsplit(":", 1)[-1]
+        line = Text(f"{place:>5} {arrow(view.regime)} ")
+        line.append(bar(strong / most if most else 0.0, room), "green")
+        said = f"{counted(strong, 'agonist')}, {localized} localized, {whole}"
+        lines.append(line.append(f" {said if width >= NARROW else f'{strong} of {localized} localized'}"))
+    return lines if len(lines) > 1 else [*lines, Text("no search has begun", "dim")]
+
+
+def _found(state: RunState, search: str) -> tuple[int, int]:
+    found = [agonist for (name, _), agonist in state.agonists.items() if name == search]
+    return sum(agonist.is_tau_agonist for agonist in found), len(found)
+
+
+def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
+    """Two lines a unit, D+ and D-: the flip rate on [0, 1] between its one-sided bounds."""
+    alpha = state.header.alpha if state.header else 0.05
+    found = strongest(state)[:MOST_UNITS]
+    lines = [Text("Flip rates with intervals (0 to 1)", "bold")]
+    room = max(12, min(40, width - 38))
+    for agonist in found:
+        node = unit_node(state, singles, agonist.search, agonist.neuron)
+        if node is None:
+            continue
+        slices = (
+            ("D+", node.associated_flips, node.associated_n),
+            ("D-", node.unrelated_flips, node.unrelated_n),
+        )
+        for name, flips, n in slices:
+            label = agonist.neuron if name == "D+" else ""
+            lines.append(_rate_line(f"{label:>10} {name} ", flips, n, alpha, room))
+    return lines if len(lines) > 1 else [*lines, Text("nothing is localized yet", "dim")]
+
+
+def _rate_line(label: str, flips: int, n: int, alpha: float, room: int) -> Text:
+    if not n:
+        return Text(f"{label}no examples", "dim")
+    low, high = lower_bound(flips, n, alpha / 2), upper_bound(flips, n, alpha / 2)
+    line = Text(label).append(interval(low, flips / n, high, room), "cyan")
+    return line.append(f" {rate(flips / n)} [{rate(low)},{rate(high)}] {flips}/{n}")
+
+
+def recall(findings: Findings | None, width: int) -> list[Text]:
+    """A line a strength bin: how many exhaustive agonists the search localized."""
+    lines = [Text("Recall under exhaustive ablation, by strength", "bold")]
+    room = max(6, min(24, width - 40))
+    for outcome in findings.searches if findings else ():
+        for row in outcome.recall:
+            if row.criterion != "point" or not row.found.n:
+                continue
+            name = "all" if row.whole else f"{rate(row.low)}–{rate(row.high)}"
+            line = Text(f"{outcome.intervention.basis.value:>10} {outcome.regime.arrow} {name:>8} ")
+            line.append(bar(row.found.rate, room), "magenta")
+            lines.append(line.append(f" {row.found.count}/{row.found.n} found"))
+    return lines if len(lines) > 1 else [*lines, Text("no exhaustive run to compare with", "dim")]
+
+
+def coverage(findings: Findings | None, width: int) -> list[Text]:
+    """A line a layer: records that its localized units flip between them."""
+    lines = [Text("Records flipped by a layer's localized units", "bold")]
+    room = max(6, min(24, width - 40))
+    for outcome in findings.searches if findings else ():
+        for layer in outcome.layer_union:
+            line = Text(f"{outcome.intervention.basis.letter}{layer.layer} {outcome.regime.arrow} ".rjust(12))
+            line.append(bar(layer.flipped.rate, room), "blue")
+            lines.append(line.append(f" {layer.flipped.count:,}/{layer.flipped.n:,}"))
+    return lines if len(lines) > 1 else [*lines, Text("counted when the run ends", "dim")]
+
+
+def figures(state: RunState, singles: Singles, findings: Findings | None, width: int) -> Text:
+    """All pictures, one under another."""
+    blocks: Sequence[list[Text]] = (
+        layers(state, width),
+        flip_rates(state, singles, width),
+        coverage(findings, width),
+        recall(findings, width),
+    )
+    return Text("\n\n").join(Text("\n").join(block) for block in blocks)

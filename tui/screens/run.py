@@ -1,0 +1,172 @@
+"""Run: a search being worked on, or read from its file, with the chat beside it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from tui.commands import bindings_of
+from tui.comparison import Side
+from tui.headline import headline, progress, verdict_line
+from tui.layout import Arrangement
+from tui.panes.chat import ChatPane
+from tui.panes.table import TextTable
+from tui.panes.tree import TreePane
+from tui.screens.base import Line, hints
+from tui.screens.popups import PricePopup
+from tui.screens.talking import Talking
+from tui.session import Phase, Session
+from tui.words import arrow
+
+FLUSHES_A_SECOND = 8
+PACE_SECONDS = 5.0
+"""The pace in the header is over this long."""
+TWICE_SECONDS = 3.0
+"""A second Esc within this time stops the search."""
+
+
+class RunScreen(Talking):
+    """A run that is worked on, or was."""
+
+    NAME = "run"
+    BINDINGS = bindings_of("run")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.frozen = False
+        self._drawn: tuple[object, ...] = ()
+        self._turns = 0
+        """Turns of the session that the chat has."""
+        self._asked_to_stop = float("-inf")
+        self._paces: deque[tuple[float, int]] = deque()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_interval(1 / FLUSHES_A_SECOND, self.flush)
+
+    def flush(self) -> None:
+        """Draw the latest snapshot when there is a new one, and put the question of the work."""
+        session = self.session
+        if session.question is not None and self.is_current:
+            price, session.question = session.question, None
+            self.app.push_screen(PricePopup(price), lambda yes: session.answer(bool(yes)))
+        while self._turns < len(session.turns):
+            self.query_one(ChatPane).add(session.turns[self._turns])
+            self._turns += 1
+        latest = (session.state, session.phase, session.findings)
+        if not self.frozen and any(
+            a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True)
+        ):
+            self._drawn = latest
+            self.state = session.state
+            self.draw()
+        else:
+            self.draw_lines()
+
+    def draw_lines(self) -> None:
+        session, state = self.session, self.session.state
+        phase = "FROZEN" if self.frozen else "DONE" if session.phase is Phase.ENDED else session.phase.value
+        self.query_one("#headline", Line).say(headline(state, phase, self._pace()))
+        how = verdict_line(state, session.phase, session.failure)
+        narrow = self.arrangement is Arrangement.SINGLE
+        first, second = progress(state, session.elapsed), how
+        parts = [second, first] if narrow or session.phase is Phase.FAILED else [first, second]
+        self.query_one("#progress", Line).say(f" {' · '.join(parts)}")
+        self.query_one("#status", Line).say(f" {self._keys(narrow)}")
+
+    def _keys(self, narrow: bool) -> str:
+        words = {"tool-output": "output", "why-unit": "why", "pane-chat": "chat", "back": "back"}
+        if self.session.busy:
+            words["back"] = "stop"
+            names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
+        else:
+            names = ("back", "pane-chat", "why-unit", "resume", "replay", "report", "help")
+        keys = hints("run", names[:3] if narrow else names, words)
+        model = "" if narrow else f"LLM {self.owner.backend.provider()} · "
+        return f"{model}{keys} · ^P palette"
+
+    def _pace(self) -> str:
+        """` 6/s`: ablations a second over the last few."""
+        if not self.session.busy:
+            self._paces.clear()
+            return ""
+        now, cost = time.monotonic(), self.session.state.cost
+        self._paces.append((now, cost.group_evaluations if cost else 0))
+        while now - self._paces[0][0] > PACE_SECONDS:
+            self._paces.popleft()
+        (begin, before), (_, after) = self._paces[0], self._paces[-1]
+        return f" {(after - before) / (now - begin):.0f}/s" if after > before and now > begin else ""
+
+    # commands ------------------------------------------------------------------------------------------
+
+    def do_back(self) -> None:
+        if self.maximised:
+            self.do_maximise()
+        elif self.session.busy:
+            self._stop_when_twice()
+        elif self.pane_of(self.focused) == "chat" and self.arrangement is not Arrangement.SINGLE:
+            self.choose("tree")
+        else:
+            self.app.pop_screen()
+
+    def _stop_when_twice(self) -> None:
+        now = time.monotonic()
+        if now - self._asked_to_stop <= TWICE_SECONDS:
+            self.session.stop()
+            self.owner.tell("stopping after this batch; the checkpoint is kept")
+        else:
+            self._asked_to_stop = now
+            self.owner.tell("press Esc again to stop the search (checkpoint kept)")
+
+    def do_freeze(self) -> None:
+        self.frozen = not self.frozen
+        self.owner.tell("the view is frozen, the work goes on" if self.frozen else "the view follows again")
+
+    def do_resume(self) -> None:
+        if self.session.busy:
+            self.owner.tell("this run is being worked on")
+        elif self.session.run is None:
+            self.owner.tell("this run has no checkpoint yet")
+        else:
+            self.session, self._turns = self.owner.resumed(self.session.run), 0
+            self.query_one(TreePane).follow()
+
+    @property
+    def unit(self) -> str | None:
+        """The unit under the cursor of the rules table or the tree."""
+        if isinstance(self.at_work, TextTable):
+            return self.at_work.selected[0] if self.at_work.selected else None
+        node, view = self.query_one(TreePane).node, self.view
+        seen = view.nodes.get(node) if view and node is not None else None
+        return seen.units if seen and seen.size == 1 else None
+
+    def do_why_unit(self) -> None:
+        self._about_unit("/why {unit}")
+
+    def do_verify_unit(self) -> None:
+        own = [c.id for c in self.session.certificates if self.unit in c.units]
+        if own:
+            self._about_unit(f"/verify {own[-1]}")
+        else:
+            self.owner.tell("no certificate for this line yet; w asks why, which writes one")
+
+    def _about_unit(self, line: str) -> None:
+        if self.unit is None:
+            self.owner.tell("move the cursor to a single unit first")
+            return
+        self.choose("chat")
+        self.say(line.format(unit=self.unit))
+
+    def do_replay(self) -> None:
+        self.owner.open_replay(self.session)
+
+    def do_report(self) -> None:
+        self.owner.write_report(self.session)
+
+    def do_compare_runs(self) -> None:
+        regimes = self.state.header.regimes if self.state.header else ()
+        if len(regimes) < 2:
+            self.owner.tell("this run has one regime; mark two runs on the first screen to compare them")
+            return
+        left, right = (Side(name=arrow(each), state=self.state, regime=each) for each in regimes[:2])
+        self.owner.open_comparison(left, right)

@@ -1,0 +1,141 @@
+"""One run as the app follows it: the work in its thread, and the snapshot that the screens draw.
+
+The working thread folds every event into an immutable `RunState` and publishes it by one assignment; screens
+read the latest a few times a second. So no event can be lost between them, and drawing never waits for work.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.events import Event, Price
+from mecharule_ops.state import RunState
+from tui.turns import Entry, narrated
+from tui.units import note_single
+
+if TYPE_CHECKING:
+    from mecharule_ops.certificates import Certificate
+    from mecharule_ops.findings import Findings
+
+
+class Phase(Enum):
+    """What the work is doing; the value is the word in the header."""
+
+    IDLE = "READING"
+    WORKING = "LIVE"
+    STOPPING = "STOPPING"
+    STOPPED = "STOPPED, checkpoint kept"
+    ENDED = "ENDED"
+    FAILED = "FAILED"
+
+
+class WorkStopped(Exception):
+    """Unwinds the work at its next event; what was stored stays, as after Ctrl+C."""
+
+
+class Session:
+    """A run being watched, live or from its file. Screens read its attributes and never wait for it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.state = RunState()
+        self.events: list[Event] = []
+        self.singles: dict[tuple[str, str], int] = {}
+        self.phase = Phase.IDLE
+        self.failure = ""
+        """One line on why the work failed."""
+        self.question: Price | None = None
+        """The price that waits for a yes or no."""
+        self.findings: Findings | None = None
+        self.certificates: tuple[Certificate, ...] = ()
+        self.turns: list[Entry] = []
+        """What the work says in the chat."""
+        self.began = clock()
+        self.ended: float | None = None
+        self._stop = threading.Event()
+        self._answered = threading.Event()
+        self._answer = False
+
+    @property
+    def run(self) -> str | None:
+        """The run's id once it has begun."""
+        return self.state.header.run if self.state.header else None
+
+    @property
+    def busy(self) -> bool:
+        return self.phase in (Phase.WORKING, Phase.STOPPING)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of work in this session."""
+        return (self.clock() if self.ended is None else self.ended) - self.began
+
+    # Called on the working thread ---------------------------------------------------------------------
+
+    def show(self, event: Event) -> None:
+        """Fold an event in. Raises `WorkStopped` once a stop was asked for."""
+        if self._stop.is_set():
+            raise WorkStopped
+        self.events.append(event)
+        note_single(self.singles, event)
+        self.state = self.state.apply(event)
+        turn = narrated(event)
+        if turn is not None:
+            self.turns.append(turn)
+
+    def should_stop(self) -> bool:
+        return self._stop.is_set()
+
+    def approve(self, price: Price) -> bool:
+        """Wait until the person has answered; a stop is a no."""
+        self._answered.clear()
+        self.question = price
+        while not self._answered.wait(0.1):
+            if self._stop.is_set():
+                return False
+        return self._answer
+
+    def work(self, job: Callable[[Session], Any]) -> None:
+        """Carry out a job to its end, a stop or an error that can be named."""
+        self.phase, self.began, self.ended = Phase.WORKING, self.clock(), None
+        try:
+            job(self)
+            self.phase = Phase.ENDED
+        except WorkStopped:
+            self.phase = Phase.STOPPED
+        except (MechaRuleError, OSError) as error:
+            self.fail(str(error))
+        finally:
+            self.question = None
+            self.ended = self.clock()
+
+    def replay(self, events: Iterable[Event]) -> None:
+        """Fold stored events in."""
+        for event in events:
+            self.show(event)
+
+    # Called on the screen's thread --------------------------------------------------------------------
+
+    def answer(self, yes: bool) -> None:
+        """Answer the price."""
+        self.question = None
+        self._answer = yes
+        self._answered.set()
+
+    def stop(self) -> None:
+        """Ask the work to end at its next event."""
+        if self.busy:
+            self.phase = Phase.STOPPING
+            self._stop.set()
+
+    def fail(self, sentence: str) -> None:
+        """Say why the work ended; a stop that was asked for is no failure."""
+        if self._stop.is_set():
+            self.phase = Phase.STOPPED
+        else:
+            self.phase, self.failure = Phase.FAILED, sentence
