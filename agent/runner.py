@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, Price
 from mecharule_ops.findings import Findings
-from mecharule_ops.run import Run
+from mecharule_ops.run import Run, task_of
 from mecharule_ops.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store import RunStore
 from tools.result import ToolResult
@@ -31,10 +32,12 @@ def config_from(
 ) -> RunConfig:
     """A config from a JSON file, KEY=VALUE settings and flags, the later ones winning. Raises `UsageError`."""
     chosen: dict[str, object] = dict(_read(file)) if file else {}
-    task_settings = dict(chosen.pop("task_settings", {}))  # type: ignore[call-overload]
+    task_settings = chosen.get("task_settings", {})
     for key, value in settings:
-        if key.startswith("task."):
-            task_settings[key.removeprefix("task.")] = value
+        if key.startswith("task.") and isinstance(task_settings, Mapping):
+            task_settings = {**task_settings, key.removeprefix("task."): value}
+        elif key == "task_settings":
+            task_settings = value
         else:
             chosen[key] = value
     chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
@@ -42,7 +45,7 @@ def config_from(
         chosen["bases"] = tuple(bases.split(","))
     if chosen.get("proposer") == "none":
         chosen["proposer"] = "offline"
-    return make_config(**chosen, task_settings=task_settings)
+    return make_config(**chosen | {"task_settings": task_settings})
 
 
 def _read(file: str) -> Mapping[str, object]:
@@ -57,7 +60,7 @@ def _read(file: str) -> Mapping[str, object]:
 
 def plan(config: RunConfig) -> ToolResult:
     """What would run, without loading a model (`--dry-run`)."""
-    data = config.model_dump(mode="json")
+    data = config.model_dump(mode="json") | {"task_settings": dict(task_of(config).describe())}
     lines = [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
     lines.append("nothing was run; the price is measured once the model is loaded")
     return ToolResult(data={"dry_run": True, "settings": data}, text="\n".join(lines))
@@ -69,10 +72,10 @@ def approval(granted: bool, interactive: bool) -> Approve:
     def ask(price: Price) -> bool:
         if granted or not interactive:
             return granted
-        return (
-            input(f"at most {price.evaluations:,} ablations, {price.seconds:,.0f} s. Go on? [y/N] ").lower()
-            == "y"
-        )
+        question = f"at most {price.evaluations:,} ablations, {price.seconds:,.0f} s. Go on? [y/N] "
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     return ask
 
@@ -80,7 +83,8 @@ def approval(granted: bool, interactive: bool) -> Approve:
 def start(
     config: RunConfig, show: Show, approve: Approve, should_stop: Callable[[], bool] = lambda: False
 ) -> ToolResult:
-    """A new run in the runs directory, to its end."""
+    """A new run in the runs directory, to its end. A task that does not exist leaves no run behind."""
+    task_of(config)
     folder = runs_directory()
     run = new_run_id(folder, secrets.token_hex)
     settings = {"run": run, "settings": config.model_dump(mode="json")}

@@ -112,7 +112,7 @@ def timed_flushes(into: list[float]) -> None:
         flush(screen)
         into.append(time.perf_counter() - began)
 
-    RunScreen.flush = call  # type: ignore[method-assign]
+    RunScreen.flush = call  # type: ignore[method-assign, assignment]
 
 
 async def heartbeat(stalls: list[float]) -> None:

@@ -143,12 +143,12 @@ class AblationEngine:
         while work:
             columns, chosen = work.popleft()
             positions = self._positions(examples, columns, early)
-            if len(chosen) > 1 and positions * len(chosen) > self._rows:
+            if positions > self._rows and len(columns) > 1:
+                work.extendleft((part, chosen) for part in reversed(_parts(columns, (len(columns) + 1) // 2)))
+                continue
+            if positions * len(chosen) > self._rows and len(chosen) > 1:
                 at_once = max(1, self._rows // positions)
                 work.extendleft((columns, part) for part in reversed(_parts(chosen, at_once)))
-                continue
-            if len(chosen) * positions > self._rows and len(columns) > 1:
-                work.extendleft((part, chosen) for part in reversed(_parts(columns, (len(columns) + 1) // 2)))
                 continue
             if self._should_stop():
                 raise AblationStopped(

@@ -64,6 +64,8 @@ class RunConfig(BaseModel):
     """`offline` or `mock:FILE`."""
     proposals: int = Field(2, ge=0, le=20)
     """Rounds of predicate proposals."""
+    refinements: int = Field(40, ge=0, le=1000)
+    """Predicates proposed from each unit's own train flips before its rule is learned; 0 is the paper's fixed Φ."""
     controls: int = Field(8, ge=0, le=256)
     """Random units of the same layer that stand beside every agonist."""
     controls_for: int = Field(12, ge=0, le=10_000)

@@ -66,7 +66,7 @@ class Drive:
                 for named in searches:
                     named.search.stop(reason)
                 break
-            yield from self._answer(pending[: self.batch])
+            yield from self._answer(pending[: self._affordable])
             cost = self.engine.cost
             yield CostChanged(
                 group_evaluations=cost.group_evaluations,
@@ -83,6 +83,12 @@ class Drive:
                 example_forwards=tree.example_forwards,
                 localized=len(tree.kept),
             )
+
+    @property
+    def _affordable(self) -> int:
+        """Groups that the next batch may hold: the budget is never passed, even if the store knows none."""
+        left = self.batch if self.budget is None else self.budget - self.engine.cost.group_evaluations
+        return min(self.batch, left)
 
     def _reason_to_stop(self) -> SearchStatus | None:
         if self.should_stop():
@@ -107,7 +113,7 @@ class Drive:
             flipped = self.engine.labels(groups, [*associated, *unrelated]) != bool(self.regime.value)
             for (named, query), flips in zip(items, flipped, strict=True):
                 estimate = FlipEstimate(
-                    associated=_count(flips[: len(associated)]), unrelated=_count(flips[len(associated) :])
+                    associated=count(flips[: len(associated)]), unrelated=count(flips[len(associated) :])
                 )
                 for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
                     yield from self._decided(named.id, node)
@@ -126,7 +132,8 @@ class Drive:
             )
 
 
-def _count(flips: np.ndarray) -> FlipCount:
+def count(flips: np.ndarray) -> FlipCount:
+    """Flips among some examples."""
     return FlipCount(flips=int(flips.sum()), n=len(flips))
 
 

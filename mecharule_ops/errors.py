@@ -6,7 +6,12 @@
     ├─ ClaimNotSupported      4: a certificate does not verify, a claim has no evidence
     ├─ BudgetSpent            5: the budget ended first; a partial result is kept
     ├─ DegenerateBehaviour    1: all right, all wrong or empty, so there is nothing to explain
-    └─ StoreError             1: a corrupt run file, a full disk, a run that another process holds
+    ├─ StoreError             1: a corrupt run file, a full disk, a run that another process holds
+    ├─ AblationStopped        1: a batch of ablations was told to stop; finished ones are kept (`ablation`)
+    ├─ AnswerError            1: an answer that a search did not ask for (`cha`)
+    └─ GuardFailed            1: an intervention does not act as declared (`subject.guard`)
+
+    UsageError has PredicateRefused (`predicate_types`) and PriceDeclined (`pipeline`) below it.
 
 A message is one line: what was expected, what came, what to do.
 """

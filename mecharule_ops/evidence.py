@@ -13,11 +13,13 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.anchoring import AnchorSettings, anchor
+from mecharule_ops.driver import count
 from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings import AgonistControls, LayerCoverage, Share
 from mecharule_ops.journal import Journal
-from mecharule_ops.localise import Localised
+from mecharule_ops.localise import Localised, slice_estimates
 from mecharule_ops.preparation import RULE_SETTINGS, texts
+from mecharule_ops.refinement import refined_vocabulary
 from mecharule_ops.report.measures import union_coverage
 from mecharule_ops.ruleshap import learn_rule, permuted
 from mecharule_ops.run import Run
@@ -25,7 +27,6 @@ from mecharule_ops.stored_engine import Group
 from mecharule_ops.types import (
     AnchoredRule,
     Baseline,
-    FlipCount,
     FlipEstimate,
     Intervention,
     Neuron,
@@ -69,9 +70,10 @@ def coverage(run: Run, journal: Journal, found: Localised, neurons: Sequence[Neu
 def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) -> tuple[AnchoredRule, ...]:
     """A rule for each unit, learned on the train part of D_b and scored once on the rest."""
     in_train = run.train[flips.eligible]
-    matrix, predicates = run.table.matrix[flips.eligible], texts(run)
     anchored = []
-    for neuron, target in zip(flips.neurons, flips.flips, strict=True):
+    for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
+        journal.progress("anchored rules")(done, len(flips.neurons))
+        predicates, matrix = refined_vocabulary(run, flips.eligible, target)
         rule = anchor(
             neuron,
             found.regime,
@@ -80,7 +82,7 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
             predicates,
             np.flatnonzero(in_train),
             np.flatnonzero(~in_train),
-            lambda text: run.table.prompt_only(text, run.task.prompt_columns),
+            run.prompt_only,
             AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
         )
         anchored.append(rule)
@@ -123,7 +125,7 @@ def fake_split(run: Run, found: Localised) -> Bool[np.ndarray, " record"] | None
     learned = learn_rule(
         run.table.matrix[train], texts(run), target, settings=RULE_SETTINGS, seed=run.config.seed
     )
-    return None if learned.rule is None else learned.rule.fires(run.table.fires)
+    return None if learned.rule is None else learned.rule.fires(run.fires)
 
 
 def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> tuple[AgonistControls, ...]:
@@ -136,7 +138,7 @@ def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> t
     ran = []
     for done, neuron in enumerate(chosen):
         others = random_units(run, found, [neuron.layer] * run.config.controls, 1 + neuron.channel)
-        estimates = slice_estimates(run, found, main, [(unit,) for unit in others])
+        estimates = slice_estimates(run, found.slices, main, [(unit,) for unit in others])
         outside, replaced = run.replacement(main).out_of_range(neuron)
         ran.append(
             AgonistControls(
@@ -145,7 +147,7 @@ def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> t
                 random=_pooled(estimates) if estimates else None,
                 fake_split=None if fake is None else _split_by(flips, neuron, fake, run.train),
                 second_baseline=second,
-                second=slice_estimates(run, found, other, [(neuron,)])[0],
+                second=slice_estimates(run, found.slices, other, [(neuron,)])[0],
                 out_of_range=Share(count=outside, n=replaced),
             )
         )
@@ -160,17 +162,6 @@ def second_baseline(main: Baseline) -> Baseline:
     )
 
 
-def slice_estimates(
-    run: Run, found: Localised, intervention: Intervention, groups: Sequence[Group]
-) -> list[FlipEstimate]:
-    """Flip counts of each group on the compact slices."""
-    if not groups:
-        return []
-    flipped = run.engine(intervention).labels(groups, found.examples) != bool(found.regime.value)
-    split = len(found.slices.associated)
-    return [FlipEstimate(associated=_count(row[:split]), unrelated=_count(row[split:])) for row in flipped]
-
-
 def _split_by(
     flips: Coverage, neuron: Neuron, fires: Bool[np.ndarray, " record"], train: Bool[np.ndarray, " record"]
 ) -> FlipEstimate | None:
@@ -179,15 +170,11 @@ def _split_by(
         return None
     flipped = flips.flips[flips.neurons.index(neuron)]
     side, used = fires[flips.eligible], train[flips.eligible]
-    return FlipEstimate(associated=_count(flipped[used & side]), unrelated=_count(flipped[used & ~side]))
+    return FlipEstimate(associated=count(flipped[used & side]), unrelated=count(flipped[used & ~side]))
 
 
 def _pooled(estimates: Sequence[FlipEstimate]) -> FlipEstimate:
     return sum(estimates[1:], estimates[0])
-
-
-def _count(flips: Bool[np.ndarray, " example"]) -> FlipCount:
-    return FlipCount(flips=int(flips.sum()), n=len(flips))
 
 
 def share_of_union(flips: Coverage) -> Share | None:

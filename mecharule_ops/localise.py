@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -14,15 +15,29 @@ from mecharule_ops.cha_settings import ChaSettings
 from mecharule_ops.cha_tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
-from mecharule_ops.driver import Drive, NamedSearch
+from mecharule_ops.driver import Drive, NamedSearch, count
 from mecharule_ops.events import Price, SearchStarted
 from mecharule_ops.exhaustive import exhaustive_search
+from mecharule_ops.findings import WholeLayer
 from mecharule_ops.journal import Journal
 from mecharule_ops.run import Run
 from mecharule_ops.slices import CompactSlices
+from mecharule_ops.stored_engine import Group
 from mecharule_ops.subject.path_gradients import AttributionPair
-from mecharule_ops.types import Agonist, Basis, Candidates, LayerCandidates, Regime, SearchStatus
+from mecharule_ops.types import (
+    Agonist,
+    Basis,
+    Candidates,
+    FlipEstimate,
+    Intervention,
+    LayerCandidates,
+    Neuron,
+    Regime,
+    SearchStatus,
+)
 
+BATCH = 8
+"""Groups a call to the engine outside a search, between two signs of progress."""
 Approve = Callable[[Price], bool]
 """Whether to go on at this price."""
 
@@ -35,6 +50,7 @@ class Localised:
     regime: Regime
     slices: CompactSlices
     candidates: Candidates
+    whole_layers: tuple[WholeLayer, ...]
     trees: tuple[ChaTree, ...]
     exhaustive: tuple[ChaTree, ...]
     """Singletons of every unit; empty when they were not asked for."""
@@ -106,15 +122,61 @@ def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
 
 def price(run: Run, candidates: Candidates, settings: ChaSettings, seconds_a_forward: float) -> Price:
     """The most that the searches of one basis and regime can cost; CHA usually costs a small part of it."""
-    limit = 2 * candidates.total - 1 if settings.overhead is None else candidates.total
+    full, overhead = candidates.total, settings.overhead
+    limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
     exhaustive = candidates.total if candidates.total <= run.config.exhaustive_up_to else 0
     evaluations = limit + exhaustive
     forwards = evaluations * settings.full_test
     return Price(evaluations=evaluations, example_forwards=forwards, seconds=forwards * seconds_a_forward)
 
 
+def whole_layers(
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices
+) -> tuple[WholeLayer, ...]:
+    """Each layer with all its candidates ablated together. Cost: one group ablation a layer.
+
+    It is what a report can say when no unit alone reaches τ, and its pace prices the search.
+    """
+    groups = [
+        tuple(Neuron(candidates.basis, layer.layer, channel) for channel in layer.channels.tolist())
+        for layer in candidates.layers
+    ]
+    where = f"{candidates.basis.value} {slices.regime.arrow}"
+    with journal.stage(f"whole layers {where}", len(groups), "ablations") as stage:
+        intervention = run.intervention(candidates.basis)
+        estimates = slice_estimates(run, slices, intervention, groups, journal.progress(stage.name))
+        layers = zip(candidates.layers, estimates, strict=True)
+        whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
+        strongest = max(whole, key=lambda one: one.estimate.strength)
+        stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
+    return whole
+
+
+def slice_estimates(
+    run: Run,
+    slices: CompactSlices,
+    intervention: Intervention,
+    groups: Sequence[Group],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[FlipEstimate]:
+    """Flip counts of each group on the compact slices."""
+    engine, split, estimates = run.engine(intervention), len(slices.associated), []
+    examples = [*slices.associated.tolist(), *slices.unrelated.tolist()]
+    for begin in range(0, len(groups), BATCH):
+        for labels in engine.labels(groups[begin : begin + BATCH], examples):
+            flips = labels != bool(slices.regime.value)
+            estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
+        progress(len(estimates), len(groups))
+    return estimates
+
+
 def localise(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, should_stop: Callable[[], bool]
+    run: Run,
+    journal: Journal,
+    candidates: Candidates,
+    slices: CompactSlices,
+    whole: tuple[WholeLayer, ...],
+    should_stop: Callable[[], bool],
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
     settings = search_settings(run.config, slices)
@@ -157,6 +219,7 @@ def localise(
         regime=slices.regime,
         slices=slices,
         candidates=candidates,
+        whole_layers=whole,
         trees=tuple(named.search.tree for named in cha),
         exhaustive=tuple(named.search.tree for named in singly),
     )

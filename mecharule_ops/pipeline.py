@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import cast
 
 from mecharule_ops.certify import certify_agonist
 from mecharule_ops.errors import UsageError
@@ -17,7 +18,7 @@ from mecharule_ops.evidence import anchor_rules, controls, coverage, random_unit
 from mecharule_ops.findings import Findings, SearchOutcome
 from mecharule_ops.findings_json import to_json
 from mecharule_ops.journal import Journal
-from mecharule_ops.localise import Localised, localise, price, rank_candidates, search_settings
+from mecharule_ops.localise import Localised, localise, price, rank_candidates, search_settings, whole_layers
 from mecharule_ops.preparation import prepare, slices_of
 from mecharule_ops.run import Run
 from mecharule_ops.subject.guard import check_intervention
@@ -85,20 +86,28 @@ def _cell(
     slices = slices_of(run, regime)
     journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
     candidates = rank_candidates(run, journal, basis, slices)
-    intervention = run.intervention(basis)
     with journal.stage(f"no-op guard {basis.value}") as stage:
-        began = journal.clock()
-        guard = check_intervention(
-            run.subject, run.task, run.records, intervention, run.replacement(intervention)
-        )
+        intervention = run.intervention(basis)
+        table = run.replacement(intervention)
+        guard = check_intervention(run.subject, run.task, run.records, intervention, table)
         stage.summary = guard.sentence
-        seconds_a_forward = (journal.clock() - began) / max(1, guard.example_forwards)
-    cost = price(run, candidates, search_settings(run.config, slices), seconds_a_forward)
+    began, before = journal.clock(), run.cost.example_forwards
+    whole = whole_layers(run, journal, candidates, slices)
+    pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
+    cost = price(run, candidates, search_settings(run.config, slices), pace)
     journal.emit(cost)
     if not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
-    found = localise(run, journal, candidates, slices, should_stop)
+    found = localise(run, journal, candidates, slices, whole, should_stop)
     return _explain(run, journal, found)
+
+
+def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
+    """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before."""
+    name = f"pace-{basis.value}"
+    if forwards:
+        run.store.put(name, seconds / forwards)
+    return cast(float, run.store.get(name))
 
 
 def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:

@@ -138,7 +138,7 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
         run.store.put("splitter-summary", note if learned.rule is not None else learned.status.value)
         run.store.put("splitter", {"rule": None, "train_mcc": None, "clauses": clauses})
         return
-    train_mcc = mcc(rule.fires(run.table.fires)[train], run.labels[train])
+    train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
     run.store.put("splitter-summary", f"{rule} (train MCC {train_mcc:.2f}){note}")
     run.store.put("splitter", {"rule": str(rule), "train_mcc": train_mcc, "clauses": clauses})
 
@@ -151,7 +151,7 @@ def _powered(run: Run, rules: Sequence[Rule]) -> tuple[Rule | None, str]:
     """
     needed = required_slice_size(run.config.alpha, run.config.tau)
     for place, rule in enumerate(rules):
-        fires = rule.fires(run.table.fires)
+        fires = rule.fires(run.fires)
         sizes = [
             int(np.count_nonzero(run.train & (run.labels == bool(regime)) & (fires == side)))
             for regime in run.config.regimes
@@ -174,7 +174,7 @@ def slices_of(run: Run, regime: Regime) -> CompactSlices:
     condition = E1Condition(run.config.condition) if rule is not None else E1Condition.SPECTRAL_SPLIT
     return compact_slices(
         run.labels,
-        None if rule is None else rule.fires(run.table.fires),
+        None if rule is None else rule.fires(run.fires),
         cast(Float32[np.ndarray, "record channel"], run.store.get("representation")),
         cast(np.ndarray, run.store.get("token-lengths")),
         np.flatnonzero(run.train),

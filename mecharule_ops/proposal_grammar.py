@@ -81,7 +81,7 @@ def _integer_candidates(name: str, values: np.ndarray) -> Iterator[str]:
     places = len(str(int(np.abs(values).max(initial=0))))
     for place in range(min(places, 3)):
         yield from (f"digit({name}, {place}) >= {cut}" for cut in (3, 5, 7, 9))
-        yield f"digit({name}, {place}) == 0"
+        yield from (f"digit({name}, {place}) == {value}" for value in range(10))
     yield from (f"n_digits({name}) >= {count}" for count in range(2, places + 1))
     yield f"digit_sum({name}) >= {9 * places // 2}"
     yield f"{name} < 0"

@@ -15,8 +15,10 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings import Findings
 from mecharule_ops.findings_json import from_json
+from mecharule_ops.predicate_language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates import PredicateTable, score_predicates
 from mecharule_ops.store import RunStore
 from mecharule_ops.stored_engine import Cost, Engine, StoredEngine, context_key
@@ -29,6 +31,21 @@ if TYPE_CHECKING:
     from mecharule_ops.subject.baselines import ReplacementTable
     from mecharule_ops.subject.model import Subject
     from mecharule_ops.subject.reference import ReferenceEngine
+
+
+def task_of(config: RunConfig) -> Task:
+    """The task of a config: the model's preset with the config's settings on top. Raises `UsageError`."""
+    name = config.task
+    settings = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in config.task_settings.items()
+    }
+    try:
+        if config.model in preset_names(name):
+            return preset(name, config.model, **settings)
+        return make_task(name, **settings)
+    except TypeError as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"expected settings of the types {name} has, got {settings}: {reason}") from error
 
 
 class Run:
@@ -44,10 +61,7 @@ class Run:
     @cached_property
     def task(self) -> Task:
         """The task with the model's preset and the run's own settings on top."""
-        name, settings = self.config.task, self.config.task_settings
-        if self.config.model in preset_names(name):
-            return preset(name, self.config.model, **settings)
-        return make_task(name, **settings)
+        return task_of(self.config)
 
     @cached_property
     def subject(self) -> Subject:
@@ -77,16 +91,24 @@ class Run:
     @cached_property
     def table(self) -> PredicateTable:
         """The kept predicates, evaluated again from their texts."""
-        from mecharule_ops.predicate_language import evaluate, parse_predicate, schema_of
-
-        schema = schema_of(self.columns)
         texts = cast(list[str], cast(dict, self.store.get("vocabulary"))["kept"])
-        predicates = tuple(parse_predicate(text, schema) for text in texts)
         empty = np.zeros((len(self.records), 0), bool)
-        fires = [evaluate(predicate, self.columns) for predicate in predicates]
-        matrix = np.column_stack(fires) if fires else empty
+        matrix = np.column_stack([self.fires(text) for text in texts]) if texts else empty
+        predicates = tuple(map(self.predicate, texts))
         scores = score_predicates(matrix[self.train], self.labels[self.train])
         return PredicateTable(predicates=predicates, matrix=matrix, scores=scores)
+
+    def predicate(self, text: str) -> Predicate:
+        """A predicate over this run's columns, whether or not the vocabulary kept it. Raises `PredicateRefused`."""
+        return parse_predicate(text, schema_of(self.columns))
+
+    def fires(self, text: str) -> Bool[np.ndarray, " record"]:
+        """Where such a predicate is true."""
+        return evaluate(self.predicate(text), self.columns)
+
+    def prompt_only(self, text: str) -> bool:
+        """Whether such a predicate can be checked before generation."""
+        return self.predicate(text).reads <= self.task.prompt_columns
 
     @cached_property
     def findings(self) -> Findings:
@@ -113,11 +135,15 @@ class Run:
         return self._engines[intervention]
 
     def replacement(self, intervention: Intervention) -> ReplacementTable:
-        """The replacement values of an intervention, from this run's own records."""
+        """The replacement values of an intervention, from this run's own train records.
+
+        The held-out ones stay out: a replacement decides what flips, and so which units are found.
+        """
         from mecharule_ops.subject.baselines import replacement_table
 
         if intervention not in self._tables:
-            self._tables[intervention] = replacement_table(self.subject, self.records, intervention)
+            train = [self.records[position] for position in np.flatnonzero(self.train)]
+            self._tables[intervention] = replacement_table(self.subject, train, intervention)
         return self._tables[intervention]
 
     @cached_property

@@ -10,7 +10,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -23,6 +23,7 @@ from mecharule_ops.types import BehaviourRecord, Neuron
 Group = tuple[Neuron, ...]
 
 
+@runtime_checkable
 class EngineOutcomes(Protocol):
     """Labels and margins of groups by examples, and what they cost."""
 
@@ -36,6 +37,7 @@ class EngineOutcomes(Protocol):
     def example_forwards(self) -> int: ...
 
 
+@runtime_checkable
 class Engine(Protocol):
     """What answers group ablations: the fast engine or the reference path."""
 
@@ -47,7 +49,7 @@ class Cost:
     """What a process has paid so far, in returned counts."""
 
     group_evaluations: int = 0
-    """Groups for which at least one example was run."""
+    """Groups for which at least one example was run; several looks at one group count once."""
     example_forwards: int = 0
     """Group × example verifying forwards."""
     reused: int = 0
@@ -77,6 +79,7 @@ class StoredEngine:
     ) -> None:
         self._make_engine = engine
         self._engine: Engine | None = None
+        self._evaluated: set[str] = set()
         self._store = store
         self._context = context
         self._ids = np.array([record.example.id for record in records], np.int64)
@@ -89,10 +92,12 @@ class StoredEngine:
         """
         positions = np.asarray(examples, np.int64)
         ids = self._ids[positions]
+        keys = [group_key(group) for group in groups]
+        first = {key: keys.index(key) for key in keys}
         labels = np.zeros((len(groups), len(positions)), bool)
         by_known: dict[bytes, list[int]] = defaultdict(list)
-        for row, group in enumerate(groups):
-            stored = self._store.known_outcomes(self._context, group_key(group), ids)
+        for key, row in first.items():
+            stored = self._store.known_outcomes(self._context, key, ids)
             labels[row] = stored.labels
             if not stored.known.all():
                 by_known[stored.known.tobytes()].append(row)
@@ -101,7 +106,7 @@ class StoredEngine:
             fresh = self._run([groups[row] for row in rows], positions[missing])
             labels[np.ix_(np.array(rows), np.flatnonzero(missing))] = fresh
         self.cost.reused += len(groups) - sum(map(len, by_known.values()))
-        return labels
+        return labels[[first[key] for key in keys]]
 
     def _run(self, groups: Sequence[Group], positions: np.ndarray) -> Bool[np.ndarray, "group record"]:
         if self._engine is None:
@@ -115,6 +120,8 @@ class StoredEngine:
                 for group, labels, margins in zip(groups, outcomes.labels, outcomes.margins, strict=True)
             ],
         )
-        self.cost.group_evaluations += len(groups)
+        new = set(map(group_key, groups)) - self._evaluated
+        self._evaluated |= new
+        self.cost.group_evaluations += len(new)
         self.cost.example_forwards += outcomes.example_forwards
         return outcomes.labels

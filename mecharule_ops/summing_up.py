@@ -23,7 +23,6 @@ from mecharule_ops.findings import (
     StageCost,
     TreeNode,
     UnitStrength,
-    WholeLayer,
 )
 from mecharule_ops.localise import Localised
 from mecharule_ops.preparation import splitter
@@ -61,13 +60,14 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         splitter_train_mcc=None if rule is None else train_mcc,
         associated_n=len(slices.associated),
         unrelated_n=len(slices.unrelated),
+        basis_units=run.subject.n_layers * run.subject.width(found.basis),
         slice_status=slices.sentence,
         status=_statuses(found.trees),
         agonists=found.agonists,
         cost=_cost(found.trees, found),
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
-        whole_layers=_whole_layers(found),
+        whole_layers=found.whole_layers,
         anchored=explained.anchored,
         controls=explained.controls,
         union=share_of_union(explained.flips),
@@ -103,17 +103,6 @@ def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
         example_forwards=sum(tree.example_forwards for tree in trees),
         candidates=found.candidates.total,
         slice_examples=len(found.examples),
-    )
-
-
-def _whole_layers(found: Localised) -> tuple[WholeLayer, ...]:
-    """The layers whose units were all ablated together."""
-    sizes = {layer.layer: len(layer.channels) for layer in found.candidates.layers}
-    return tuple(
-        WholeLayer(layer=node.layer, estimate=node.estimate)
-        for tree in found.trees
-        for node in tree.nodes
-        if len(node.channels) == sizes[node.layer] > 1
     )
 
 

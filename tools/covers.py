@@ -30,7 +30,7 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         if anchored is None or anchored.rule is None:
             raise ClaimNotSupported(f"{neuron} has no rule in run {findings.run}, so it covers nothing")
         eligible = run.eligible(outcome.regime.value)
-        fires = Rule.parse(anchored.rule).fires(run.table.fires)[eligible]
+        fires = Rule.parse(anchored.rule).fires(run.fires)[eligible]
         held_out = ~run.train[eligible]
         prompts = [last_line(run.records[int(place)].example.prompt) for place in eligible[fires][:SHOWN]]
     same = [
