@@ -32,6 +32,8 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; an error is one line on stderr, and JSON too where asked for."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    # Threads that wait by spinning make a shared machine many times slower; it must be said before torch loads.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         if not given:
             return _screens()
