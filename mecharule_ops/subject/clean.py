@@ -10,9 +10,10 @@ Cost: one forward over prompts and completions, their common token prefix (the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 from transformers import DynamicCache
 
 from mecharule_ops.subject.forward import Blocks, PrefixCache, SpanBatch
+from mecharule_ops.subject.intervention import hooked
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.spans import Span
 from mecharule_ops.types import Basis
@@ -133,26 +135,19 @@ def _reading(sites: dict[str, Site], index: Tensor, into: dict[str, Tensor]) -> 
     """Inside, every site's tensor is gathered at `index` (`[record, position]`)."""
     rows = torch.arange(len(index), device=index.device)[:, None]
 
-    def reader(name: str, is_input: bool) -> Callable[..., None]:
-        def read_input(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-            into[name] = inputs[0][rows, index]
-
-        def read_output(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-            into[name] = output[rows, index]
-
-        return read_input if is_input else read_output
-
     handles = [
-        (module.register_forward_pre_hook if is_input else module.register_forward_hook)(
-            reader(name, is_input)
-        )
-        for name, (module, is_input) in sites.items()
+        hooked(module, in_input, partial(_gather, into, name, (rows, index)))
+        for name, (module, in_input) in sites.items()
     ]
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _gather(into: dict[str, Tensor], name: str, places: tuple[Tensor, Tensor], site: Tensor) -> None:
+    into[name] = site[places]
 
 
 def _without_writes(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -110,13 +111,8 @@ class Blocks:
     @contextmanager
     def _recorders(self, into: list[tuple[Tensor, tuple[Any, ...], dict[str, Any]]]) -> Iterator[None]:
         """Inside, every block passes its input on unchanged and notes how it was called."""
-
-        def record(hidden: Tensor, *positional: Any, **keywords: Any) -> Any:
-            into.append((hidden, positional, keywords))
-            return (hidden, None) if self._wrapped else hidden
-
         for block in self.stack:
-            block.forward = record
+            block.forward = partial(_record, into, self._wrapped)
         try:
             yield
         finally:
@@ -136,6 +132,11 @@ class Blocks:
         finally:
             hook.remove()
         return seen[0]
+
+
+def _record(into: list[Any], wrapped: bool, hidden: Tensor, *positional: Any, **keywords: Any) -> Any:
+    into.append((hidden, positional, keywords))
+    return (hidden, None) if wrapped else hidden
 
 
 def _window(config: Any, layer: int) -> int | None:

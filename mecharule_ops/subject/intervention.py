@@ -6,13 +6,13 @@ the span; spans begin at the first intervened position, so nothing else needs to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.types import Basis
@@ -47,18 +47,18 @@ def editing(
     module, in_input = subject.wiring.site(block, basis)
     shape = (-1, subject.unit_size(basis)) if basis is Basis.ATTN_HEAD else (-1,)
 
-    def edit_input(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        apply(inputs[0], edits, copies, shape)
-
-    def edit_output(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        apply(output, edits, copies, shape)
-
-    register: Any = module.register_forward_pre_hook if in_input else module.register_forward_hook
-    handle = register(edit_input if in_input else edit_output)
+    handle = hooked(module, in_input, lambda site: apply(site, edits, copies, shape))
     try:
         yield
     finally:
         handle.remove()
+
+
+def hooked(module: nn.Module, in_input: bool, see: Callable[[Tensor], None]) -> RemovableHandle:
+    """Has every call of `module` hand its first input, or else its output, to `see` first."""
+    if in_input:
+        return module.register_forward_pre_hook(lambda module, inputs: see(inputs[0]))
+    return module.register_forward_hook(lambda module, inputs, output: see(output))
 
 
 def apply(site: Tensor, edits: Sequence[Edit], copies: int, unit_shape: tuple[int, ...] = (-1,)) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,13 +175,15 @@ class ReferenceEngine:
         values = self._replacement.value(layer, offsets).to(self._subject.device)
         acted = acted.to(self._subject.device)
 
-        def replace(tensor: Tensor, hook: Any) -> Tensor:
-            changed = tensor.clone()
-            for channel in channels:
-                changed[:, :, channel][acted] = values[:, :, channel][acted]
-            return changed
+        return partial(_replaced, channels=channels, values=values, acted=acted)
 
-        return replace
+
+def _replaced(tensor: Tensor, hook: Any, *, channels: list[int], values: Tensor, acted: Tensor) -> Tensor:
+    """The tensor with `channels` set to `values` at the positions `acted` on."""
+    changed = tensor.clone()
+    for channel in channels:
+        changed[:, :, channel][acted] = values[:, :, channel][acted]
+    return changed
 
 
 def _offline(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:

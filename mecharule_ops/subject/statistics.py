@@ -71,10 +71,10 @@ def nearest_observed(
     subject: Subject,
     spans: Sequence[Span],
     basis: Basis,
-    targets: Sequence[Float[Tensor, "offset channel *head_dim"]],
+    targets: Sequence[Float[Tensor, "target channel *head_dim"]],
     offsets: Int[Tensor, " offset"],
     positional: bool,
-) -> tuple[Float[Tensor, "offset channel *head_dim"], ...]:
+) -> tuple[Float[Tensor, "target channel *head_dim"], ...]:
     """For every layer and coordinate the observed value closest to its target; the earliest one on a tie.
 
     With `positional` only values at the target's own offset are donors, else values at all offsets are.
