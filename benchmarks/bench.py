@@ -42,6 +42,7 @@ from mecharule_ops.types import (
     FlipCount,
     FlipEstimate,
     GroupAnswer,
+    GroupQuery,
     Intervention,
     LayerCandidates,
     Neuron,
@@ -173,11 +174,12 @@ def search_smollm2() -> Iterator[Figure]:
     names = {str(agonist.neuron) for agonist in found}
     wanted = {"m10.507", "m0.308", "m13.247"}
     share = forwards / (setting.subject.n_layers * width * 2 * SLICE)
-    note = f"{share:.1%} of exhaustive forwards; found {', '.join(sorted(names & wanted))} and {len(names - wanted)} more"
+    seen = ", ".join(sorted(names & wanted))
+    note = f"{share:.1%} of exhaustive forwards; found {seen} and {len(names - wanted)} more"
     yield Figure("CHA of smollm2-135m mlp_out zero, 30 layers", taken, "s", "≤ 240 s", note)
 
 
-def _answer(engine: AblationEngine, examples: Sequence[int], query) -> GroupAnswer:  # noqa: ANN001
+def _answer(engine: AblationEngine, examples: Sequence[int], query: GroupQuery) -> GroupAnswer:
     parts = [list(examples[begin : begin + SLICE])[query.begin : query.end] for begin in (0, SLICE)]
     group = tuple(Neuron(Basis.MLP_OUT, query.layer, channel) for channel in query.channels)
     flips = ~engine.evaluate([group], [*parts[0], *parts[1]]).labels[0]
