@@ -87,13 +87,13 @@ class NearClean:
     ) -> None:
         self._whole = unembedding
         self._clean = clean
-        parts = list(clean.split(unembedding.rows_at_once))
-        likeliest = min(likeliest, unembedding.vocabulary)
-        tops = [unembedding.logits(rows).topk(likeliest).indices.flatten() for rows in parts]
-        self._candidates = torch.cat(tops).unique()
+        count = min(likeliest + 1, unembedding.vocabulary)
+        tops = [unembedding.logits(rows).topk(count) for rows in clean.split(unembedding.rows_at_once)]
+        self._candidates = torch.cat([top.indices[:, :likeliest].flatten() for top in tops]).unique()
         self._weight = unembedding.weight[self._candidates].contiguous()
         self._bias = None if unembedding.bias is None else unembedding.bias[self._candidates]
-        self._others = torch.cat([self._best_other(unembedding.logits(rows)) for rows in parts])
+        # A row's likeliest tokens are all candidates, so the next one bounds every token that is none.
+        self._others = torch.cat([top.values[:, -1] for top in tops])
         self._norm = unembedding.norms.index_fill(0, self._candidates, 0.0).max()
 
     @property

@@ -28,6 +28,7 @@ from mecharule_ops.subject.greedy import Unembedding
 from mecharule_ops.subject.intervention import Edit, Units, editing, hooked
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.products import through_onednn
+from mecharule_ops.subject.shared_prefix import SharedPrefix
 from mecharule_ops.subject.spans import Span, span_of
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention
@@ -100,7 +101,8 @@ def check_intervention(
         )
     with torch.inference_mode(), through_onednn(subject.hf):
         blocks = Blocks(subject)
-        clean = clean_spans(subject, blocks, spans, intervention.basis)
+        shared = SharedPrefix.of(subject, [span.prefix for span in spans])
+        clean = clean_spans(subject, blocks, spans, intervention.basis, shared)
         bench = _Bench(subject=subject, blocks=blocks, basis=intervention.basis, spans=spans, clean=clean)
         sites = [_site(bench, layer, None)[0] for layer in range(subject.n_layers)]
         far = [torch.full_like(site, 10.0 + 10.0 * float(site.abs().max())) for site in sites]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -28,7 +29,8 @@ from mecharule_ops.subject.greedy import NearClean, Unembedding
 from mecharule_ops.subject.intervention import Units
 from mecharule_ops.subject.judging import Judge, Tokens
 from mecharule_ops.subject.model import Subject
-from mecharule_ops.subject.spans import Span, span_of
+from mecharule_ops.subject.shared_prefix import SharedPrefix
+from mecharule_ops.subject.spans import Span, first_offset, span_of
 from mecharule_ops.types import BehaviourRecord, Neuron
 
 _LAYOUTS_KEPT = 8
@@ -91,6 +93,13 @@ class Speculation:
         _, head = subject.wiring.head(subject.hf)
         self._unembedding = Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
 
+    @cached_property
+    def _shared(self) -> SharedPrefix:
+        """What all prompts begin with, below every span."""
+        starts = [len(prompt) - 1 + first_offset(self._phase, len(prompt)) for prompt in self._prompts]
+        below = [prompt[:start] for prompt, start in zip(self._prompts, starts, strict=True)]
+        return SharedPrefix.of(self._subject, below)
+
     def span(self, record: int, early: bool) -> Span:
         """The intervened positions of a record's baseline completion."""
         return span_of(self._prompts[record], self._judge.baseline(record, early), self._phase)
@@ -98,7 +107,7 @@ class Speculation:
     def chunk(self, records: tuple[int, ...], early: bool) -> Chunk:
         """What verifying `records`, all with non-empty spans, needs; cost: `clean_spans` and the clean logits."""
         spans = tuple(self.span(record, early) for record in records)
-        clean = clean_spans(self._subject, self._blocks, spans, self._basis)
+        clean = clean_spans(self._subject, self._blocks, spans, self._basis, self._shared)
         expected = [
             self._judge.baseline(record, early)[span.first_predicted :]
             for record, span in zip(records, spans, strict=True)

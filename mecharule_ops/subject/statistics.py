@@ -15,6 +15,8 @@ from torch import Tensor
 
 from mecharule_ops.subject.clean import clean_pass
 from mecharule_ops.subject.model import Subject
+from mecharule_ops.subject.products import through_onednn
+from mecharule_ops.subject.shared_prefix import SharedPrefix
 from mecharule_ops.subject.spans import Span
 from mecharule_ops.types import Basis
 
@@ -115,10 +117,11 @@ def _unit_values(
     }
     shape = (-1, subject.unit_size(basis)) if basis is Basis.ATTN_HEAD else (-1,)
     kept = [span for span in spans if span.fed]
+    shared = SharedPrefix.of(subject, [span.prefix for span in kept])
     for begin in range(0, len(kept), _RECORDS_AT_ONCE):
         rows = kept[begin : begin + _RECORDS_AT_ONCE]
-        with torch.inference_mode():
-            seen, _ = clean_pass(subject, rows, sites)
+        with torch.inference_mode(), through_onednn(subject.hf):
+            seen, _ = clean_pass(subject, rows, sites, shared)
         held = torch.tensor([len(span.fed) for span in rows])
         real = torch.arange(int(held.max())) < held[:, None]
         yield rows, [seen[str(layer)].cpu()[real].unflatten(-1, shape) for layer in range(len(sites))]
