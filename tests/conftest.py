@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ("bundled_run",)
+
 # Read by torch, XGBoost and tokenizers when they are first imported, which is after this file.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"

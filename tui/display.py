@@ -1,7 +1,7 @@
 """What a headless run shows while it works: progress, cost so far and time left, on stderr.
 
 `rich` redraws a few lines on a terminal; `plain` prints one line a change and is the screen-reader mode; `log`
-prints one timestamped line an event; `none` is silent. A display is told events and knows no model.
+adds the seconds since the start to each; `none` is silent. A display is told events and knows no model.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
+from mecharule_ops.plain_text import plain
 
 DISPLAYS = ("rich", "plain", "log", "none")
 HQ_FLOOR = 0.70
@@ -49,8 +50,9 @@ class Display(Protocol):
     def close(self) -> None: ...
 
 
-def make_display(name: str | None, stream: TextIO = sys.stderr) -> Display:
-    """The display of that name; None picks `rich` on a terminal and `plain` elsewhere."""
+def make_display(name: str | None, stream: TextIO | None = None) -> Display:
+    """The display of that name on stderr; None picks `rich` on a terminal and `plain` elsewhere."""
+    stream = stream or sys.stderr
     name = name or ("rich" if stream.isatty() else "plain")
     if name not in DISPLAYS:
         raise UsageError(f"expected a display of {', '.join(DISPLAYS)}, got {name!r}")
@@ -108,7 +110,12 @@ def clock_text(seconds: float) -> str:
 
 
 def narrate(event: Event) -> str | None:
-    """The sentence of an event that a person should read; None for the events that only move a bar."""
+    """The sentence of an event that a person should read, as one harmless line; None if it only moves a bar."""
+    sentence = _sentence(event)
+    return None if sentence is None else plain(sentence)
+
+
+def _sentence(event: Event) -> str | None:
     match event:
         case RunStarted():
             return (
@@ -126,11 +133,8 @@ def narrate(event: Event) -> str | None:
             return f"{event.search}: {event.localized} localized with {event.queries} group ablations"
         case AgonistFound() if event.is_tau_agonist:
             return f"found {event.neuron}: flips {event.strength:.0%}, UCB {event.ucb:.2f}"
-        case RuleAnchored():
-            held_out = (
-                "not scored" if event.held_out_mcc is None else f"held-out MCC {event.held_out_mcc:.2f}"
-            )
-            return f"rule {event.neuron}: {event.rule} ({held_out})"
+        case RuleAnchored(held_out_mcc=float(mcc)) if mcc >= HQ_FLOOR:
+            return f"rule {event.neuron}: {event.rule} (held-out MCC {mcc:.2f})"
         case CertificateWritten():
             return f"certificate [c:{event.certificate}] {event.claim}"
         case Notice():

@@ -1,0 +1,99 @@
+"""One finished run of the bundled model, made once a test session and shared; loaded as a plugin by `conftest`.
+
+It is small on purpose: 300 records, one regime, the 256 MLP-write coordinates searched and tested singly.
+The package is imported when a fixture is first used, so that tests without a model stay quick to collect and
+the shape checks of pytest are switched on first.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from mecharule_ops.events import Event
+    from mecharule_ops.findings import Findings
+    from mecharule_ops.run import Run
+
+BUNDLED: Mapping[str, object] = {
+    "model": "arith-tiny",
+    "records": 300,
+    "regimes": (1,),
+    "exhaustive_up_to": 300,
+    "slice_size": 32,
+    "proposals": 1,
+    "controls": 4,
+    "controls_for": 3,
+    "anchor_for": 3,
+}
+"""Settings of the shared run; the others are the defaults."""
+QUICK: Mapping[str, object] = {
+    **BUNDLED,
+    "bases": ("attn_head",),
+    "records": 160,
+    "slice_size": 24,
+    "proposals": 0,
+    "controls": 1,
+    "controls_for": 1,
+    "anchor_for": 1,
+}
+"""A run of a few heads, for tests that need several runs."""
+
+
+@contextmanager
+def new_run(path: Path, settings: Mapping[str, object]) -> Iterator[Run]:
+    """A run at a path that nothing was done for yet."""
+    from mecharule_ops.config import make_config
+    from mecharule_ops.run import Run
+    from mecharule_ops.store import RunStore
+
+    config = make_config(**settings).model_dump(mode="json")
+    with RunStore.create(path, {"run": path.stem, "settings": config}) as store:
+        yield Run(store)
+
+
+@contextmanager
+def opened(path: Path, *, read_only: bool = False) -> Iterator[Run]:
+    """A stored run."""
+    from mecharule_ops.run import Run
+    from mecharule_ops.store import RunStore
+
+    with RunStore.open(path, read_only=read_only) as store:
+        yield Run(store)
+
+
+def finish(run: Run, should_stop: Callable[[], bool] = lambda: False) -> tuple[Findings, Sequence[Event]]:
+    """The findings of a run and every event told, under a clock that stands still."""
+    from mecharule_ops.pipeline import analyse
+
+    told: list[Event] = []
+    return analyse(run, told.append, clock=lambda: 0.0, should_stop=should_stop), told
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a finished run, id `b00d`, alone in its folder; read it, never write it."""
+    path = tmp_path_factory.mktemp("runs") / "b00d.mecharule"
+    with new_run(path, BUNDLED) as run:
+        finish(run)
+    return path
+
+
+@pytest.fixture(scope="session")
+def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a finished run with the settings `QUICK`, uninterrupted; read it, never write it."""
+    path = tmp_path_factory.mktemp("quick") / "fa57.mecharule"
+    with new_run(path, QUICK) as run:
+        finish(run)
+    return path
+
+
+@pytest.fixture
+def copied_run(finished_run: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run that a test may write to."""
+    return Path(shutil.copy(finished_run, tmp_path / finished_run.name))
