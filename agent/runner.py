@@ -16,6 +16,7 @@ from mecharule_ops.findings import Findings
 from mecharule_ops.run import Run, task_of
 from mecharule_ops.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store import RunStore
+from mecharule_ops.subject.registry import resolve
 from tools.result import ToolResult
 
 Show = Callable[[Event], None]
@@ -83,8 +84,9 @@ def approval(granted: bool, interactive: bool) -> Approve:
 def start(
     config: RunConfig, show: Show, approve: Approve, should_stop: Callable[[], bool] = lambda: False
 ) -> ToolResult:
-    """A new run in the runs directory, to its end. A task that does not exist leaves no run behind."""
+    """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind."""
     task_of(config)
+    resolve(config.model)
     folder = runs_directory()
     run = new_run_id(folder, secrets.token_hex)
     settings = {"run": run, "settings": config.model_dump(mode="json")}

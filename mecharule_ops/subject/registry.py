@@ -70,7 +70,7 @@ def load(name_or_path: str, device: str = "cpu") -> Subject:
     A name of `models()` never downloads; a hub id does. Raises `ModelUnavailable` for an unknown name, a
     directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach.
     """
-    directory = _resolve(name_or_path)
+    directory = resolve(name_or_path)
     model_type = _model_type(directory)
 
     from torch import nn
@@ -85,7 +85,7 @@ def load(name_or_path: str, device: str = "cpu") -> Subject:
     return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
 
 
-def _resolve(name: str) -> Path:
+def resolve(name: str) -> Path:
     """The local directory that `name` stands for; a hub id is downloaded into the hub's cache."""
     if name in _SIZES:
         directory = directory_of(name)
