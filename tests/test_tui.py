@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +17,7 @@ from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state import RunState
 from tools.result import ToolResult
+from tui.backend import Listener
 from tui.panes.chat import ChatPane
 from tui.panes.reading import ReadingPane
 from tui.panes.table import TextTable
@@ -419,7 +419,7 @@ def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) ->
     """One line for the call with its arguments and time, then the answer; ^O opens what was cited."""
 
     class Routed(FakeBackend):
-        def ask(self, question: str, run: str | None, tell: Callable[[str], None]) -> ToolResult:
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
             data = {
                 "tool": {"name": "why", "arguments": {"run": run, "neuron": "m1.17"}},
                 "certificates": ["7f3a"],
@@ -431,7 +431,7 @@ def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) ->
         await user.sees("DONE")
         await user.press("f2")
         await user.type("why m1.17?")
-        await user.sees("▸ why(neuron=m1.17)", "s ✓", "agent It breaks 28/64 [c:7f3a].")
+        await user.sees("▸ why(neuron=m1.17) ✓ ok", "agent It breaks 28/64 [c:7f3a].")
         assert "certificates: c:7f3a" not in user.text
         await user.press("ctrl+o")
         await user.sees("▾ why(neuron=m1.17)", "certificates: c:7f3a")
@@ -468,7 +468,7 @@ def test_the_report_is_written_and_its_path_said(tmp_path: Path) -> None:
 
     async def script(user: Driver) -> None:
         await user.press("d")
-        await user.sees("DONE")
+        await user.sees("UNFINISHED", "not finished; ^R continues it")
         await user.press("o")
         await user.until(
             lambda: any("expected a finished run" in line for line in user.app.told), "the refusal"

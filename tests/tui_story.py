@@ -29,7 +29,7 @@ from mecharule_ops.events import (
 )
 from mecharule_ops.run_directory import RunSummary
 from tools.result import ToolResult
-from tui.backend import Backend
+from tui.backend import Backend, Listener
 from tui.session import Session
 
 RULE = "op == '-' and b >= 100"
@@ -248,8 +248,10 @@ class FakeBackend(Backend):
         tell("loading the model")
         return ToolResult(text=f"result of {line}\nD+ 28/64  D- 3/64  [c:7f3a]")
 
-    def ask(self, question: str, run: str | None, tell: Callable[[str], None]) -> ToolResult:
+    def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         self.asked.append(question)
+        listener.tell("reading the run")
+        listener.hear("Ablating ")
         return ToolResult(
             text="Ablating it breaks 28/64 [c:7f3a] but 3/64 others.\nPredicted by [INST] rule."
         )

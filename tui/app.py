@@ -10,11 +10,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import ClassVar
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
@@ -30,13 +29,14 @@ from tui.screens.base import CommandScreen
 from tui.screens.home import HomeScreen
 from tui.session import Session
 from tui.style import STYLE
+from tui.writing import WritingApp
 
 TWICE_SECONDS = 3.0
 OUTPUT_LINES = 500
 """Lines of captured program output kept for reading."""
 
 
-class MechaRuleApp(App[int]):
+class MechaRuleApp(WritingApp):
     """Watch a search, read what it found, ask about it."""
 
     TITLE = "MechaRule"
@@ -45,13 +45,9 @@ class MechaRuleApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("home", only=("help", "interrupt", "quit"))
 
     def __init__(self, backend: Backend | None = None, *, outbox: Outbox | None = None) -> None:
-        super().__init__()
-        self.backend = backend or Backend()
+        super().__init__(backend or Backend(), outbox)
         self.output: deque[str] = deque(maxlen=OUTPUT_LINES)
         """What programs printed while the app ran."""
-        self.told: list[str] = []
-        """Everything said in passing."""
-        self.outbox = outbox
         self._working: Session | None = None
         self._asked_to_quit = float("-inf")
         if os.environ.get("MECHARULE_ASCII"):
@@ -85,11 +81,15 @@ class MechaRuleApp(App[int]):
 
     # work ---------------------------------------------------------------------------------------------
 
-    def begin(self, job: Callable[[Session], None]) -> Session:
+    def begin(self, job: Callable[[Session], None], *, reading: bool = False) -> Session:
         """A session whose job runs on a working thread from now on."""
         session = self._working = Session()
         self.run_worker(
-            lambda: session.work(job), thread=True, group="engine", exit_on_error=False, name="engine"
+            lambda: session.work(job, reading=reading),
+            thread=True,
+            group="engine",
+            exit_on_error=False,
+            name="engine",
         )
         return session
 
@@ -99,11 +99,11 @@ class MechaRuleApp(App[int]):
             error = event.worker.error
             self._working.fail(f"{type(error).__name__}: {error}")
 
-    def work_on(self, job: Callable[[Session], None]) -> None:
+    def work_on(self, job: Callable[[Session], None], *, reading: bool = False) -> None:
         """Begin work and watch it."""
         from tui.screens.run import RunScreen
 
-        self.push_screen(RunScreen(self.begin(job)))
+        self.push_screen(RunScreen(self.begin(job, reading=reading)))
 
     def resumed(self, run: str) -> Session:
         """A session that continues a run."""
@@ -114,7 +114,7 @@ class MechaRuleApp(App[int]):
 
     def read_run(self, run: str) -> None:
         """Show a stored run."""
-        self.work_on(lambda session: self.backend.read(run, session))
+        self.work_on(lambda session: self.backend.read(run, session), reading=True)
 
     # screens ------------------------------------------------------------------------------------------
 
@@ -163,48 +163,6 @@ class MechaRuleApp(App[int]):
             self.call_from_thread(self.open_comparison, left, right)
 
         self.run_worker(open_it, thread=True, exclusive=True, group="compare")
-
-    # what leaves the app ------------------------------------------------------------------------------
-
-    def tell(self, sentence: str) -> None:
-        """Say something in passing."""
-        self.told.append(sentence)
-        self.notify(plain(sentence), markup=False, timeout=6)
-
-    def save(self, name: str, text: str) -> Path | None:
-        """Write a file and say where; None when that failed, which is said too."""
-        if self.outbox is None:
-            self.outbox = Outbox(self.backend.folder().parent / "exports")
-        try:
-            path = self.outbox.write(name, text)
-        except MechaRuleError as error:
-            self.tell(str(error))
-            return None
-        self.tell(f"written to {path}")
-        return path
-
-    def copy(self, name: str, text: str) -> None:
-        """Put a text on the terminal's clipboard (OSC 52) and in a file, for terminals that have none."""
-        self.copy_to_clipboard(text)
-        self.save(f"copied-{name}.txt", text + "\n")
-
-    def write_report(self, session: Session) -> None:
-        """The HTML report as a file; opened where a browser can be."""
-
-        def write() -> None:
-            try:
-                page = self.backend.report(session)
-            except MechaRuleError as error:
-                self.call_from_thread(self.tell, str(error))
-                return
-            self.call_from_thread(self._open_report, f"{session.run}-report.html", page)
-
-        self.run_worker(write, thread=True, exclusive=True, group="report")
-
-    def _open_report(self, name: str, page: str) -> None:
-        path = self.save(name, page)
-        if path is not None and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
-            self.open_url(path.as_uri())
 
     # commands that every screen has -------------------------------------------------------------------
 

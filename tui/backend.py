@@ -9,10 +9,11 @@ import json
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import MechaRuleError, UsageError
 from tui.turns import Entry
 
 if TYPE_CHECKING:
@@ -25,13 +26,33 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who waits for an answer."""
+
+    tell: Tell
+    """Is told what is being done, a line at a time."""
+    hear: Callable[[str], None]
+    """Hears a model's unchecked words as they come."""
+    earlier: Sequence[tuple[str, str]] = ()
+    """Questions and answers before this one."""
+
+
 class Backend:
     """The engine and the stored runs of this machine."""
+
+    _provider = "none (offline)"
 
     def warm(self) -> None:
         """Loads what the first screens will need, off the screen's thread. Never torch."""
         import mecharule_ops.confidence
         import mecharule_ops.run_directory  # noqa: F401
+        from agent.llm.choice import choose
+
+        try:
+            self._provider = str(choose()).removeprefix("LLM: ").split(": ")[0]
+        except MechaRuleError as error:
+            self._provider = f"none ({error})"
 
     def folder(self) -> Path:
         """Where runs lie."""
@@ -86,8 +107,7 @@ class Backend:
 
     def read(self, run: str, session: Session) -> None:
         """Replay a stored run."""
-        for event in self.events(run):
-            session.show(event)
+        session.replay(self.events(run))
         self.conclude(session)
 
     def events(self, run: str) -> list[Event]:
@@ -110,9 +130,10 @@ class Backend:
             if store.has("findings"):
                 session.findings = from_json(str(store.get("findings")))
 
+    @property
     def provider(self) -> str:
         """Who answers questions in the chat, in a few words."""
-        return "none (offline)"
+        return self._provider
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
@@ -137,11 +158,12 @@ class Backend:
             raise UsageError(f"expected a command of: {', '.join(TOOLS)}; got /{name}")
         return call(name, _given(name, rest, run), tell)
 
-    def ask(self, question: str, run: str | None, tell: Tell) -> ToolResult:
-        """The answer to a question about the open run."""
-        from agent import conversation
+    def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+        """The answer to a question about the open run, by the chosen model or by rules."""
+        from agent import chat
 
-        return conversation.ask(run or "last", question, tell)
+        earlier = [chat.Exchange(question=asked, answer=said) for asked, said in listener.earlier]
+        return chat.ask(run or "last", question, listener.tell, earlier=earlier, on_text=listener.hear)
 
 
 def _words(line: str) -> list[str]:

@@ -27,7 +27,7 @@ class Command:
     takes: str = ""
     """What may follow the slash command; empty when it takes nothing."""
     first: bool = False
-    """True when the key works even while text is typed."""
+    """True when the key works while text is typed, and before a key pressed right after it is handed out."""
 
     @property
     def method(self) -> str:
@@ -70,11 +70,11 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         name="start", help="start the run as set up here", keys=("ctrl+s",), screens=_at("new"), first=True
     ),
-    Command(name="pane-chat", help="go to the chat", keys=("f2",), screens=_at("run")),
-    Command(name="pane-tree", help="go to the CHA tree", keys=("f3",), screens=_VIEWS),
-    Command(name="pane-rules", help="go to the rules table", keys=("f4",), screens=_VIEWS),
-    Command(name="pane-figures", help="go to the figures", keys=("f5",), screens=_VIEWS),
-    Command(name="pane-card", help="go to the neuron card", keys=("f6",), screens=_VIEWS),
+    Command(name="pane-chat", help="go to the chat", keys=("f2",), screens=_at("run"), first=True),
+    Command(name="pane-tree", help="go to the CHA tree", keys=("f3",), screens=_VIEWS, first=True),
+    Command(name="pane-rules", help="go to the rules table", keys=("f4",), screens=_VIEWS, first=True),
+    Command(name="pane-figures", help="go to the figures", keys=("f5",), screens=_VIEWS, first=True),
+    Command(name="pane-card", help="go to the neuron card", keys=("f6",), screens=_VIEWS, first=True),
     Command(name="down", help="move down", keys=("j",), screens=_VIEWS),
     Command(name="up", help="move up", keys=("k",), screens=_VIEWS),
     Command(name="top", help="go to the first line", keys=("g",), screens=_VIEWS),

@@ -45,6 +45,13 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
 
 
+def phase_word(phase: Phase, state: RunState) -> str:
+    """The word in the header; a stored run may have ended before its end."""
+    if phase in (Phase.ENDED, Phase.READ):
+        return "DONE" if state.finished else "UNFINISHED"
+    return phase.value
+
+
 def verdict_line(state: RunState, phase: Phase, failure: str) -> str:
     """How the run stands, in a sentence."""
     if phase is Phase.FAILED:
@@ -55,6 +62,8 @@ def verdict_line(state: RunState, phase: Phase, failure: str) -> str:
         return "stopping after this batch; the checkpoint is kept"
     if state.finished:
         return plain(state.status)
+    if phase in (Phase.ENDED, Phase.READ):
+        return "not finished; ^R continues it"
     if state.header is None and phase is Phase.WORKING:
         return "loading the engine, which takes longest the first time"
     strong = sum(agonist.is_tau_agonist for agonist in state.agonists.values())

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Phase(Enum):
     """What the work is doing; the value is the word in the header."""
 
-    IDLE = "READING"
+    READING = "READING"
+    READ = "READ"
     WORKING = "LIVE"
     STOPPING = "STOPPING"
     STOPPED = "STOPPED, checkpoint kept"
@@ -46,7 +47,7 @@ class Session:
         self.state = RunState()
         self.events: list[Event] = []
         self.singles: dict[tuple[str, str], int] = {}
-        self.phase = Phase.IDLE
+        self.phase = Phase.READING
         self.failure = ""
         """One line on why the work failed."""
         self.question: Price | None = None
@@ -72,7 +73,9 @@ class Session:
 
     @property
     def elapsed(self) -> float:
-        """Seconds of work in this session."""
+        """Seconds of work: in this session, or in a run that was only read."""
+        if self.phase in (Phase.READING, Phase.READ):
+            return sum(stage.seconds for stage in self.state.stages.values())
         return (self.clock() if self.ended is None else self.ended) - self.began
 
     # Called on the working thread ---------------------------------------------------------------------
@@ -100,12 +103,12 @@ class Session:
                 return False
         return self._answer
 
-    def work(self, job: Callable[[Session], Any]) -> None:
-        """Carry out a job to its end, a stop or an error that can be named."""
-        self.phase, self.began, self.ended = Phase.WORKING, self.clock(), None
+    def work(self, job: Callable[[Session], Any], *, reading: bool = False) -> None:
+        """Carry out a job to its end, a stop or an error that can be named; `reading` repeats a stored run."""
+        self.phase, self.began, self.ended = Phase.READING if reading else Phase.WORKING, self.clock(), None
         try:
             job(self)
-            self.phase = Phase.ENDED
+            self.phase = Phase.READ if reading else Phase.ENDED
         except WorkStopped:
             self.phase = Phase.STOPPED
         except (MechaRuleError, OSError) as error:

@@ -76,9 +76,6 @@ class ChatPane(Vertical):
             line.become(replace(line.entry, is_open=opening))
         self.to_end()
 
-    def focus_input(self) -> None:
-        self.query_one(Input).focus()
-
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         line = event.value.strip()

@@ -7,7 +7,7 @@ from collections import deque
 
 from tui.commands import bindings_of
 from tui.comparison import Side
-from tui.headline import headline, progress, verdict_line
+from tui.headline import headline, phase_word, progress, verdict_line
 from tui.layout import Arrangement
 from tui.panes.chat import ChatPane
 from tui.panes.table import TextTable
@@ -65,7 +65,7 @@ class RunScreen(Talking):
 
     def draw_lines(self) -> None:
         session, state = self.session, self.session.state
-        phase = "FROZEN" if self.frozen else "DONE" if session.phase is Phase.ENDED else session.phase.value
+        phase = "FROZEN" if self.frozen else phase_word(session.phase, state)
         self.query_one("#headline", Line).say(headline(state, phase, self._pace()))
         how = verdict_line(state, session.phase, session.failure)
         narrow = self.arrangement is Arrangement.SINGLE
@@ -82,7 +82,7 @@ class RunScreen(Talking):
         else:
             names = ("back", "pane-chat", "why-unit", "resume", "replay", "report", "help")
         keys = hints("run", names[:3] if narrow else names, words)
-        model = "" if narrow else f"LLM {self.owner.backend.provider()} · "
+        model = "" if narrow else f"LLM {self.owner.backend.provider} · "
         return f"{model}{keys} · ^P palette"
 
     def _pace(self) -> str:

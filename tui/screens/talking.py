@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import MechaRuleError
+from tools.result import ToolResult
+from tui.backend import Listener
 from tui.commands import command_named
 from tui.panes.chat import ChatLine, ChatPane
 from tui.screens.pane_commands import PaneCommands
+from tui.session import Session
 from tui.turns import Entry
 
-if TYPE_CHECKING:
-    from tools.result import ToolResult
-
-Call = Callable[[Callable[[str], None]], "ToolResult"]
-"""A tool or question to be answered; it is given somewhere to tell what it is doing."""
+MOST_OFFERED = 3
+"""Questions offered after an answer."""
 
 
 class Talking(PaneCommands):
     """A run view whose chat is answered."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.exchanges: list[tuple[str, str]] = []
+        """Questions and answers so far, for the next to follow on."""
 
     def on_chat_pane_said(self, event: ChatPane.Said) -> None:
         self.say(event.line)
@@ -30,53 +34,62 @@ class Talking(PaneCommands):
         """Carry out a line of the chat: a command of the screen, a tool, or a question."""
         chat = self.query_one(ChatPane)
         chat.add(Entry(who="you", text=line))
-        line = line.replace("@", "")
+        words = line.replace("@", "").removeprefix("/").strip()
+        name, _, argument = words.partition(" ")
         if not line.startswith("/"):
-            self._answer(
-                "agent", "thinking", lambda tell: self.owner.backend.ask(line, self.session.run, tell)
-            )
-            return
-        name, _, argument = line[1:].strip().partition(" ")
-        command = command_named(name, self.NAME)
-        if command is not None:
+            turn = chat.add(Entry(who="agent", text="…"))
+            self.run_worker(lambda: self._ask(turn, words), thread=True, group="tools")
+        elif command_named(name, self.NAME) is not None:
             self.carry_out(name, argument.strip())
-            return
-        words = line[1:].strip()
-        self._answer("tool", words, lambda tell: self.owner.backend.call(words, self.session.run, tell))
+        else:
+            turn = chat.add(Entry(who="tool", text=f"{words} …"))
+            self.run_worker(lambda: self._call(turn, words), thread=True, group="tools")
 
-    def _answer(self, who: str, what: str, call: Call) -> None:
-        """Add a turn that fills when the call returns."""
-        line = self.query_one(ChatPane).add(Entry(who=who, text=f"{what} …"))
-        self.run_worker(lambda: self._call(line, who, what, call), thread=True, group="tools")
+    # on a working thread -------------------------------------------------------------------------------
 
-    def _call(self, line: ChatLine, who: str, what: str, call: Call) -> None:
-        """On a working thread: call, and turn what comes back into a turn."""
+    def _call(self, turn: ChatLine, words: str) -> None:
+        """Call a tool, and turn what comes back into a turn."""
         began = time.monotonic()
-        show = self.app.call_from_thread
 
         def tell(doing: str) -> None:
-            show(line.become, Entry(who=who, text=f"{what} · {doing}"))
+            self._become(turn, Entry(who="tool", text=f"{words} · {doing}"))
 
         try:
-            result = call(tell)
+            result = self.owner.backend.call(words, self.session.run, tell)
         except (MechaRuleError, OSError) as error:
-            show(line.become, Entry(who="error", text=f"{what}: {error}"))
+            self._become(turn, Entry(who="error", text=f"{words}: {error}"))
             return
-        seconds = time.monotonic() - began
-        mark = "✓" if result.exit_code == 0 else f"✗ exit code {result.exit_code}"
-        asked = _tool_asked(result) if who == "agent" else what
-        if who == "agent":
-            if asked:
-                show(
-                    line.become,
-                    Entry(who="tool", text=f"{asked}  {seconds:.1f}s {mark}", detail=_cited(result)),
-                )
-                line = show(self.query_one(ChatPane).add, Entry(who="agent", text=""))
-            show(line.become, Entry(who="agent", text=result.text))
-        else:
-            turn = Entry(who="tool", text=f"{asked}  {seconds:.1f}s {mark}", detail=result.text, is_open=True)
-            show(line.become, turn)
-        show(self.query_one(ChatPane).to_end)
+        line = f"{words}  {time.monotonic() - began:.1f}s {_mark(result.exit_code == 0)}"
+        self._become(turn, Entry(who="tool", text=line, detail=result.text, is_open=True))
+
+    def _ask(self, turn: ChatLine, question: str) -> None:
+        """Put a question; the words of a model are shown as they come, the checked answer in their place."""
+        began, heard = time.monotonic(), [""]
+
+        def hear(piece: str) -> None:
+            heard[0] += piece
+            self._become(turn, Entry(who="agent", text=f"{heard[0]} …"))
+
+        def tell(doing: str) -> None:
+            self._become(turn, Entry(who="agent", text=f"… {doing}"))
+
+        listener = Listener(tell=tell, hear=hear, earlier=tuple(self.exchanges))
+        try:
+            result = self.owner.backend.ask(question, self.session.run, listener)
+        except (MechaRuleError, OSError) as error:
+            self._become(turn, Entry(who="error", text=str(error)))
+            return
+        self.exchanges.append((question, str(result.data.get("answer", result.text))))
+        first, *others = answer_turns(result, time.monotonic() - began)
+        self._become(turn, first)
+        for entry in others:
+            self.app.call_from_thread(self.query_one(ChatPane).add, entry)
+
+    def _become(self, turn: ChatLine, entry: Entry) -> None:
+        self.app.call_from_thread(turn.become, entry)
+        self.app.call_from_thread(self.query_one(ChatPane).to_end)
+
+    # commands ------------------------------------------------------------------------------------------
 
     def do_tool_output(self) -> None:
         chat = self.query_one(ChatPane)
@@ -98,13 +111,44 @@ class Talking(PaneCommands):
             old.become(replace(turn, is_open=old.entry.is_open))
 
 
-def _tool_asked(result: ToolResult) -> str:
-    """The call behind an answer, `why(neuron=m4.12)`; empty when there was none."""
-    tool = result.data.get("tool")
-    if not isinstance(tool, dict):
-        return ""
-    given = ", ".join(f"{key}={value}" for key, value in tool["arguments"].items() if key != "run")
-    return f"{tool['name']}({given})"
+def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
+    """The tools that were called, the answer with what its check found, and what may be asked next."""
+    answer = str(result.data.get("answer") or result.text)
+    if result.data.get("checked"):
+        answer = f"{answer}\n({result.data['checked']})"
+    turns = [*tool_turns(result, seconds), Entry(who="agent", text=answer)]
+    offered = result.data.get("follow_ups")
+    if isinstance(offered, list) and offered:
+        turns.append(Entry(who="note", text=f"you may ask: {' · '.join(map(str, offered[:MOST_OFFERED]))}"))
+    return turns
+
+
+def tool_turns(result: ToolResult, seconds: float) -> list[Entry]:
+    """One closed turn a tool that an answer called; the last has the time of the whole and what it cites."""
+    asked = result.data.get("tools") or [result.data.get("tool")]
+    calls = [each for each in asked if isinstance(each, Mapping)] if isinstance(asked, list) else []
+    turns = []
+    for call in calls:
+        given = ", ".join(f"{key}={value}" for key, value in call["arguments"].items() if key != "run")
+        name = call.get("name") or call.get("tool")
+        turns.append(Entry(who="tool", text=f"{name}({given}) {_mark(call.get('ok', True))}"))
+    if turns:
+        last = replace(
+            turns[-1], text=f"{turns[-1].text} {seconds:.1f}s{_spent(result)}", detail=_cited(result)
+        )
+        turns[-1] = last
+    return turns
+
+
+def _mark(well: bool) -> str:
+    return "✓ ok" if well else "✗ failed"
+
+
+def _spent(result: ToolResult) -> str:
+    """What a model's answer cost; nothing for an answer by rules."""
+    tokens, dollars = result.data.get("output_tokens"), result.data.get("dollars")
+    price = f" ${dollars:.4f}" if isinstance(dollars, float) else ""
+    return f" {result.data.get('input_tokens')}+{tokens} tokens{price}" if tokens is not None else ""
 
 
 def _cited(result: ToolResult) -> str:

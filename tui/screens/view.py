@@ -114,10 +114,8 @@ class RunView(CommandScreen):
         """Bring a pane to the front and work in it."""
         self.chosen = [*(other for other in self.chosen if other != pane), pane]
         self.place_panes()
-        if pane == "chat":
-            self.query_one(ChatPane).focus_input()
-        else:
-            self.query_one(f"#{pane}").focus()
+        # Not `focus()`, which takes effect later: a key pressed at once would go to the old pane.
+        self.set_focus(self.query_one("#ask" if pane == "chat" else f"#{pane}"))
         self.call_after_refresh(self.draw)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
