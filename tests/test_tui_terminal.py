@@ -58,7 +58,7 @@ def terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Termina
     command = Path(sys.executable).with_name("mecharule")
     assert command.is_file(), f"expected the installed command at {command}; run `make install`"
     name, (width, height) = f"mecharule-{uuid.uuid4().hex[:8]}", request.param
-    shell = f"MECHARULE_RUNS={tmp_path / "runs"} OMP_NUM_THREADS=1 {command}; echo EXIT $?; sleep 600"
+    shell = f"MECHARULE_RUNS={tmp_path / 'runs'} OMP_NUM_THREADS=1 {command}; echo EXIT $?; sleep 600"
     environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "NO_COLOR")}
     size = ["-x", str(width), "-y", str(height)]
     subprocess.run(["tmux", "new", "-d", "-s", name, *size, shell], check=True, env=environment)
