@@ -1,0 +1,114 @@
+"""The three graphs of the agent, wiring only: proposals, refinement, conversation.
+
+proposals:    begin → ask → judge ─┬→ ask …
+                        └──────────┴→ end
+refinement:   ask → judge ─┬→ ask …
+               └───────────┴→ decide ─┬→ ask (next unit)
+                                      └→ end
+conversation: ask ─┬→ consult → ask …
+                   ├→ verify → end
+                   └→ end (a fault)
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from agent import nodes_conversing, nodes_proposing, nodes_refining
+from agent.state import (
+    ConversationInput,
+    ConversationRuntime,
+    ConversationState,
+    ProposalInput,
+    ProposalRuntime,
+    ProposalState,
+    RefinementInput,
+    RefinementRuntime,
+    RefinementState,
+)
+
+Saver = BaseCheckpointSaver | None
+CHECKPOINTS = ".agent.sqlite"
+"""Suffix of the checkpoint file beside a run file."""
+
+
+def proposal_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The predicate proposal loop."""
+    graph = StateGraph(ProposalState, context_schema=ProposalRuntime, input_schema=ProposalInput)
+    graph.add_node("begin", nodes_proposing.begin)
+    graph.add_node("ask", nodes_proposing.ask)
+    graph.add_node("judge", nodes_proposing.judge)
+    graph.add_edge(START, "begin")
+    graph.add_edge("begin", "ask")
+    graph.add_conditional_edges("ask", lambda state: END if state["ended"] else "judge", ["judge", END])
+    graph.add_conditional_edges("judge", lambda state: END if state["ended"] else "ask", ["ask", END])
+    return graph.compile(checkpointer=saver)
+
+
+def refinement_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The refinement of units without a good rule."""
+    graph = StateGraph(RefinementState, context_schema=RefinementRuntime, input_schema=RefinementInput)
+    graph.add_node("ask", nodes_refining.ask)
+    graph.add_node("judge", nodes_refining.judge)
+    graph.add_node("decide", nodes_refining.decide)
+    graph.add_conditional_edges(START, _next_unit, ["ask", END])
+    graph.add_conditional_edges(
+        "ask", lambda state: "decide" if state["ended"] else "judge", ["judge", "decide"]
+    )
+    graph.add_conditional_edges(
+        "judge", lambda state: "decide" if state["ended"] else "ask", ["ask", "decide"]
+    )
+    graph.add_conditional_edges("decide", _next_unit, ["ask", END])
+    return graph.compile(checkpointer=saver)
+
+
+def conversation_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """One question, from its first tool call to its checked answer."""
+    graph = StateGraph(ConversationState, context_schema=ConversationRuntime, input_schema=ConversationInput)
+    graph.add_node("ask", nodes_conversing.ask)
+    graph.add_node("consult", nodes_conversing.consult)
+    graph.add_node("verify", nodes_conversing.verify)
+    graph.add_edge(START, "ask")
+    graph.add_conditional_edges("ask", _after_asking, ["consult", "verify", END])
+    graph.add_edge("consult", "ask")
+    graph.add_edge("verify", END)
+    return graph.compile(checkpointer=saver)
+
+
+def run_to_end(graph: CompiledStateGraph[Any, Any, Any, Any], begin: Any, context: Any, thread: str) -> Any:
+    """The last state of a thread: begun, or continued at the node where it was killed, or as it ended."""
+    config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 1000}
+    earlier = graph.get_state(config) if graph.checkpointer else None
+    if earlier is not None and earlier.values and not earlier.next:
+        return earlier.values
+    resumed = earlier is not None and bool(earlier.next)
+    return graph.invoke(
+        None if resumed else begin, config, context=context, durability="sync" if graph.checkpointer else None
+    )
+
+
+@contextmanager
+def checkpoints(run_file: Path) -> Iterator[SqliteSaver]:
+    """The checkpointer of a run, in a file beside the run file."""
+    path = run_file.with_name(run_file.name + CHECKPOINTS)
+    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
+        yield SqliteSaver(connection)
+
+
+def _next_unit(state: RefinementState) -> str:
+    return "ask" if state["units"] else END
+
+
+def _after_asking(state: ConversationState) -> str:
+    if state["ended"]:
+        return END
+    return "verify" if state["draft"] else "consult"

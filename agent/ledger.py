@@ -1,0 +1,146 @@
+"""The hypothesis ledger: what was predicted, how it will be decided, and only then what came out.
+
+A hypothesis is stored in the run file before its test runs. From then on its statement, condition, test and
+threshold cannot be changed: each entry carries the hash of its prediction, and one that no longer matches is an
+error, not a result. It is decided once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, cast
+
+from mecharule_ops.codec import canonical_json, decode, encode
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.store import RunStore
+
+ARTEFACT = "ledger"
+LEAST_CLASS = 5
+"""Held-out records that each side of the test needs; with fewer it is underpowered."""
+
+
+class HypothesisState(StrEnum):
+    """Where a hypothesis stands."""
+
+    OPEN = "open"
+    SUPPORTED = "supported"
+    REFUTED = "refuted"
+    UNDERPOWERED = "underpowered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What is fixed before the test runs."""
+
+    subject: str
+    """The unit it is about, such as `m4.1234`."""
+    statement: str
+    """The hypothesis in a sentence."""
+    condition: str
+    """The predicate that is expected to hold exactly where the subject flips the outcome."""
+    test: str
+    """What decides, in words."""
+    threshold: float
+    """The test's value from which the hypothesis is supported."""
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(canonical_json(encode(self)).encode("ascii")).hexdigest()
+
+    @property
+    def id(self) -> str:
+        """The first 8 digits of the hash: equal predictions are one."""
+        return self.sha256[:8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestOutcome:
+    """What the deciding test gave."""
+
+    __test__ = False
+
+    value: float
+    """Of the quantity that the test names."""
+    n: int
+    positives: int
+    """Records of the test on which the subject flips the outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hypothesis:
+    """One entry of the ledger."""
+
+    prediction: Prediction
+    sha256: str
+    state: str = HypothesisState.OPEN.value
+    outcome: TestOutcome | None = None
+
+    @property
+    def id(self) -> str:
+        return self.prediction.id
+
+
+class Ledger:
+    """The hypotheses of one run, in the order registered."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+
+    def entries(self) -> tuple[Hypothesis, ...]:
+        """Every hypothesis. Raises `ClaimNotSupported` when a registered prediction was changed."""
+        stored = cast(list[Any], self._store.get(ARTEFACT)) if self._store.has(ARTEFACT) else []
+        entries = tuple(decode(Hypothesis, row) for row in stored)
+        for entry in entries:
+            if entry.prediction.sha256 != entry.sha256:
+                raise ClaimNotSupported(
+                    f"expected the prediction about {entry.prediction.subject} as it was registered, "
+                    "it was changed; it decides nothing"
+                )
+        return entries
+
+    def entry(self, id: str) -> Hypothesis:
+        """The hypothesis of an id. Raises `UsageError` when there is none."""
+        for entry in self.entries():
+            if entry.id == id:
+                return entry
+        raise UsageError(f"expected a hypothesis of the ledger, got {id!r}; register it first")
+
+    def register(self, prediction: Prediction) -> Hypothesis:
+        """The open entry of a new prediction, stored; the same prediction again is the same entry."""
+        if not prediction.statement.strip() or not prediction.condition.strip():
+            raise UsageError(
+                "expected a statement and a condition, got an empty one; a prediction says what it predicts"
+            )
+        entries = self.entries()
+        known = next((entry for entry in entries if entry.id == prediction.id), None)
+        if known is not None:
+            return known
+        made = Hypothesis(prediction=prediction, sha256=prediction.sha256)
+        self._write((*entries, made))
+        return made
+
+    def decide(self, id: str, test: Callable[[Prediction], TestOutcome]) -> Hypothesis:
+        """The entry after its test, which runs now and was not run before.
+
+        Raises `UsageError` when it is not registered or decided already.
+        """
+        entry = self.entry(id)
+        if entry.state != HypothesisState.OPEN:
+            raise UsageError(f"expected an open hypothesis, {id} is {entry.state}; register a new prediction")
+        outcome = test(entry.prediction)
+        decided = replace(entry, state=_verdict(entry.prediction, outcome).value, outcome=outcome)
+        self._write(tuple(decided if other.id == id else other for other in self.entries()))
+        return decided
+
+    def _write(self, entries: tuple[Hypothesis, ...]) -> None:
+        self._store.put(ARTEFACT, [encode(entry) for entry in entries])
+
+
+def _verdict(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
+    if min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
+        return HypothesisState.UNDERPOWERED
+    supported = outcome.value >= prediction.threshold
+    return HypothesisState.SUPPORTED if supported else HypothesisState.REFUTED

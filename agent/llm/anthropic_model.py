@@ -1,0 +1,137 @@
+"""Anthropic's Messages API through its own SDK, streamed; one reply a call, no retries of its own.
+
+A stream that ends without its final event is a cut reply: a clean end of the connection says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import httpx2
+from pydantic import ValidationError
+
+from agent.llm.faults import (
+    MechaRuleError,
+    ProviderFault,
+    ReplyRefused,
+    ReplyUnusable,
+    cut_off,
+    scrub,
+    status_fault,
+    unreachable,
+)
+from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
+from agent.llm.reading import parsed_as, unusable
+
+PROVIDER = "anthropic"
+
+
+class AnthropicModel:
+    """A model behind `ANTHROPIC_API_KEY`."""
+
+    def __init__(self, model: str, key: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
+        self.name = f"{PROVIDER}/{model}"
+        self._model = model
+        self._client = anthropic.Anthropic(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+
+    def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
+        """One streamed reply. Raises a fault of `agent.llm.faults`."""
+        try:
+            return self._read(request, on_text)
+        except ValidationError as error:
+            raise unusable(request.schema, error) from None
+        except anthropic.APIStatusError as error:
+            raise _status(error) from None
+        except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
+            raise unreachable(PROVIDER, str(error) or type(error).__name__) from None
+        except anthropic.AnthropicError as error:
+            raise ProviderFault(f"{PROVIDER}: {scrub(str(error))}") from None
+        except (ValueError, RuntimeError) as error:
+            raise ReplyUnusable(f"{PROVIDER} sent a reply that does not read: {scrub(str(error))}") from None
+
+    def _read(self, request: Request, on_text: OnText) -> Reply:
+        message, whole = None, False
+        with self._client.messages.stream(**self._arguments(request)) as stream:
+            for event in stream:
+                if event.type == "text":
+                    on_text(event.text)
+                elif event.type == "message_stop":
+                    whole, message = True, event.message
+        if not whole or message is None:
+            raise cut_off(PROVIDER)
+        return _reply(message, request)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": request.max_tokens,
+            "system": request.system,
+            "messages": _messages(request.turns),
+        }
+        if request.schema is not None:
+            arguments["output_format"] = request.schema
+        if request.tools:
+            arguments["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+                for tool in request.tools
+            ]
+        return arguments
+
+
+def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
+    """The turns in the API's shape; results of one round of calls belong into one user message."""
+    messages: list[dict[str, Any]] = []
+    for turn in turns:
+        role = "assistant" if turn.role == "assistant" else "user"
+        blocks: list[dict[str, Any]]
+        if turn.role == "tool":
+            blocks = [{"type": "tool_result", "tool_use_id": turn.answers, "content": turn.text}]
+        else:
+            blocks = [{"type": "text", "text": turn.text}] if turn.text else []
+        blocks += [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
+            for call in turn.calls
+        ]
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        else:
+            messages.append({"role": role, "content": blocks})
+    return messages
+
+
+def _reply(message: Any, request: Request) -> Reply:
+    if message.stop_reason == "refusal":
+        raise ReplyRefused("the model declined to answer; ask another way")
+    if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+        raise ReplyUnusable(f"expected a reply of at most {request.max_tokens} tokens, got one cut short")
+    text = "".join(block.text for block in message.content if block.type == "text")
+    calls = tuple(
+        ToolCall(id=block.id, name=block.name, arguments=_object(block.name, block.input))
+        for block in message.content
+        if block.type == "tool_use"
+    )
+    usage = message.usage
+    read = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+    return Reply(
+        text=text,
+        calls=calls,
+        parsed=None if calls else parsed_as(request.schema, text),
+        usage=Usage(input_tokens=usage.input_tokens + read, output_tokens=usage.output_tokens),
+    )
+
+
+def _object(name: str, value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ReplyUnusable(
+            f"expected a JSON object as arguments of the tool {scrub(name)}, got something else"
+        )
+    return value
+
+
+def _status(error: anthropic.APIStatusError) -> MechaRuleError:
+    """An error event inside a stream that began well carries HTTP 200; its type says what it was."""
+    status = error.status_code
+    if status == httpx2.codes.OK:
+        status = {"rate_limit_error": 429, "authentication_error": 401}.get(str(error.type), 500)
+    return status_fault(PROVIDER, status, error.response.headers, error.api_message or str(error))

@@ -1,0 +1,158 @@
+"""Which model is asked: flag, then environment, then config file, then none; with the reason in words.
+
+`MECHARULE_LLM` names a model as `--llm` does. The config file is `config.json` in the user's config folder (or
+the file that `MECHARULE_CONFIG` names), for example
+
+    {"llm": "openai/qwen3", "base_url": "http://localhost:8080/v1", "price": [0.0, 0.0]}
+
+with the price in dollars a million input and output tokens (or `MECHARULE_LLM_PRICE=3,15`). Keys are read from
+`ANTHROPIC_API_KEY` and `OPENAI_API_KEY` only. A model that was asked for by flag and has no key is an error;
+one that comes from the environment or the config file gives way to none, and says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_config_dir
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.llm.asking import TokenPrice
+from agent.llm.faults import ProviderFault
+from agent.llm.mock import MockModel
+from agent.llm.protocol import LanguageModel
+from mecharule_ops.errors import UsageError
+
+PROVIDERS = ("anthropic", "openai")
+NONE = "none"
+_LOCAL_KEY = "unused"
+"""Local servers want a key to be there and read it not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The model to ask and why it is this one."""
+
+    spec: str
+    """`none`, `mock:FILE`, `anthropic/MODEL` or `openai/MODEL`."""
+    why: str
+    base_url: str | None = None
+    price: TokenPrice | None = None
+
+    def __str__(self) -> str:
+        name = "none (offline)" if self.spec == NONE else self.spec
+        return f"LLM: {name}: {self.why}"
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    llm: str | None = None
+    base_url: str | None = None
+    price: tuple[float, float] | None = None
+
+
+def choose(flag: str | None = None, environment: Mapping[str, str] = os.environ) -> Choice:
+    """The model to ask. Raises `UsageError` on a name or config file that does not read.
+
+    Raises `ProviderFault` when the flag names a provider whose key is not set.
+    """
+    path = _config_path(environment)
+    config = _config(path)
+    sources = [
+        (flag, "chosen by --llm"),
+        (environment.get("MECHARULE_LLM"), "chosen by MECHARULE_LLM"),
+        (config.llm, f"chosen by {path.name}"),
+    ]
+    spec, why = next(((name, why) for name, why in sources if name), (NONE, _nothing_chosen(environment)))
+    provider = provider_of(spec)
+    url = _base_url(provider, environment) or (config.base_url if provider == "openai" else None)
+    if provider in PROVIDERS and not _has_key(provider, url, environment):
+        missing = f"{provider.upper()}_API_KEY is not set"
+        if spec == flag:
+            raise ProviderFault(f"{missing}; set it, or use --llm none")
+        return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
+    return Choice(spec=spec, why=why, base_url=url, price=_price(environment, config))
+
+
+def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> LanguageModel | None:
+    """The chosen model, None for `none`; loads the provider's SDK."""
+    provider, _, model = choice.spec.partition("/")
+    if choice.spec == NONE:
+        return None
+    if choice.spec.startswith("mock:"):
+        return MockModel(Path(choice.spec.removeprefix("mock:")))
+    key = environment.get(f"{provider.upper()}_API_KEY", _LOCAL_KEY)
+    if provider == "anthropic":
+        from agent.llm.anthropic_model import AnthropicModel
+
+        return AnthropicModel(model, key, base_url=choice.base_url)
+    if choice.base_url is None:
+        from agent.llm.openai_model import OpenAIModel
+
+        return OpenAIModel(model, key)
+    from agent.llm.openai_chat import OpenAIChatModel
+
+    return OpenAIChatModel(model, key, base_url=choice.base_url)
+
+
+def provider_of(spec: str) -> str:
+    """`none`, `mock`, `anthropic` or `openai`. Raises `UsageError` on another name."""
+    if spec == NONE:
+        return NONE
+    kind, colon, file = spec.partition(":")
+    if kind == "mock" and colon and file:
+        return kind
+    provider, _, model = spec.partition("/")
+    if provider in PROVIDERS and model:
+        return provider
+    raise UsageError(f"expected none, mock:FILE, anthropic/MODEL or openai/MODEL, got {spec!r}")
+
+
+def _has_key(provider: str, url: str | None, environment: Mapping[str, str]) -> bool:
+    """A server at a base URL of the OpenAI kind may need none."""
+    return bool(environment.get(f"{provider.upper()}_API_KEY")) or (provider == "openai" and url is not None)
+
+
+def _base_url(provider: str, environment: Mapping[str, str]) -> str | None:
+    return environment.get(f"{provider.upper()}_BASE_URL") or None
+
+
+def _nothing_chosen(environment: Mapping[str, str]) -> str:
+    keys = [f"{name.upper()}_API_KEY" for name in PROVIDERS if environment.get(f"{name.upper()}_API_KEY")]
+    if keys:
+        provider = keys[0].removesuffix("_API_KEY").lower()
+        return f"{keys[0]} is set but no model is named; use --llm {provider}/MODEL or MECHARULE_LLM"
+    return "no model is named by --llm, MECHARULE_LLM or the config file"
+
+
+def _config_path(environment: Mapping[str, str]) -> Path:
+    chosen = environment.get("MECHARULE_CONFIG")
+    return Path(chosen) if chosen else Path(user_config_dir("mecharule")) / "config.json"
+
+
+def _config(path: Path) -> _Config:
+    wanted = "expected llm, base_url and price (keys come from the environment only)"
+    try:
+        return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"{wanted} in {path}, got {place}: {first['msg']}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{wanted} in {path}, got {error}") from error
+
+
+def _price(environment: Mapping[str, str], config: _Config) -> TokenPrice | None:
+    told = environment.get("MECHARULE_LLM_PRICE")
+    pair = config.price
+    if told:
+        numbers = [float(part) for part in told.split(",") if part.replace(".", "", 1).isdigit()]
+        if len(numbers) != 2 or told.count(",") != 1:
+            raise UsageError(
+                f"expected dollars a million tokens such as 3,15 in MECHARULE_LLM_PRICE, got {told!r}"
+            )
+        pair = (numbers[0], numbers[1])
+    return None if pair is None else TokenPrice(input=pair[0], output=pair[1])

@@ -1,0 +1,106 @@
+"""Chat completions through the OpenAI SDK: what local OpenAI-compatible servers speak; streamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+
+from agent.llm.faults import ReplyRefused, cut_off
+from agent.llm.openai_faults import PROVIDER, cut_short, openai_faults
+from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
+from agent.llm.reading import arguments_of, parsed_as
+from mecharule_ops.codec import canonical_json
+
+
+class OpenAIChatModel:
+    """A model of a server at a base URL; most local servers take any key."""
+
+    def __init__(self, model: str, key: str, *, base_url: str, timeout: float = 120.0) -> None:
+        self.name = f"{PROVIDER}/{model}"
+        self._model = model
+        self._client = openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+
+    def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
+        """One streamed reply. Raises a fault of `agent.llm.faults`."""
+        with openai_faults(request):
+            return self._read(request, on_text)
+
+    def _read(self, request: Request, on_text: OnText) -> Reply:
+        with self._client.chat.completions.stream(**self._arguments(request)) as stream:
+            ended = False
+            for event in stream:
+                if event.type == "content.delta" and event.delta:
+                    on_text(event.delta)
+                elif event.type == "chunk":
+                    ended |= any(choice.finish_reason for choice in event.chunk.choices)
+            if not ended:
+                raise cut_off(PROVIDER)
+            return _reply(stream.get_final_completion(), request)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        system = {"role": "system", "content": request.system}
+        arguments: dict[str, Any] = {
+            "model": self._model,
+            "messages": [system, *map(_message, request.turns)],
+            "max_tokens": request.max_tokens,
+            "stream_options": {"include_usage": True},
+        }
+        if request.schema is not None:
+            arguments["response_format"] = request.schema
+        if request.tools:
+            arguments["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": dict(tool.schema),
+                    },
+                }
+                for tool in request.tools
+            ]
+        return arguments
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    if turn.role == "tool":
+        return {"role": "tool", "tool_call_id": turn.answers, "content": turn.text}
+    message: dict[str, Any] = {"role": turn.role, "content": turn.text}
+    if turn.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": canonical_json(dict(call.arguments))},
+            }
+            for call in turn.calls
+        ]
+    return message
+
+
+def _reply(completion: Any, request: Request) -> Reply:
+    choice = completion.choices[0]
+    if choice.finish_reason == "length":
+        raise cut_short(request)
+    message = choice.message
+    if message.refusal:
+        raise ReplyRefused("the model declined to answer; ask another way")
+    text = message.content or ""
+    calls = tuple(
+        ToolCall(
+            id=call.id,
+            name=call.function.name,
+            arguments=arguments_of(call.function.name, call.function.arguments),
+        )
+        for call in message.tool_calls or ()
+    )
+    used = completion.usage
+    return Reply(
+        text=text,
+        calls=calls,
+        parsed=None if calls else parsed_as(request.schema, text),
+        usage=Usage(input_tokens=used.prompt_tokens, output_tokens=used.completion_tokens)
+        if used
+        else Usage(),
+    )

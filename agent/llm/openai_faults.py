@@ -1,0 +1,52 @@
+"""The OpenAI SDK's failures as faults, for both of its APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+import openai
+from pydantic import ValidationError
+
+from agent.llm.faults import (
+    ProviderFault,
+    ReplyRefused,
+    ReplyUnusable,
+    TransientFault,
+    scrub,
+    status_fault,
+    unreachable,
+)
+from agent.llm.protocol import Request
+from agent.llm.reading import unusable
+
+PROVIDER = "openai"
+
+
+@contextmanager
+def openai_faults(request: Request) -> Iterator[None]:
+    """Turns whatever the SDK raises inside the block into a fault."""
+    try:
+        yield
+    except ValidationError as error:
+        raise unusable(request.schema, error) from None
+    except openai.APIStatusError as error:
+        raise status_fault(PROVIDER, error.status_code, error.response.headers, error.message) from None
+    except (openai.APIConnectionError, httpx2.HTTPError) as error:
+        raise unreachable(PROVIDER, str(error) or type(error).__name__) from None
+    except openai.LengthFinishReasonError:
+        raise cut_short(request) from None
+    except openai.ContentFilterFinishReasonError:
+        raise ReplyRefused("the provider's filter stopped the reply; ask another way") from None
+    except openai.APIError as error:
+        raise TransientFault(f"{PROVIDER} failed while replying; ask again: {scrub(error.message)}") from None
+    except openai.OpenAIError as error:
+        raise ProviderFault(f"{PROVIDER}: {scrub(str(error))}") from None
+    except (ValueError, RuntimeError) as error:
+        raise ReplyUnusable(f"{PROVIDER} sent a reply that does not read: {scrub(str(error))}") from None
+
+
+def cut_short(request: Request) -> ReplyUnusable:
+    """The fault of a reply longer than allowed."""
+    return ReplyUnusable(f"expected a reply of at most {request.max_tokens} tokens, got one cut short")

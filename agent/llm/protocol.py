@@ -1,0 +1,111 @@
+"""What the agent asks of a language model, and what it gets back: one protocol for every provider.
+
+A request is a system text and turns; a reply is text, or an object of the schema asked for, or tool calls,
+always with its token counts. Nothing here knows a provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel
+
+OnText = Callable[[str], None]
+"""Told each piece of text as it arrives."""
+
+
+def unheard(text: str) -> None:
+    """Nobody listens to the stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+    """JSON schema of its arguments, an object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call that the model wants made."""
+
+    id: str
+    """The provider's name for the call; its result must carry it."""
+    name: str
+    arguments: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One turn of the conversation."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    """Of an assistant's turn."""
+    answers: str = ""
+    """Id of the call that a tool's turn answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to a model."""
+
+    system: str
+    turns: tuple[Turn, ...]
+    schema: type[BaseModel] | None = None
+    """Shape of the reply; None for free text."""
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int = 4096
+
+    def transcript(self) -> str:
+        """Everything the model is shown, as one text: what tests and scripted models look at."""
+        lines = [self.system]
+        for turn in self.turns:
+            calls = "".join(f" {call.name}({dict(call.arguments)})" for call in turn.calls)
+            lines.append(f"[{turn.role}] {turn.text}{calls}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens that were charged."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    parsed: BaseModel | None = None
+    """The object of the schema that was asked for."""
+    usage: Usage = Usage()
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """A model that can be asked."""
+
+    @property
+    def name(self) -> str:
+        """As chosen on the command line: `anthropic/…`, `openai/…`, `mock:FILE`."""
+        ...
+
+    def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
+        """One reply. Raises a fault of `agent.llm.faults`; never retries by itself."""
+        ...

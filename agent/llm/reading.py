@@ -1,0 +1,41 @@
+"""Reading a model's text into the shape that was asked for, or saying in one line why it does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ValidationError
+
+from agent.llm.faults import ReplyUnusable, scrub
+
+
+def parsed_as(schema: type[BaseModel] | None, text: str) -> BaseModel | None:
+    """The object of a schema in a text; None when no schema was asked for. Raises `ReplyUnusable`."""
+    if schema is None:
+        return None
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError as error:
+        raise unusable(schema, error) from None
+
+
+def unusable(schema: type[BaseModel] | None, error: ValidationError) -> ReplyUnusable:
+    """The first thing that does not fit, without the text itself."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(map(str, first["loc"])) or "the reply"
+    wanted = "JSON" if schema is None else schema.__name__
+    return ReplyUnusable(f"expected a reply in the schema {wanted}, got {place}: {scrub(first['msg'])}")
+
+
+def arguments_of(name: str, text: str) -> Mapping[str, object]:
+    """A tool call's arguments. Raises `ReplyUnusable` when they are no JSON object."""
+    try:
+        arguments = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise ReplyUnusable(
+            f"expected a JSON object as arguments of the tool {scrub(name)}, got something else"
+        )
+    return arguments

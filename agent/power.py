@@ -1,0 +1,38 @@
+"""How well a vocabulary separates success from failure on train records that chose nothing (issue: stop rule).
+
+The train split is cut once more, by seed: scores and filters see the first part, and a ridge-penalised logistic
+model fitted there is ranked on the second. The test split is no argument of anything here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool
+
+HELD_BACK = 0.3
+"""Share of the train records that the power is measured on."""
+
+
+def held_back(labels: Bool[np.ndarray, " record"], seed: int) -> Bool[np.ndarray, " record"]:
+    """True for the records that the power is measured on: the same share of each outcome."""
+    generator = np.random.default_rng([seed, len(labels)])
+    mask = np.zeros(len(labels), dtype=bool)
+    for wanted in (True, False):
+        positions = np.flatnonzero(labels == wanted)
+        mask[generator.permutation(positions)[: int(HELD_BACK * len(positions))]] = True
+    return mask
+
+
+def discriminative_power(
+    matrix: Bool[np.ndarray, "record predicate"],
+    labels: Bool[np.ndarray, " record"],
+    back: Bool[np.ndarray, " record"],
+) -> float:
+    """AUC on the records held back, in [0, 1]; 0.5 without predicates or with one outcome only."""
+    if not matrix.shape[1] or len(set(labels[back].tolist())) < 2 or len(set(labels[~back].tolist())) < 2:
+        return 0.5
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    fitted = LogisticRegression(C=1.0, max_iter=200).fit(matrix[~back], labels[~back])
+    return float(roc_auc_score(labels[back], fitted.decision_function(matrix[back])))

@@ -1,0 +1,69 @@
+"""Records, vocabulary and refusals as a model is shown them: one JSON object a line, long texts cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool
+
+from agent.state import RefusalEntry
+from mecharule_ops.predicates import PredicateTable
+from mecharule_ops.types import Columns
+
+_LONGEST = 300
+_MOST_REFUSALS = 30
+_NOTHING = "(none)"
+
+
+def records(columns: Columns, positions: Iterable[int]) -> str:
+    """The records at these positions, a line each."""
+    lines = []
+    for position in positions:
+        row = {name: _short(column[position].item()) for name, column in columns.items()}
+        lines.append(json.dumps(row, ensure_ascii=False))
+    return "\n".join(lines) or _NOTHING
+
+
+def contrast(
+    target: Bool[np.ndarray, " record"], allowed: Bool[np.ndarray, " record"], count: int, seed: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Positions of `count` true and `count` false records among those allowed, drawn without repetition."""
+    generator = np.random.default_rng(list(seed))
+    drawn = []
+    for wanted in (True, False):
+        positions = np.flatnonzero((target == wanted) & allowed)
+        drawn.append(sorted(generator.permutation(positions)[:count].tolist()))
+    return drawn[0], drawn[1]
+
+
+def vocabulary(table: PredicateTable) -> str:
+    """Each predicate with its scores."""
+    scores = zip(table.predicates, table.scores, strict=True)
+    lines = [
+        f"{predicate.text}  (AUC {score.auc:.3f}, average precision {score.ap_lift:+.3f} above base rate)"
+        for predicate, score in scores
+    ]
+    return "\n".join(lines) or _NOTHING
+
+
+def refusals(refused: Sequence[RefusalEntry]) -> str:
+    """The latest refusals with their reasons."""
+    rows = [f"{json.dumps(_short(row['text']), ensure_ascii=False)}: {row['reason']}" for row in refused]
+    return "\n".join(rows[-_MOST_REFUSALS:]) or _NOTHING
+
+
+def columns(schema: Mapping[str, type], prompt_columns: frozenset[str]) -> str:
+    """Each column with its type and when it is known."""
+    lines = [
+        f"{name}: {kind.__name__}, {'known before generation' if name in prompt_columns else 'read off the output'}"
+        for name, kind in schema.items()
+    ]
+    return "\n".join(lines)
+
+
+def _short(value: object) -> object:
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return value[: _LONGEST - 1] + "…"
+    return value

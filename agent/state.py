@@ -1,0 +1,215 @@
+"""What the graphs carry and what they are given: typed states of JSON values, contexts that are injected.
+
+A state holds nothing that a checkpoint could not: texts, numbers, lists. Models, stores and tables come in by
+the context of an invocation and are never global.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypedDict
+
+import numpy as np
+
+from agent.ledger import Ledger
+from agent.llm.asking import Asker
+from agent.llm.protocol import OnText, ToolSpec, unheard
+from agent.sources import Evidence
+from mecharule_ops.proposer import ProposalContext
+from mecharule_ops.types import Columns
+from tools.result import ToolResult
+
+
+class RefusalEntry(TypedDict):
+    """A text that was refused."""
+
+    text: str
+    reason: str
+
+
+# --- predicate proposals ---------------------------------------------------------------------------------
+
+
+class ProposalInput(TypedDict):
+    """All that a proposal loop is started with."""
+
+    rounds: int
+    """Most rounds."""
+
+
+class ProposalState(ProposalInput, total=False):
+    """A proposal loop under way."""
+
+    done: int
+    """Rounds asked."""
+    waiting: list[str]
+    """Proposed and not yet judged."""
+    accepted: list[str]
+    refused: list[RefusalEntry]
+    powers: list[float]
+    """Held-back AUC after each round, that of the given vocabulary first."""
+    ended: str
+    """Why it ended; empty while it goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalRuntime:
+    """What a proposal loop works with."""
+
+    asker: Asker
+    data: ProposalContext
+    """Train records only."""
+    task: str
+    seed: int
+    examples: int = 12
+    """Records of each outcome that the model is shown a round."""
+    patience: int = 2
+    """Rounds without a rise of the power before it ends."""
+    on_text: OnText = unheard
+
+
+# --- refinement of units without a good rule -------------------------------------------------------------
+
+
+class RefinementInput(TypedDict):
+    """All that a refinement is started with."""
+
+    units: list[str]
+    """In the order in which they are refined."""
+    rounds: int
+    """Most rounds a unit."""
+
+
+class UnitReport(TypedDict):
+    """HQ-T of one unit before and after."""
+
+    unit: str
+    before: float | None
+    after: float | None
+    rule: str | None
+    hypothesis: str | None
+    """Id in the ledger."""
+    ended: str
+
+
+class RefinementState(RefinementInput, total=False):
+    """A refinement under way; the round's fields belong to the first of `units`."""
+
+    done: int
+    waiting: list[str]
+    accepted: list[str]
+    refused: list[RefusalEntry]
+    statement: str
+    condition: str
+    """Of the unit's hypothesis; empty without one."""
+    ended: str
+    reports: list[UnitReport]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnitCase:
+    """One unit with its flips on the eligible records D_b."""
+
+    unit: str
+    arrow: str
+    """Direction of a flip."""
+    columns: Columns
+    """Of D_b."""
+    flips: np.ndarray
+    """Bool, one an eligible record."""
+    train: np.ndarray
+    """Bool, one an eligible record; the others are held out."""
+    vocabulary: tuple[str, ...]
+    prompt_columns: frozenset[str]
+    rule: str | None
+    """HQ-T rule before refinement."""
+    before: float | None
+    """Its held-out MCC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinementRuntime:
+    """What a refinement works with."""
+
+    asker: Asker
+    cases: Mapping[str, UnitCase]
+    ledger: Ledger
+    seed: int
+    threshold: float = 0.70
+    """Held-out MCC of a good rule."""
+    examples: int = 12
+    on_text: OnText = unheard
+
+
+# --- conversation ----------------------------------------------------------------------------------------
+
+
+class Toolbox(Protocol):
+    """The tools of a conversation."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """As the model sees them."""
+        ...
+
+    def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+        """A result. Raises `MechaRuleError`."""
+        ...
+
+    def evidence(self) -> Evidence:
+        """Everything of the run that can be cited now."""
+        ...
+
+
+class Said(TypedDict, total=False):
+    """One turn as JSON."""
+
+    role: str
+    text: str
+    calls: list[dict[str, object]]
+    answers: str
+
+
+class Consulted(TypedDict):
+    """One tool call and what it gave."""
+
+    name: str
+    arguments: dict[str, object]
+    data: dict[str, object]
+    text: str
+    ok: bool
+
+
+class ConversationInput(TypedDict):
+    """All that a question starts with."""
+
+    turns: list[Said]
+    """Earlier turns and the question."""
+    most_calls: int
+    """Most tool calls for this question."""
+
+
+class ConversationState(ConversationInput, total=False):
+    """A question under way."""
+
+    consulted: list[Consulted]
+    draft: str
+    """The model's answer before its check."""
+    answer: str
+    faults: list[str]
+    cited: list[str]
+    ended: str
+    """Why it ended without an answer; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationRuntime:
+    """What a conversation works with."""
+
+    asker: Asker
+    toolbox: Toolbox
+    run: str
+    facts: str
+    """What the model is told of the run beforehand."""
+    on_text: OnText = unheard
