@@ -8,7 +8,7 @@ Axes: group record token. `examples` are positions among the records given at co
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,18 +18,18 @@ from jaxtyping import Bool, Float32
 
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.subject.baselines import ReplacementTable
+from mecharule_ops.subject.batches import chunks_by_length, default_rows, parts
+from mecharule_ops.subject.chunks import Chunks
 from mecharule_ops.subject.judging import Judge
 from mecharule_ops.subject.memory import free_bytes, is_out_of_memory
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.products import through_onednn
-from mecharule_ops.subject.speculation import Chunk, Speculation, Verified
+from mecharule_ops.subject.speculation import Speculation, Verified
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Intervention, Neuron
 
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
-_CHUNK_POSITIONS = 128
-_ROWS = {"cpu": 1024, "cuda": 16384}
 
 
 class AblationStopped(MechaRuleError):
@@ -85,11 +85,13 @@ class AblationEngine:
         self._records = records
         self._intervention = intervention
         self._should_stop = should_stop
-        self._judge = Judge(subject, task, records)
-        self._speculation = Speculation(subject, self._judge, records, replacement)
-        self._rows = _default_rows(subject) if rows is None else rows
-        self._memory = free_bytes(subject.device) // 4
-        self._chunks: OrderedDict[tuple[tuple[int, ...], bool], Chunk] = OrderedDict()
+        judge = Judge(subject, task, records)
+        prompts = subject.encode([record.example.prompt for record in records])
+        memory = free_bytes(subject.device) // 4
+        self._chunks = Chunks(subject, judge, prompts, intervention, memory)
+        labels = np.array([record.label for record in records], dtype=bool)
+        self._speculation = Speculation(subject, judge, self._chunks, labels, replacement)
+        self._rows = default_rows(subject) if rows is None else rows
 
     def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
         """Labels after each group's ablation, each row followed only until its label is decided.
@@ -139,16 +141,17 @@ class AblationEngine:
         """(groups, columns of `examples`, results), batch by batch until every pair was verified."""
         self._check(groups)
         order = sorted(range(len(groups)), key=lambda index: min(neuron.layer for neuron in groups[index]))
-        work = deque((columns, order) for columns in self._partition(examples, early) if order)
+        lengths = [self._chunks.length(example, early) for example in examples]
+        work = deque((columns, order) for columns in chunks_by_length(lengths, examples) if order)
         while work:
             columns, chosen = work.popleft()
-            positions = self._positions(examples, columns, early)
+            positions = len(columns) * max(lengths[column] for column in columns)
             if positions > self._rows and len(columns) > 1:
-                work.extendleft((part, chosen) for part in reversed(_parts(columns, (len(columns) + 1) // 2)))
+                work.extendleft((part, chosen) for part in reversed(parts(columns, (len(columns) + 1) // 2)))
                 continue
             if positions * len(chosen) > self._rows and len(chosen) > 1:
                 at_once = max(1, self._rows // positions)
-                work.extendleft((columns, part) for part in reversed(_parts(chosen, at_once)))
+                work.extendleft((columns, part) for part in reversed(parts(chosen, at_once)))
                 continue
             if self._should_stop():
                 raise AblationStopped(
@@ -166,45 +169,16 @@ class AblationEngine:
         """The results of one batch, or None when memory ran out and the next batch must be half as large."""
         try:
             with torch.inference_mode(), through_onednn(self._subject.hf):
-                chunk = self._chunk(tuple(examples[column] for column in columns), early)
+                chunk = self._chunks.of(tuple(examples[column] for column in columns), early)
                 return self._speculation.verify(chunk, groups, self._rows)
         except (MemoryError, RuntimeError) as error:
             smallest = len(groups) == 1 and len(columns) == 1
             if smallest or not is_out_of_memory(error):
                 raise
-            self._chunks.clear()
-            self._rows = max(1, min(self._rows, self._positions(examples, columns, early) * len(groups)) // 2)
+            self._chunks.forget()
+            longest = max(self._chunks.length(examples[column], early) for column in columns)
+            self._rows = max(1, min(self._rows, len(columns) * longest * len(groups)) // 2)
             return None
-
-    def _chunk(self, records: tuple[int, ...], early: bool) -> Chunk:
-        """The chunk of these records, from the ones kept when it is there."""
-        key = (records, early)
-        if key not in self._chunks:
-            self._chunks[key] = self._speculation.chunk(records, early)
-            while len(self._chunks) > 1 and sum(kept.bytes for kept in self._chunks.values()) > self._memory:
-                self._chunks.popitem(last=False)
-        self._chunks.move_to_end(key)
-        return self._chunks[key]
-
-    def _partition(self, examples: Sequence[int], early: bool) -> list[list[int]]:
-        """Columns with something to verify, in chunks of spans of (nearly) equal length."""
-        lengths = [len(self._speculation.span(example, early).fed) for example in examples]
-        columns = sorted(
-            (column for column, length in enumerate(lengths) if length),
-            key=lambda column: (lengths[column], examples[column]),
-        )
-        chunks: list[list[int]] = []
-        for column in columns:
-            shortest = lengths[chunks[-1][0]] if chunks else 0
-            full = chunks and (len(chunks[-1]) + 1) * lengths[column] > max(_CHUNK_POSITIONS, lengths[column])
-            if not chunks or full or 4 * (lengths[column] - shortest) > shortest:
-                chunks.append([])
-            chunks[-1].append(column)
-        return chunks
-
-    def _positions(self, examples: Sequence[int], columns: Sequence[int], early: bool) -> int:
-        """Positions that one group feeds for these columns, padding included."""
-        return len(columns) * max(len(self._speculation.span(examples[c], early).fed) for c in columns)
 
     def _check(self, groups: Sequence[Group]) -> None:
         basis = self._intervention.basis
@@ -219,15 +193,3 @@ class AblationEngine:
                         f"expected {basis} units of {depth} layers of {width}, got {neuron}; "
                         "choose a unit that this model has"
                     )
-
-
-def _parts(items: list[int], size: int) -> list[list[int]]:
-    return [items[begin : begin + size] for begin in range(0, len(items), size)]
-
-
-def _default_rows(subject: Subject) -> int:
-    """Positions a forward: what fits a quarter of free memory, and no more than the device gains from."""
-    config = subject.hf.config
-    widest = max(getattr(config, "intermediate_size", 0) or 0, 4 * subject.d_model)
-    per_row = 4 * (4 * widest + 8 * subject.d_model + subject.n_heads * 1024)
-    return max(1, min(_ROWS.get(subject.device.type, 1024), free_bytes(subject.device) // 4 // per_row))

@@ -10,53 +10,24 @@ Axes: record token group; a chunk's records index the records given at construct
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32, Int
+from jaxtyping import Bool, Float32
 from torch import Tensor
 
 from mecharule_ops.subject.ablated import GroupUnits, ablated_copies
 from mecharule_ops.subject.baselines import ReplacementTable
-from mecharule_ops.subject.clean import CleanSpans, clean_spans
+from mecharule_ops.subject.chunks import Chunk, Chunks
 from mecharule_ops.subject.continuation import OpenRow, advanced, feed, trimmed
-from mecharule_ops.subject.forward import BlockCalls, Blocks
-from mecharule_ops.subject.greedy import NearClean, Unembedding
 from mecharule_ops.subject.intervention import Units
 from mecharule_ops.subject.judging import Judge, Tokens
 from mecharule_ops.subject.model import Subject
-from mecharule_ops.subject.shared_prefix import SharedPrefix
-from mecharule_ops.subject.spans import Span, first_offset, span_of
-from mecharule_ops.types import BehaviourRecord, Neuron
-
-_LAYOUTS_KEPT = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Chunk:
-    """Some records' clean spans, their baseline tokens and where in the spans these are predicted."""
-
-    records: tuple[int, ...]
-    early: bool
-    """Whether the spans end where the baseline's label is decided."""
-    spans: tuple[Span, ...]
-    clean: CleanSpans
-    near: NearClean
-    predicting: tuple[Tensor, Tensor, Tensor]
-    """(record, token, position) of every predicted token, flat."""
-    targets: Int[np.ndarray, "record token"]
-    """Baseline tokens from the first predicted one on; −1 past the end."""
-    layouts: OrderedDict[int, BlockCalls] = field(default_factory=OrderedDict)
-    """Blocks bound to so many copies of the spans, the latest used last."""
-
-    @property
-    def bytes(self) -> int:
-        """Memory held between calls, layouts left out."""
-        return self.clean.bytes + self.near.bytes
+from mecharule_ops.subject.spans import Span
+from mecharule_ops.types import Neuron
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,57 +50,16 @@ class Speculation:
         self,
         subject: Subject,
         judge: Judge,
-        records: Sequence[BehaviourRecord],
+        chunks: Chunks,
+        labels: Bool[np.ndarray, " record"],
         replacement: ReplacementTable,
     ) -> None:
         self._subject = subject
         self._judge = judge
-        self._labels = np.array([record.label for record in records], dtype=bool)
-        self._prompts = subject.encode([record.example.prompt for record in records])
-        self._basis = replacement.intervention.basis
-        self._phase = replacement.intervention.phase
+        self._chunks = chunks
+        self._labels = labels
         self._replacement = replacement
-        self._blocks = Blocks(subject)
-        _, head = subject.wiring.head(subject.hf)
-        self._unembedding = Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
-
-    @cached_property
-    def _shared(self) -> SharedPrefix:
-        """What all prompts begin with, below every span."""
-        starts = [len(prompt) - 1 + first_offset(self._phase, len(prompt)) for prompt in self._prompts]
-        below = [prompt[:start] for prompt, start in zip(self._prompts, starts, strict=True)]
-        return SharedPrefix.of(self._subject, below)
-
-    def span(self, record: int, early: bool) -> Span:
-        """The intervened positions of a record's baseline completion."""
-        return span_of(self._prompts[record], self._judge.baseline(record, early), self._phase)
-
-    def chunk(self, records: tuple[int, ...], early: bool) -> Chunk:
-        """What verifying `records`, all with non-empty spans, needs; cost: `clean_spans` and the clean logits."""
-        spans = tuple(self.span(record, early) for record in records)
-        clean = clean_spans(self._subject, self._blocks, spans, self._basis, self._shared)
-        expected = [
-            self._judge.baseline(record, early)[span.first_predicted :]
-            for record, span in zip(records, spans, strict=True)
-        ]
-        flat = [
-            (row, token, spans[row].prompt_part + token)
-            for row, tokens in enumerate(expected)
-            for token in range(len(tokens))
-        ]
-        rows, at, positions = torch.tensor(flat, device=self._subject.device).T
-        targets = np.full((len(records), max(map(len, expected))), -1)
-        for row, tokens in enumerate(expected):
-            targets[row, : len(tokens)] = tokens
-        return Chunk(
-            records=records,
-            early=early,
-            spans=spans,
-            clean=clean,
-            near=NearClean(self._unembedding, clean.final[rows, positions]),
-            predicting=(rows, at, positions),
-            targets=targets,
-        )
+        self._basis = replacement.intervention.basis
 
     def verify(self, chunk: Chunk, groups: Sequence[Collection[Neuron]], limit: int) -> Verified:
         """Every record of the chunk under every group, groups in order of lowest layer.
@@ -160,7 +90,7 @@ class Speculation:
         offsets = self._offsets(chunk.spans)
         units = [self._units(group, offsets) for group in groups]
         final = ablated_copies(
-            self._subject, chunk.clean, self._basis, units, lambda copies: self._layout(chunk, copies)
+            self._subject, chunk.clean, self._basis, units, partial(chunk.layout, self._chunks.blocks)
         )
         rows, at, positions = chunk.predicting
         near = torch.arange(len(rows), device=rows.device).repeat_interleave(len(groups))
@@ -208,10 +138,7 @@ class Speculation:
         self, chunk: Chunk, groups: Sequence[Collection[Neuron]], rows: Sequence[OpenRow], limit: int
     ) -> list[OpenRow]:
         """The rows one turn on."""
-        spans = [
-            span_of(self._prompts[chunk.records[row.row]], (*row.accepted, *row.guess, -1), self._phase)
-            for row in rows
-        ]
+        spans = [self._chunks.span(chunk.records[row.row], (*row.accepted, *row.guess, -1)) for row in rows]
         at_once = max(1, limit // max((len(span.fed) for span in spans), default=1))
         after = []
         for begin in range(0, len(rows), at_once):
@@ -222,8 +149,8 @@ class Speculation:
             ]
             given = feed(
                 self._subject,
-                self._blocks,
-                self._unembedding,
+                self._chunks.blocks,
+                self._chunks.unembedding,
                 self._basis,
                 chunk.clean.batch,
                 part,
@@ -252,12 +179,3 @@ class Speculation:
             values = self._replacement.value(layer, offsets, index).to(device)
             units[layer] = Units(channels=index.to(device), values=values)
         return units
-
-    def _layout(self, chunk: Chunk, copies: int) -> BlockCalls:
-        """The blocks bound to `copies` copies of the chunk's spans."""
-        if copies not in chunk.layouts:
-            chunk.layouts[copies] = self._blocks.bind(chunk.clean.batch, copies)
-            if len(chunk.layouts) > _LAYOUTS_KEPT:
-                chunk.layouts.popitem(last=False)
-        chunk.layouts.move_to_end(copies)
-        return chunk.layouts[copies]
