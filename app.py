@@ -159,9 +159,9 @@ def _tool(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from agent.conversation import ask
+    from agent.chat import ask
 
-    return _print(options, ask(options.run, options.question, _tell))
+    return _print(options, ask(options.run, options.question, _tell, llm=options.llm))
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
@@ -231,6 +231,7 @@ def _parser() -> argparse.ArgumentParser:
     ask = verb("ask", "answer a question about a finished run, every number with its source", _ask)
     ask.add_argument("run", help="run id, file, or `last`")
     ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
+    ask.add_argument("--llm", help="who words the answer: none, mock:FILE, anthropic/NAME or openai/NAME")
     for name, help, arguments in import_module("tools.catalogue").VERBS:
         made = verb(name, help, _tool)
         for flags, settings in arguments:
@@ -254,7 +255,10 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
         "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"
     )
     option("--budget", type=int, metavar="N", help="stop after N group ablations; what was found is kept")
-    option("--llm", help="who proposes predicates: none (offline grammar) or mock:FILE")
+    option(
+        "--llm",
+        help="who proposes predicates: none (offline grammar), mock:FILE, anthropic/NAME or openai/NAME",
+    )
     option("--parity", action="store_true", help="Algorithm 1 as printed, without later improvements")
     option(
         "--set", type=_key_value, action="append", default=[], metavar="KEY=VALUE", help="any other setting"

@@ -8,16 +8,21 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.events import Event, Price
+from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings import Findings
+from mecharule_ops.proposer import Proposer
 from mecharule_ops.run import Run, task_of
 from mecharule_ops.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store import RunStore
 from mecharule_ops.subject.registry import resolve
 from tools.result import ToolResult
+
+if TYPE_CHECKING:
+    from agent.llm.choice import Choice
 
 Show = Callable[[Event], None]
 Approve = Callable[[Price], bool]
@@ -87,6 +92,7 @@ def start(
     """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind."""
     task_of(config)
     resolve(config.model)
+    _choice(config)
     folder = runs_directory()
     run = new_run_id(folder, secrets.token_hex)
     settings = {"run": run, "settings": config.model_dump(mode="json")}
@@ -100,10 +106,42 @@ def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False
         return _finish(Run(store), show, lambda price: True, should_stop)
 
 
+def _choice(config: RunConfig) -> Choice | None:
+    """The language model that the config names; None for the offline grammar. Raises what choosing raises."""
+    if config.proposer == "offline":
+        return None
+    from agent.llm.choice import choose
+
+    return choose(config.proposer)
+
+
+def _proposer(run: Run, show: Show) -> Proposer | None:
+    choice = _choice(run.config)
+    if choice is None:
+        return None
+    from agent.proposing import proposer_of
+
+    return proposer_of(
+        choice,
+        task=run.config.task,
+        rounds=max(1, run.config.proposals),
+        seed=run.config.seed,
+        store=run.store,
+        notify=lambda text: show(Notice(text=text)),
+    )
+
+
 def _finish(run: Run, show: Show, approve: Approve, should_stop: Callable[[], bool]) -> ToolResult:
     from mecharule_ops.pipeline import analyse
 
-    findings = analyse(run, show, clock=time.monotonic, approve=approve, should_stop=should_stop)
+    findings = analyse(
+        run,
+        show,
+        clock=time.monotonic,
+        approve=approve,
+        should_stop=should_stop,
+        proposer=_proposer(run, show),
+    )
     return report_of(findings)
 
 

@@ -61,7 +61,7 @@ class RunConfig(BaseModel):
     condition: Literal["rule-spectral", "spectral-split", "rule-random", "fake-rule"] = "rule-spectral"
     """The split of experiment E1."""
     proposer: str = "offline"
-    """`offline` or `mock:FILE`."""
+    """`offline`, `mock:FILE`, or a language model such as `anthropic/NAME` or `openai/NAME`."""
     proposals: int = Field(2, ge=0, le=20)
     """Rounds of predicate proposals."""
     refinements: int = Field(40, ge=0, le=1000)

@@ -20,6 +20,7 @@ from mecharule_ops.findings_json import to_json
 from mecharule_ops.journal import Journal
 from mecharule_ops.localise import Localised, localise, price, rank_candidates, search_settings, whole_layers
 from mecharule_ops.preparation import prepare, slices_of
+from mecharule_ops.proposer import Proposer
 from mecharule_ops.run import Run
 from mecharule_ops.subject.guard import check_intervention
 from mecharule_ops.summing_up import Explained, run_findings, run_status, search_outcome
@@ -37,16 +38,18 @@ def analyse(
     clock: Callable[[], float],
     approve: Callable[[Price], bool] = lambda price: True,
     should_stop: Callable[[], bool] = lambda: False,
+    proposer: Proposer | None = None,
 ) -> Findings:
     """Run or continue every stage; returns the findings, which are stored too.
 
-    `show` is told each event, `clock` gives seconds, `approve` is asked once a search with its price.
+    `show` is told each event, `clock` gives seconds, `approve` is asked once a search with its price,
+    `proposer` stands in for the one that the config names.
     Raises `PriceDeclined`, or what a stage raises; what was stored stays.
     """
     journal = Journal(run.store, show, clock)
     try:
         journal.emit(_started(run))
-        prepare(run, journal)
+        prepare(run, journal, proposer)
         cells = list(product(run.config.bases, (Regime(label) for label in run.config.regimes)))
         outcomes = [_cell(run, journal, basis, regime, approve, should_stop) for basis, regime in cells]
         findings = run_findings(run, tuple(outcomes), journal.stages)
