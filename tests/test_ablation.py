@@ -107,6 +107,21 @@ def test_results_do_not_depend_on_batch_size_or_order(rows: int) -> None:
     np.testing.assert_allclose(shuffled.margins, whole.margins[np.ix_(rank, place)], atol=1e-4)
 
 
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
+    """One thread and two give the same tokens, and margins equal to float32 rounding."""
+    bench, threads = toy("gemma"), torch.get_num_threads()
+    table, groups = bench.table(DECODE), bench.groups(Basis.MLP_OUT, 3, seed=6)
+    found = []
+    try:
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            found.append(bench.engine(table).completions(groups, range(10)))
+    finally:
+        torch.set_num_threads(threads)
+    assert found[0].tokens == found[1].tokens
+    np.testing.assert_allclose(found[0].margins, found[1].margins, atol=1e-4)
+
+
 def test_one_evaluation_a_group_and_example_when_nothing_changes() -> None:
     """The verifying forward is the only one for groups that keep every completion; others cost more."""
     bench = toy("gpt2")
