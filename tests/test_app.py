@@ -121,7 +121,7 @@ def test_a_script_of_proposals_that_does_not_read_is_refused(
     script = tmp_path / "rounds.json"
     script.write_text(content)
     done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY)
-    _refused(done, 2, "JSON list of rounds", str(script))
+    _refused(done, 2, "expected a", str(script))
 
 
 def test_a_corrupt_run_file_is_said_to_be_damaged(commands: Commands, runs: Path) -> None:
