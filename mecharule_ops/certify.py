@@ -52,7 +52,7 @@ def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: Anchored
         regime=agonist.regime,
         kind="ablate",
         claim=f"ablating {agonist.neuron} flips {' and '.join(parts)} examples ({agonist.regime.arrow})",
-        rule=_certified_rule(rule),
+        rule=certified_rule(rule),
     )
 
 
@@ -69,6 +69,21 @@ def certify(
     """The certificate of ablating `units` together on named sets of record positions."""
     intervention = run.intervention(units[0].basis)
     rows = ablation_rows(run, intervention, units, slices)
+    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
+
+
+def certified(
+    run: Run,
+    intervention: Intervention,
+    units: Group,
+    rows: tuple[ExampleRow, ...],
+    *,
+    regime: Regime,
+    kind: str,
+    claim: str,
+    rule: CertifiedRule | None = None,
+) -> Certificate:
+    """The certificate of rows that were computed with this run's model and replacement values."""
     layers = sorted({unit.layer for unit in units})
     return Certificate(
         kind=kind,
@@ -161,7 +176,8 @@ def _rows(
     return tuple(rows)
 
 
-def _certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
+def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
+    """The rule with its one held-out score, as a certificate states it."""
     if rule is None or rule.rule is None or rule.held_out is None:
         return None
     score = rule.held_out

@@ -11,21 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from mecharule_ops.certificates import (
-    Certificate,
-    CertifiedIntervention,
     Completion,
     ExampleRow,
-    ModelIdentity,
 )
-from mecharule_ops.certify import HOOKS
 from mecharule_ops.predicate_language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules import Rule
 from mecharule_ops.run import Run
 from mecharule_ops.stored_engine import Group
-from mecharule_ops.summing_up import versions
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import BehaviourRecord, Example, Intervention, Regime
-from mecharule_ops.verification import totals_of
+from mecharule_ops.types import BehaviourRecord, Example, Intervention
 
 
 def observed(run: Run, examples: Sequence[Example]) -> tuple[BehaviourRecord, ...]:
@@ -76,45 +70,6 @@ def ablated_rows(
             ),
         )
         for place, (record, name) in enumerate(zip(records, slices, strict=True))
-    )
-
-
-def certified(
-    run: Run,
-    intervention: Intervention,
-    units: Group,
-    rows: tuple[ExampleRow, ...],
-    *,
-    regime: Regime,
-    kind: str,
-    claim: str,
-) -> Certificate:
-    """The certificate of rows that were computed with this run's model and replacement values."""
-    layers = sorted({unit.layer for unit in units})
-    return Certificate(
-        kind=kind,
-        claim=claim,
-        model=ModelIdentity(
-            name=run.config.model,
-            model_hash=run.subject.model_hash,
-            tokenizer_hash=run.subject.tokenizer_hash,
-        ),
-        task=run.task.describe(),
-        regime=regime.value,
-        intervention=CertifiedIntervention(
-            basis=intervention.basis.value,
-            hook="+".join(HOOKS[intervention.basis].format(layer=layer) for layer in layers),
-            baseline=intervention.baseline.value,
-            baseline_hash=run.replacement(intervention).hash,
-            phase=intervention.phase.value,
-        ),
-        units=tuple(map(str, units)),
-        rows=rows,
-        totals=totals_of(rows, run.config.alpha),
-        alpha=run.config.alpha,
-        seed=run.config.seed,
-        dtype="float32",
-        versions=versions(),
     )
 
 

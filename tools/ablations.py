@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mecharule_ops.certificates import Certificate, CertifiedRule
-from mecharule_ops.certify import certify
+from mecharule_ops.certificates import Certificate
+from mecharule_ops.certify import certified_rule, certify
 from mecharule_ops.events import Price
 from mecharule_ops.preparation import slices_of
 from mecharule_ops.run import Run
@@ -51,7 +51,7 @@ def ablate_on_slices(
         regime=regime,
         kind=kind,
         claim=f"ablating {together} flips {' and '.join(counts)} examples ({regime.arrow})",
-        rule=_held_out(rule),
+        rule=certified_rule(rule),
     )
     return keep(run, certificate)
 
@@ -63,18 +63,3 @@ def price_of(run: Run, groups: int, regime: Regime) -> Price:
     measured = run.store.latest(Price)
     pace = measured.seconds / measured.example_forwards if measured and measured.example_forwards else 0.0
     return Price(evaluations=groups, example_forwards=forwards, seconds=forwards * pace)
-
-
-def _held_out(rule: AnchoredRule | None) -> CertifiedRule | None:
-    """The rule with its one held-out score, as a certificate states it."""
-    if rule is None or rule.rule is None or rule.held_out is None:
-        return None
-    score = rule.held_out
-    return CertifiedRule(
-        text=rule.rule,
-        scope="held-out",
-        mcc=score.mcc,
-        coverage=score.coverage,
-        n=score.n,
-        positives=score.positives,
-    )
