@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 install: $(STAMP)  ## make the virtual environment and install everything
 
-run: $(STAMP)  ## fetch SmolLM2-135M and analyse its arithmetic, end to end (2 cores: under 30 minutes)
+run: $(STAMP)  ## fetch SmolLM2-135M and analyse its arithmetic, end to end
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(BIN)/mecharule run arithmetic -m smollm2-135m --basis attn_head,mlp_out --regime 1 --exhaustive-up-to 1000 --set anchor_for=16 --yes
 	$(BIN)/mecharule ask last "why does the strongest neuron flip?"
