@@ -130,7 +130,7 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
 
     def show(event: Any) -> None:
         if lines:
-            from mecharule_ops.event_json import event_to_json
+            from mecharule_ops.store.event_json import event_to_json
 
             print(event_to_json(event), flush=True)
         display.show(event)

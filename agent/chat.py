@@ -20,8 +20,8 @@ from agent.llm.protocol import OnText, unheard
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
 from agent.toolbox import RunToolbox
 from mecharule_ops.errors import StoreError
-from mecharule_ops.findings import Findings
-from mecharule_ops.unit_account import strongest
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.questions.unit_account import strongest
 from tools.opening import LAST_ANSWER, findings_of, opened
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -11,11 +11,11 @@ from agent.checker import check
 from agent.router import Route, route
 from agent.sources import Evidence
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.findings import Findings
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
-from mecharule_ops.run import Run
-from mecharule_ops.unit_account import strongest
 from tools.opening import LAST_ANSWER, findings_of, opened
 from tools.registry import Tell, call
 from tools.result import ToolResult

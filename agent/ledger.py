@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, cast
 
-from mecharule_ops.codec import canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.codec import canonical_json, decode, encode
+from mecharule_ops.store.run_store import RunStore
 
 ARTEFACT = "ledger"
 LEAST_CLASS = 5

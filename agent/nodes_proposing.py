@@ -15,8 +15,8 @@ from agent.llm.protocol import Request, Turn
 from agent.power import discriminative_power, held_back
 from agent.state import ProposalRuntime, ProposalState, RefusalEntry
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.predicate_language import vocabulary
-from mecharule_ops.predicates import PredicateTable, Refusal, build_table
+from mecharule_ops.predicates.language import vocabulary
+from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
 
 PROMPT = "propose_predicates"
 RISE = 0.002

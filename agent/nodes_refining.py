@@ -19,12 +19,12 @@ from agent.ledger import Prediction, TestOutcome
 from agent.llm.protocol import Request, Turn
 from agent.state import RefinementRuntime, RefinementState, RefusalEntry, UnitCase, UnitReport
 from mecharule_ops.errors import DegenerateBehaviour, MechaRuleError
-from mecharule_ops.predicate_language import evaluate, parse_predicate, schema_of, vocabulary
-from mecharule_ops.predicate_types import PredicateRefused
-from mecharule_ops.predicates import PredicateTable, Refusal, build_table
-from mecharule_ops.preparation import RULE_SETTINGS
-from mecharule_ops.rules import lookup_in, score
-from mecharule_ops.ruleshap import LearnedRule, learn_rule
+from mecharule_ops.pipeline.preparation import RULE_SETTINGS
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, vocabulary
+from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
+from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.rules.algebra import lookup_in, score
+from mecharule_ops.rules.ruleshap import LearnedRule, learn_rule
 
 PROMPT = "refine_unit"
 TEST = "MCC of the condition against the unit's flips on the held-out records of D_b"

@@ -21,8 +21,8 @@ from agent.llm.choice import Choice, make_model
 from agent.llm.protocol import OnText, unheard
 from agent.nodes_proposing import PROMPT
 from agent.state import ProposalInput, ProposalRuntime, ProposalState
-from mecharule_ops.proposer import MockProposer, ProposalContext, Proposer
-from mecharule_ops.store import RunStore
+from mecharule_ops.predicates.proposer import MockProposer, ProposalContext, Proposer
+from mecharule_ops.store.run_store import RunStore
 
 ARTEFACT = "llm-proposals"
 _THREAD = "proposals"

@@ -16,8 +16,8 @@ from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, unheard
 from agent.nodes_refining import PROMPT
 from agent.state import RefinementInput, RefinementRuntime, UnitCase, UnitReport
-from mecharule_ops.findings import Findings, SearchOutcome
-from mecharule_ops.run import Run
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import AnchoredRule
 
 ARTEFACT = "llm-refinement"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, Notice, Price
-from mecharule_ops.findings import Findings
-from mecharule_ops.proposer import Proposer
-from mecharule_ops.run import Run, task_of
-from mecharule_ops.run_directory import find_run, new_run_id, run_path, runs_directory
-from mecharule_ops.store import RunStore
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.pipeline.run import Run, task_of
+from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
+from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.subject.registry import resolve
 from tools.result import ToolResult
 
@@ -132,7 +132,7 @@ def _proposer(run: Run, show: Show) -> Proposer | None:
 
 
 def _finish(run: Run, show: Show, approve: Approve, should_stop: Callable[[], bool]) -> ToolResult:
-    from mecharule_ops.pipeline import analyse
+    from mecharule_ops.pipeline.analyse import analyse
 
     findings = analyse(
         run,
@@ -147,7 +147,7 @@ def _finish(run: Run, show: Show, approve: Approve, should_stop: Callable[[], bo
 
 def report_of(findings: Findings) -> ToolResult:
     """The report of a run as a tool's result; exit code 5 when the budget ended it."""
-    from mecharule_ops.findings_json import to_json
+    from mecharule_ops.findings.as_json import to_json
     from mecharule_ops.report import render_text
     from mecharule_ops.types import SearchStatus
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from agent.state import RefusalEntry
-from mecharule_ops.predicates import PredicateTable
+from mecharule_ops.predicates.table import PredicateTable
 from mecharule_ops.types import Columns
 
 _LONGEST = 300

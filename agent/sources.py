@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.claims import ARROW, UNIT, claims_of
-from mecharule_ops.certificates import Certificate
-from mecharule_ops.codec import encode
-from mecharule_ops.findings import Findings
-from mecharule_ops.findings_json import to_json
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.store.codec import encode
 from mecharule_ops.types import Regime
 
 GROUPS: Mapping[str, re.Pattern[str]] = {

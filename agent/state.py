@@ -16,7 +16,7 @@ from agent.ledger import Ledger
 from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, ToolSpec, unheard
 from agent.sources import Evidence
-from mecharule_ops.proposer import ProposalContext
+from mecharule_ops.predicates.proposer import ProposalContext
 from mecharule_ops.types import Columns
 from tools.result import ToolResult
 

@@ -25,16 +25,16 @@ import torch
 
 from mecharule_ops.ablation import AblationEngine
 from mecharule_ops.behaviour import Behaviour, observe
-from mecharule_ops.cha import ChaSearch
-from mecharule_ops.cha_settings import ChaSettings
-from mecharule_ops.predicates import build_table
-from mecharule_ops.ruleshap import RuleShapSettings, learn_rule
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.pipeline.summing_up import versions
+from mecharule_ops.predicates.table import build_table
+from mecharule_ops.rules.ruleshap import RuleShapSettings, learn_rule
 from mecharule_ops.subject.baselines import ReplacementTable, replacement_table
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.products import through_onednn
 from mecharule_ops.subject.reference import ReferenceEngine
 from mecharule_ops.subject.registry import load
-from mecharule_ops.summing_up import versions
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import (

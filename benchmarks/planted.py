@@ -19,8 +19,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mecharule_ops.cha import ChaSearch
-from mecharule_ops.cha_settings import ChaSettings
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates, Regime
 
 UNITS = (1_000, 10_000, 100_000, 1_000_000)

@@ -17,8 +17,8 @@ import pytest
 
 if TYPE_CHECKING:
     from mecharule_ops.events import Event
-    from mecharule_ops.findings import Findings
-    from mecharule_ops.run import Run
+    from mecharule_ops.findings.records import Findings
+    from mecharule_ops.pipeline.run import Run
 
 BUNDLED: Mapping[str, object] = {
     "model": "arith-tiny",
@@ -49,8 +49,8 @@ QUICK: Mapping[str, object] = {
 def new_run(path: Path, settings: Mapping[str, object]) -> Iterator[Run]:
     """A run at a path that nothing was done for yet."""
     from mecharule_ops.config import make_config
-    from mecharule_ops.run import Run
-    from mecharule_ops.store import RunStore
+    from mecharule_ops.pipeline.run import Run
+    from mecharule_ops.store.run_store import RunStore
 
     config = make_config(**settings).model_dump(mode="json")
     with RunStore.create(path, {"run": path.stem, "settings": config}) as store:
@@ -60,8 +60,8 @@ def new_run(path: Path, settings: Mapping[str, object]) -> Iterator[Run]:
 @contextmanager
 def opened(path: Path, *, read_only: bool = False) -> Iterator[Run]:
     """A stored run."""
-    from mecharule_ops.run import Run
-    from mecharule_ops.store import RunStore
+    from mecharule_ops.pipeline.run import Run
+    from mecharule_ops.store.run_store import RunStore
 
     with RunStore.open(path, read_only=read_only) as store:
         yield Run(store)
@@ -69,7 +69,7 @@ def opened(path: Path, *, read_only: bool = False) -> Iterator[Run]:
 
 def finish(run: Run, should_stop: Callable[[], bool] = lambda: False) -> tuple[Findings, Sequence[Event]]:
     """The findings of a run and every event told, under a clock that stands still."""
-    from mecharule_ops.pipeline import analyse
+    from mecharule_ops.pipeline.analyse import analyse
 
     told: list[Event] = []
     return analyse(run, told.append, clock=lambda: 0.0, should_stop=should_stop), told

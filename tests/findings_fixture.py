@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings import (
+from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
     Dominance,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.cha import ChaSearch
-from mecharule_ops.cha_tree import ChaTree
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import upper_bound
 from mecharule_ops.types import (
     FlipCount,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mecharule_ops.store import RunStore
-from mecharule_ops.stored_engine import Cost, Group, StoredEngine
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import Cost, Group, StoredEngine
 from mecharule_ops.types import BehaviourRecord, Example
 
 

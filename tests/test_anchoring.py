@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mecharule_ops.anchoring import (
+from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.algebra import Rule, lookup_in
+from mecharule_ops.rules.anchoring import (
     AnchorSettings,
     anchor,
     anchor_status,
 )
-from mecharule_ops.boosting import BoostSettings
-from mecharule_ops.errors import UsageError
-from mecharule_ops.matthews import mcc
-from mecharule_ops.rule_quality import dataset_coverage, is_hq, is_hq_full, is_hq_test
-from mecharule_ops.rules import Rule, lookup_in
-from mecharule_ops.ruleshap_settings import RuleShapSettings, RuleStatus
+from mecharule_ops.rules.boosting import BoostSettings
+from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.rules.quality import dataset_coverage, is_hq, is_hq_full, is_hq_test
+from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
 
 ELIGIBLE = 600

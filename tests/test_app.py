@@ -11,7 +11,7 @@ from command_process import Commands, Done
 
 import app
 from mecharule_ops.errors import UsageError
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.run_store import RunStore
 
 TINY = ("--basis", "attn_head", "--records", "60", "--set", "slice_size=20", "--regime", "1")
 """A run that costs almost nothing before its price is asked."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicate_language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic, result
 from mecharule_ops.tasks.registry import FOUR_SUMS, make_task, preset, preset_names, task_names
 from mecharule_ops.types import BehaviourRecord

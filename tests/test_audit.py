@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from search_oracles import Cancelling, drive, layer_of
 
-from mecharule_ops.audit import Audit, AuditResult, AuditSettings, unsettled
-from mecharule_ops.audit_bound import most_agonists, sample_sizes, sample_within
-from mecharule_ops.cha import AnswerError, ChaSearch
-from mecharule_ops.cha_settings import ChaSettings
+from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
+from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
+from mecharule_ops.cha.search import AnswerError, ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron, Regime
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mecharule_ops.certificate_bundles import read_bundle, write_bundle
-from mecharule_ops.certificates import (
+from mecharule_ops.certificates.bundles import read_bundle, write_bundle
+from mecharule_ops.certificates.certificate import (
     Certificate,
     CertifiedIntervention,
     CertifiedRule,
@@ -21,11 +21,17 @@ from mecharule_ops.certificates import (
     ExampleRow,
     ModelIdentity,
 )
-from mecharule_ops.codec import encode
+from mecharule_ops.certificates.verification import (
+    VerificationStatus,
+    compare,
+    inconsistencies,
+    totals_of,
+    verify,
+)
 from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.codec import encode
+from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate
-from mecharule_ops.verification import VerificationStatus, compare, inconsistencies, totals_of, verify
 
 
 def _completion(tokens: tuple[int, ...], label: bool, margin: float = 2.5) -> Completion:

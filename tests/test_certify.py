@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.certificates import Certificate, CertifiedRule, ExampleRow
-from mecharule_ops.certify import ablation_rows, certify, observe_again, rerun
+from mecharule_ops.certificates.certificate import Certificate, CertifiedRule, ExampleRow
+from mecharule_ops.certificates.certify import ablation_rows, certify, observe_again, rerun
+from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, totals_of, verify
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.run import Run
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import Agonist, Basis, Neuron, Regime
-from mecharule_ops.verification import VerificationStatus, inconsistencies, totals_of, verify
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ import pytest
 from search_oracles import Cancelling, UnionOfFlips, drive, layer_of, naive_algorithm_1, planted_union
 
 from mecharule_ops import confidence
-from mecharule_ops.cha import AnswerError, ChaSearch
-from mecharule_ops.cha_settings import ChaSettings
-from mecharule_ops.cha_tree import ChaTree
+from mecharule_ops.cha.partition import Order, RootSplit
+from mecharule_ops.cha.search import AnswerError, ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy, Spending
-from mecharule_ops.partition import Order, RootSplit
 from mecharule_ops.types import (
     Basis,
     FlipCount,
@@ -332,9 +332,7 @@ def test_random_order_is_set_by_the_seed() -> None:
 
 
 def test_importing_the_search_loads_no_model_library() -> None:
-    """`import mecharule_ops.cha` brings in neither torch nor transformers."""
-    code = (
-        "import sys, mecharule_ops.cha as c; print(c.__name__, {'torch', 'transformers'} & set(sys.modules))"
-    )
+    """`import mecharule_ops.cha.search` brings in neither torch nor transformers."""
+    code = "import sys, mecharule_ops.cha.search as c; print(c.__name__, {'torch', 'transformers'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "mecharule_ops.cha set()"
+    assert out.strip() == "mecharule_ops.cha.search set()"

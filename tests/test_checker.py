@@ -14,7 +14,7 @@ from findings_fixture import FINDINGS
 from agent.checker import Fault, check
 from agent.claims import claims_of, segments_of
 from agent.sources import Evidence, Source
-from mecharule_ops.certificates import (
+from mecharule_ops.certificates.certificate import (
     Certificate,
     CertifiedIntervention,
     CertifiedRule,

@@ -7,6 +7,8 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from mecharule_ops import confidence
+from mecharule_ops.cha.partition import bisect
+from mecharule_ops.cha.sequential import Decision, SequentialPlan, SlicePlan, look_sizes, node_test
 from mecharule_ops.confidence import (
     AlphaPolicy,
     Spending,
@@ -16,8 +18,6 @@ from mecharule_ops.confidence import (
     upper_bound,
 )
 from mecharule_ops.errors import UsageError
-from mecharule_ops.partition import bisect
-from mecharule_ops.sequential import Decision, SequentialPlan, SlicePlan, look_sizes, node_test
 
 STREAMS = 10_000
 ALPHA, TAU, N = 0.05, 0.2, 64

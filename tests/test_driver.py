@@ -10,15 +10,15 @@ import pytest
 from search_oracles import UnionOfFlips, drive, planted_union
 from table_engine import TableEngine, new_store, stored
 
-from mecharule_ops.cha import ChaSearch
-from mecharule_ops.cha_settings import ChaSettings
-from mecharule_ops.cha_tree import ChaTree
+from mecharule_ops.cha.exhaustive import exhaustive_search
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing as Looks
-from mecharule_ops.driver import Drive, NamedSearch, count
 from mecharule_ops.events import AgonistFound, CostChanged, Event, NodeTested, SearchFinished, SearchStarted
-from mecharule_ops.exhaustive import exhaustive_search
-from mecharule_ops.state import RunState
-from mecharule_ops.stored_engine import StoredEngine
+from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.store.stored_engine import StoredEngine
 from mecharule_ops.types import Basis, FlipCount, LayerCandidates, Regime, SearchStatus
 
 UNITS, N = 48, 32

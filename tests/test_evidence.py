@@ -11,7 +11,7 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event
-from mecharule_ops.evidence import (
+from mecharule_ops.pipeline.evidence import (
     Coverage,
     anchor_rules,
     controls,
@@ -21,10 +21,10 @@ from mecharule_ops.evidence import (
     second_baseline,
     share_of_union,
 )
-from mecharule_ops.journal import Journal
-from mecharule_ops.localise import Localised, localise, rank_candidates, whole_layers
-from mecharule_ops.preparation import slices_of
-from mecharule_ops.run import Run
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.localise import Localised, localise, rank_candidates, whole_layers
+from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime
 
 

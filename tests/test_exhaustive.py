@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from search_oracles import drive, layer_of, planted_union
 
-from mecharule_ops.cha import ChaSearch
-from mecharule_ops.cha_settings import ChaSettings
-from mecharule_ops.exhaustive import exhaustive_search, singleton_estimates
+from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus, Verdict
 
 

@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mecharule_ops import driver
-from mecharule_ops.cha import ChaSearch
-from mecharule_ops.cha_settings import ChaSettings
-from mecharule_ops.cha_tree import ChaTree
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import StoreError
-from mecharule_ops.fates import attribution_rank, fate, members, path_to, search_order
-from mecharule_ops.search_view import SearchView
+from mecharule_ops.pipeline import driver
+from mecharule_ops.questions.fates import attribution_rank, fate, members, path_to, search_order
+from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.types import (
     Basis,
     FlipCount,

@@ -13,10 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mecharule_ops.controls import ControlVerdict, depends_on_baseline, fisher_exact, verdict
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings import AgonistControls, Dominance, SearchCost, Share, TreeNode, UnitStrength
-from mecharule_ops.findings_json import from_json, to_json
+from mecharule_ops.findings.as_json import from_json, to_json
+from mecharule_ops.findings.controls import ControlVerdict, depends_on_baseline, fisher_exact, verdict
+from mecharule_ops.findings.records import (
+    AgonistControls,
+    Dominance,
+    SearchCost,
+    Share,
+    TreeNode,
+    UnitStrength,
+)
 from mecharule_ops.report.measures import jaccard, recall_rows, union_coverage
 from mecharule_ops.types import Basis, ChaNode, FlipCount, FlipEstimate, Neuron, Verdict
 

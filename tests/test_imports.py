@@ -71,7 +71,7 @@ def _loaded(code: str) -> list[str]:
         "import app\ntry:\n    app.main(['--help'])\nexcept SystemExit:\n    pass",
         "import app\ntry:\n    app.main(['run', '--help'])\nexcept SystemExit:\n    pass",
         "import mecharule_ops.cha",
-        "import mecharule_ops.run, mecharule_ops.state, mecharule_ops.report",
+        "import mecharule_ops.pipeline.run, mecharule_ops.state.run_state, mecharule_ops.report",
         "import tools.registry, tools.catalogue",
         "import agent.conversation, agent.router",
     ],

@@ -15,8 +15,8 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from mecharule_ops.journal import BUFFERED, Journal
-from mecharule_ops.store import RunStore
+from mecharule_ops.pipeline.journal import BUFFERED, Journal
+from mecharule_ops.store.run_store import RunStore
 
 
 class Clock:

@@ -10,7 +10,7 @@ import pytest
 
 from agent.ledger import ARTEFACT, HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.run_store import RunStore
 
 PREDICTION = Prediction(
     subject="m4.1234",

@@ -16,7 +16,7 @@ from agent.llm.choice import Choice
 from agent.refining import refine, summary
 from agent.toolbox import OFFERED, RunToolbox
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings import Findings
+from mecharule_ops.findings.records import Findings
 from tools.opening import LAST_ANSWER, findings_of, opened
 
 CHOICE = Choice(spec="mock:script", why="chosen by --llm")

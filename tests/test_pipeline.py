@@ -26,10 +26,10 @@ from mecharule_ops.events import (
     StageFinished,
     StageStarted,
 )
-from mecharule_ops.findings import Findings, SearchOutcome
-from mecharule_ops.pipeline import PriceDeclined, analyse
-from mecharule_ops.run import Run
-from mecharule_ops.state import RunState
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.analyse import PriceDeclined, analyse
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.state.run_state import RunState
 from mecharule_ops.types import Basis, Neuron, SearchStatus
 
 
@@ -139,7 +139,7 @@ def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> No
 
 
 def _slices(run: Run) -> list[int]:
-    from mecharule_ops.preparation import slices_of
+    from mecharule_ops.pipeline.preparation import slices_of
     from mecharule_ops.types import Regime
 
     slices = slices_of(run, Regime.BASELINE_POSITIVE)

@@ -8,9 +8,9 @@ import unicodedata
 import numpy as np
 import pytest
 
-from mecharule_ops.predicate_functions import FUNCTIONS
-from mecharule_ops.predicate_language import evaluate, parse_predicate, schema_of, vocabulary
-from mecharule_ops.predicate_types import PredicateRefused
+from mecharule_ops.predicates.functions import FUNCTIONS
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, vocabulary
+from mecharule_ops.predicates.type_check import PredicateRefused
 
 SCHEMA = {"a": int, "b": int, "x": float, "op": str, "s": str, "ok": bool}
 

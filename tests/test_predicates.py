@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
-from mecharule_ops.predicates import PredicateFilters, build_table, score_predicates
+from mecharule_ops.predicates.table import PredicateFilters, build_table, score_predicates
 
 TEXTS = (
     "a > b",

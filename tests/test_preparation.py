@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
-from mecharule_ops import preparation
-from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
-from mecharule_ops.journal import Journal
-from mecharule_ops.localise import localise, rank_candidates, whole_layers
-from mecharule_ops.preparation import make_proposer, prepare, slices_of, splitter
-from mecharule_ops.proposer import OfflineProposer
-from mecharule_ops.run import Run
+from mecharule_ops.pipeline import preparation
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.localise import localise, rank_candidates, whole_layers
+from mecharule_ops.pipeline.preparation import make_proposer, prepare, slices_of, splitter
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.predicates.proposer import OfflineProposer
 from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store.codec import encode
 from mecharule_ops.types import Agonist, Basis, Regime
 
 REDONE = ("vocabulary", "splitter")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicate_language import parse_predicate, schema_of
-from mecharule_ops.predicates import Refusal, build_table
-from mecharule_ops.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+from mecharule_ops.predicates.language import parse_predicate, schema_of
+from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+from mecharule_ops.predicates.table import Refusal, build_table
 
 
 def _context(columns, labels, known=(), refusals=(), prompt=None):

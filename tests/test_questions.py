@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mecharule_ops.edits import Edit, single_edits
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.neighbours import flips_with_interval, nearest
+from mecharule_ops.questions.edits import Edit, single_edits
+from mecharule_ops.questions.neighbours import flips_with_interval, nearest
+from mecharule_ops.questions.unit_account import flips_needed
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.questions import edited, read_question, task_from
 from mecharule_ops.tasks.registry import preset, preset_names
-from mecharule_ops.unit_account import flips_needed
 
 
 def test_every_prompt_of_a_task_reads_back_as_its_example() -> None:

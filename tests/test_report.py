@@ -28,8 +28,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings import ExhaustiveRun, Findings, SearchOutcome, Share, StageCost, WholeLayer
-from mecharule_ops.findings_json import from_json
+from mecharule_ops.findings.as_json import from_json
+from mecharule_ops.findings.records import (
+    ExhaustiveRun,
+    Findings,
+    SearchOutcome,
+    Share,
+    StageCost,
+    WholeLayer,
+)
 from mecharule_ops.report import render_html, render_json, render_markdown, render_text
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.advice import suggestions
@@ -451,7 +458,7 @@ def test_icicle_keeps_the_shallowest_when_there_are_too_many() -> None:
 
 def test_findings_and_report_load_neither_torch_nor_matplotlib() -> None:
     code = (
-        "import sys, mecharule_ops.report, mecharule_ops.controls\n"
+        "import sys, mecharule_ops.report, mecharule_ops.findings.controls\n"
         "sys.exit(bool({'torch', 'matplotlib', 'transformers'} & set(sys.modules)))"
     )
     root = Path(__file__).parents[1]

@@ -25,9 +25,9 @@ _ATTEMPTS = """
 import json, os, signal, sys
 from pathlib import Path
 import app
-import mecharule_ops.pipeline, mecharule_ops.ablation, mecharule_ops.subject.registry, xgboost, shap
+import mecharule_ops.pipeline.analyse, mecharule_ops.ablation, mecharule_ops.subject.registry, xgboost, shap
 from agent import runner
-from mecharule_ops.stored_engine import StoredEngine
+from mecharule_ops.store.stored_engine import StoredEngine
 
 folder, moments = Path(os.environ["MECHARULE_RUNS"]), json.loads(sys.argv[1])
 evaluate = StoredEngine._run

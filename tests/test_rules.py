@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.matthews import mcc, mcc_of_counts, pack, packed_mcc
-from mecharule_ops.rules import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
+from mecharule_ops.rules.algebra import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
+from mecharule_ops.rules.matthews import mcc, mcc_of_counts, pack, packed_mcc
 
 ATOMS = (
     "op == '-'",

@@ -12,13 +12,13 @@ import pytest
 import shap
 import xgboost as xgb
 
-from mecharule_ops.boosting import BoostSettings, distinct_rows, fit, path_prefixes, shap_values
-from mecharule_ops.clausepool import measure, shap_weights
 from mecharule_ops.errors import UsageError
-from mecharule_ops.matthews import mcc
-from mecharule_ops.rules import Clause, Condition, Rule, lookup_in
-from mecharule_ops.ruleshap import extract, learn_rule, permuted, splitters
-from mecharule_ops.ruleshap_settings import RuleShapSettings, RuleStatus, readiness
+from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
+from mecharule_ops.rules.boosting import BoostSettings, distinct_rows, fit, path_prefixes, shap_values
+from mecharule_ops.rules.clause_pool import measure, shap_weights
+from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.rules.ruleshap import extract, learn_rule, permuted, splitters
+from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
 
 SETTINGS = RuleShapSettings(boost=BoostSettings(rounds=60))
 

@@ -27,10 +27,10 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from mecharule_ops.persistent import IntMap, Log
-from mecharule_ops.search_view import DECIDED
-from mecharule_ops.state import RunState
-from mecharule_ops.store import RunStore
+from mecharule_ops.state.persistent import IntMap, Log
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import DECIDED
+from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate, Verdict
 
 _VERDICTS = ["pruned", "split", "kept", "dropped"]

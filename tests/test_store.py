@@ -13,15 +13,15 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 
-from mecharule_ops.artefacts import pack, unpack
-from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
 from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, RunStarted, SearchStarted
-from mecharule_ops.outcome_blocks import Outcomes
-from mecharule_ops.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
-from mecharule_ops.run_file import is_held
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.artefacts import pack, unpack
+from mecharule_ops.store.codec import decode
+from mecharule_ops.store.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
+from mecharule_ops.store.outcome_blocks import Outcomes
+from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
+from mecharule_ops.store.run_file import is_held
+from mecharule_ops.store.run_store import RunStore
 
 _SAMPLES: dict[Any, list[Any]] = {
     str: ["", "op in [/,*] \x1b[31m\x00 — ✓ \ud800", "nan"],

@@ -13,15 +13,15 @@ import pytest
 
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Notice
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.run_store import RunStore
 
 _WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
 from mecharule_ops.events import Notice
-from mecharule_ops.outcome_blocks import Outcomes
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.outcome_blocks import Outcomes
+from mecharule_ops.store.run_store import RunStore
 store = RunStore.open(Path(sys.argv[1]))
 turn = store.latest(Notice)
 turn = int(turn.text) + 1 if turn else 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from table_engine import TableEngine, new_store, stored
 
-from mecharule_ops.stored_engine import StoredEngine, context_key, group_key
+from mecharule_ops.store.stored_engine import StoredEngine, context_key, group_key
 from mecharule_ops.types import Basis, Neuron
 
 UNITS, RECORDS = 12, 40
@@ -75,7 +75,7 @@ def test_another_process_finds_what_was_stored(tmp_path: Path) -> None:
 
     with new_store(tmp_path / "a2") as empty, pytest.raises(AssertionError, match="was made"):
         stored(empty, engine, make=unavailable).labels(groups, examples)
-    from mecharule_ops.store import RunStore
+    from mecharule_ops.store.run_store import RunStore
 
     with RunStore.open(tmp_path / "a") as store:
         again = stored(store, engine, make=unavailable)

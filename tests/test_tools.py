@@ -10,10 +10,10 @@ import pytest
 from command_process import Commands, Result
 
 from agent.router import route
-from mecharule_ops.certificates import Certificate
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
-from mecharule_ops.store import RunStore
+from mecharule_ops.store.run_store import RunStore
 from tools.arguments import Arguments
 from tools.catalogue import VERBS
 from tools.registry import TOOLS, call
@@ -174,7 +174,7 @@ def test_verify_catches_an_invented_row_under_a_new_hash(tool: Tool, runs: Path,
 
 
 def _with_rows(certificate: Certificate, rows: tuple) -> Certificate:
-    from mecharule_ops.verification import totals_of
+    from mecharule_ops.certificates.verification import totals_of
 
     return replace(certificate, rows=rows, totals=totals_of(rows, certificate.alpha))
 

@@ -15,7 +15,7 @@ from tui_driving import Driver, drive
 from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
 
 from mecharule_ops.plain_text import plain
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
 from tools.result import ToolResult
 from tui.backend import Listener
 from tui.panes.chat import ChatPane

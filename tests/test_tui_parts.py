@@ -23,8 +23,8 @@ from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, NodeTested, SearchStarted
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import plain as report_plain
-from mecharule_ops.search_view import SearchView
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import SearchView
 from tools.registry import TOOLS
 from tui.app import MechaRuleApp
 from tui.ascii import ascii_only

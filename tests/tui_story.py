@@ -27,7 +27,7 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from mecharule_ops.run_directory import RunSummary
+from mecharule_ops.store.run_directory import RunSummary
 from tools.result import ToolResult
 from tui.backend import Backend, Listener
 from tui.session import Session

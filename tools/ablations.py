@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mecharule_ops.certificates import Certificate
-from mecharule_ops.certify import certified_rule, certify
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.certificates.certify import certified_rule, certify
 from mecharule_ops.events import Price
-from mecharule_ops.preparation import slices_of
-from mecharule_ops.run import Run
-from mecharule_ops.stored_engine import Group, group_key
+from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.stored_engine import Group, group_key
 from mecharule_ops.types import AnchoredRule, Regime
 from tools.opening import keep
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.certificates import Certificate, ExampleRow, SliceTotal
-from mecharule_ops.findings import AgonistControls, Findings
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
+from mecharule_ops.findings.records import AgonistControls, Findings
+from mecharule_ops.questions.unit_account import UnitAccount
 from mecharule_ops.report.document import k_of_n, percent, plain, signed, two_decimals
 from mecharule_ops.report.prose import rule_note
 from mecharule_ops.types import AnchoredRule, FlipEstimate
-from mecharule_ops.unit_account import UnitAccount
 
 SHOWN = 5
 """Flipped examples listed."""

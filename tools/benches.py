@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mecharule_ops.certificates.second_run import Bench, CannotRepeat
 from mecharule_ops.errors import ClaimNotSupported, StoreError
-from mecharule_ops.run import Run
-from mecharule_ops.second_run import Bench, CannotRepeat
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.subject.baselines import ReplacementTable
 from mecharule_ops.subject.registry import load
 from mecharule_ops.subject.table_files import read_table

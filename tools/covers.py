@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mecharule_ops.errors import ClaimNotSupported
-from mecharule_ops.rules import Rule
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import Neuron
 from tools.accounts import last_line
 from tools.arguments import Covers

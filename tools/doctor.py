@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.run_directory import runs_directory
+from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.subject import registry
 from tools.arguments import Doctor
 from tools.registry import Tell

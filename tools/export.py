@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from mecharule_ops import report
-from mecharule_ops.certificate_bundles import write_bundle
-from mecharule_ops.certificates import Certificate
+from mecharule_ops.certificates.bundles import write_bundle
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError
-from mecharule_ops.findings import Findings
-from mecharule_ops.run import Run
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.subject.table_files import write_table
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools.arguments import Export

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.certificates import Certificate, ExampleRow
-from mecharule_ops.certify import certified
-from mecharule_ops.neighbours import NeighbourFlips, flips_with_interval, nearest
-from mecharule_ops.rules import Rule
-from mecharule_ops.run import Run
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow
+from mecharule_ops.certificates.certify import certified
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
+from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
+from mecharule_ops.questions.unit_account import account
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.tasks.questions import edited, read_question
-from mecharule_ops.typed_prompt import ablated_rows, observed, rule_fires, unobserved
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Example, Neuron, Regime
-from mecharule_ops.unit_account import account
 from tools.accounts import example_data, last_line
 from tools.arguments import Flip
 from tools.opening import check_unit, findings_of, keep, opened, outcome_for

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mecharule_ops.certificates import Certificate
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import CertificateWritten
-from mecharule_ops.findings import Findings, SearchOutcome
-from mecharule_ops.run import Run
-from mecharule_ops.run_directory import find_run, runs_directory
-from mecharule_ops.store import RunStore
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.run_directory import find_run, runs_directory
+from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron, Regime
 
 LAST_ANSWER = "last-answer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from mecharule_ops.report.document import Table
-from mecharule_ops.run_directory import RunSummary, list_runs, runs_directory
+from mecharule_ops.store.run_directory import RunSummary, list_runs, runs_directory
 from tools.arguments import Runs, TableArguments
 from tools.registry import Tell
 from tools.result import ToolResult

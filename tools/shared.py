@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.certificates import Certificate
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.report.document import plural
 from mecharule_ops.types import Neuron

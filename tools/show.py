@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from mecharule_ops.errors import StoreError
-from mecharule_ops.findings_json import to_json
+from mecharule_ops.findings.as_json import to_json
 from tools.arguments import Show
 from tools.opening import findings_of, opened
 from tools.registry import Tell

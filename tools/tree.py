@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mecharule_ops.report.document import Table, two_decimals
-from mecharule_ops.search_view import NodeView, SearchView
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import NodeView, SearchView
 from tools.arguments import Tree
 from tools.opening import opened
 from tools.registry import Tell

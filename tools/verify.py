@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from mecharule_ops.certificate_bundles import read_bundle
-from mecharule_ops.certificates import Certificate
+from mecharule_ops.certificates.bundles import read_bundle
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.certificates.second_run import Bench, rerun
+from mecharule_ops.certificates.verification import Verification, VerificationStatus
+from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.run import Run
-from mecharule_ops.run_directory import list_runs, runs_directory
-from mecharule_ops.second_run import Bench, rerun
-from mecharule_ops.verification import Verification, VerificationStatus
-from mecharule_ops.verification import verify as verification_of
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.run_directory import list_runs, runs_directory
 from tools.arguments import Verify
 from tools.benches import CERTIFICATES, bench_of_folder, bench_of_run
 from tools.opening import LAST_ANSWER, opened

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mecharule_ops.certificates import Certificate
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.questions.unit_account import UnitAccount, account
 from mecharule_ops.report.prose import search_name
 from mecharule_ops.types import Neuron
-from mecharule_ops.unit_account import UnitAccount, account
 from tools.accounts import account_data, account_lines
 from tools.arguments import Why
 from tools.opening import check_unit, findings_of, opened, outcome_for, regime_of

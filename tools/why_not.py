@@ -7,15 +7,22 @@ from typing import cast
 
 import numpy as np
 
-from mecharule_ops.cha_settings import ChaSettings
-from mecharule_ops.fates import AttributionRank, attribution_rank, fate, members, path_to, search_order
-from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.questions.fates import (
+    AttributionRank,
+    attribution_rank,
+    fate,
+    members,
+    path_to,
+    search_order,
+)
+from mecharule_ops.questions.unit_account import UnitAccount, account
 from mecharule_ops.report.prose import rule_note, search_name
-from mecharule_ops.run import Run
-from mecharule_ops.search_view import NodeView
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
-from mecharule_ops.unit_account import UnitAccount, account
 from tools.accounts import slice_words, slices_data
 from tools.arguments import WhyNot
 from tools.opening import check_unit, findings_of, opened, outcome_for, regime_of

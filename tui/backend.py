@@ -19,7 +19,7 @@ from tui.turns import Entry
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
-    from mecharule_ops.run_directory import RunSummary
+    from mecharule_ops.store.run_directory import RunSummary
     from tools.result import ToolResult
     from tui.session import Session
 
@@ -46,7 +46,7 @@ class Backend:
     def warm(self) -> None:
         """Loads what the first screens will need, off the screen's thread. Never torch."""
         import mecharule_ops.confidence
-        import mecharule_ops.run_directory  # noqa: F401
+        import mecharule_ops.store.run_directory  # noqa: F401
         from agent.llm.choice import choose
 
         try:
@@ -56,13 +56,13 @@ class Backend:
 
     def folder(self) -> Path:
         """Where runs lie."""
-        from mecharule_ops.run_directory import runs_directory
+        from mecharule_ops.store.run_directory import runs_directory
 
         return runs_directory()
 
     def runs(self) -> tuple[RunSummary, ...]:
         """Stored runs, newest first."""
-        from mecharule_ops.run_directory import list_runs
+        from mecharule_ops.store.run_directory import list_runs
 
         return list_runs(self.folder())
 
@@ -112,17 +112,17 @@ class Backend:
 
     def events(self, run: str) -> list[Event]:
         """Every event of a stored run."""
-        from mecharule_ops.run_directory import find_run
-        from mecharule_ops.store import RunStore
+        from mecharule_ops.store.run_directory import find_run
+        from mecharule_ops.store.run_store import RunStore
 
         with RunStore.open(find_run(run, self.folder()), read_only=True) as store:
             return [event for _, _, event in store.events()]
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
-        from mecharule_ops.findings_json import from_json
-        from mecharule_ops.run_directory import find_run
-        from mecharule_ops.store import RunStore
+        from mecharule_ops.findings.as_json import from_json
+        from mecharule_ops.store.run_directory import find_run
+        from mecharule_ops.store.run_store import RunStore
 
         assert session.run is not None
         with RunStore.open(find_run(session.run, self.folder()), read_only=True) as store:

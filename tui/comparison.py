@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mecharule_ops.events import AgonistFound
 from mecharule_ops.plain_text import plain
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
 from tui.units import strongest
 from tui.words import arrow, rate, signed_rate
 

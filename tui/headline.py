@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
 from tui.session import Phase
 from tui.words import arrow, clock, rate
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
-from mecharule_ops.search_view import NodeView, SearchView
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import NodeView, SearchView
 from tui.pictures import interval
 from tui.words import arrow, direction, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
 
 if TYPE_CHECKING:
-    from mecharule_ops.certificates import Certificate
-    from mecharule_ops.findings import AgonistControls, Findings, SearchOutcome
+    from mecharule_ops.certificates.certificate import Certificate
+    from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
     from mecharule_ops.types import FlipEstimate, Neuron
 
 SHOWN_FLIPS = 6
@@ -122,7 +122,7 @@ def _controls(findings: Findings | None, regime: int, unit: str, finished: bool)
 
 
 def _control_lines(findings: Findings, outcome: SearchOutcome, ran: AgonistControls, neuron: Neuron) -> Text:
-    from mecharule_ops.controls import verdict
+    from mecharule_ops.findings.controls import verdict
 
     parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule {_strength(ran.fake_split)}"]
     if ran.second_baseline is not None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
 from tui.units import Singles, strongest, unit_node
 from tui.words import arrow, counted, lower_bound, rate, upper_bound
 
 if TYPE_CHECKING:
-    from mecharule_ops.findings import Findings
+    from mecharule_ops.findings.records import Findings
 
 NARROW = 56
 """Columns below which less is said beside a bar."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 from mecharule_ops.plain_text import plain
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
 from tui.units import strongest
 from tui.words import arrow, rate, signed_rate
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import Event, Price
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
 from tui.turns import Entry, narrated
 from tui.units import note_single
 
 if TYPE_CHECKING:
-    from mecharule_ops.certificates import Certificate
-    from mecharule_ops.findings import Findings
+    from mecharule_ops.certificates.certificate import Certificate
+    from mecharule_ops.findings.records import Findings
 
 
 class Phase(Enum):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from mecharule_ops.events import Event
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
 
 STRIDE = 256
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
-from mecharule_ops.search_view import NodeView, SearchView
+from mecharule_ops.state.search_view import NodeView, SearchView
 from tui.words import look_of, node_lower_bound, rate
 
 MOST_ELIDED = 200

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mecharule_ops.events import AgonistFound, Event, NodeTested
-from mecharule_ops.search_view import NodeView
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import NodeView
 
 Singles = Mapping[tuple[str, str], int]
 """(search, printed unit) → id of the node that tested the unit alone."""

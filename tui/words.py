@@ -11,7 +11,7 @@ from functools import lru_cache
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
-from mecharule_ops.search_view import NodeView
+from mecharule_ops.state.search_view import NodeView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings import Findings
-from mecharule_ops.findings_json import to_json
+from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.report.content import document
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.plots import figures

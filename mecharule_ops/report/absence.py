@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import plural
 from mecharule_ops.report.prose import stronger_slice
 

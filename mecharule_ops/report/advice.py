@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mecharule_ops.confidence import required_slice_size
-from mecharule_ops.findings import SearchOutcome
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.report.document import plural
 from mecharule_ops.types import Baseline, Basis, Phase
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings import NamedChoice
+from mecharule_ops.findings.records import NamedChoice
 
 NAMED_CHOICES = tuple(
     NamedChoice(setting=setting, sentence=sentence)

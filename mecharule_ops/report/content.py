@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import tables
 from mecharule_ops.report.absence import negative, whole_layer_words
 from mecharule_ops.report.advice import suggestions

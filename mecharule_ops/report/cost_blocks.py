@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings import Findings, SearchCost, StageCost
+from mecharule_ops.findings.records import Findings, SearchCost, StageCost
 from mecharule_ops.report.document import Block, Table, percent, plural
 from mecharule_ops.report.prose import search_names
 

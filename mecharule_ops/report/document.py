@@ -7,7 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from mecharule_ops.findings import Share
+from mecharule_ops.findings.records import Share
 from mecharule_ops.types import FlipCount
 
 

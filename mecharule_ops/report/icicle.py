@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mecharule_ops.findings import TreeNode
+from mecharule_ops.findings.records import TreeNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings import Findings
+from mecharule_ops.findings.records import Findings
 
 
 def limits(findings: Findings) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.findings import RecallRow, Share, UnitStrength
+from mecharule_ops.findings.records import RecallRow, Share, UnitStrength
 from mecharule_ops.types import Neuron
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.icicle import icicle
 from mecharule_ops.types import Verdict
 

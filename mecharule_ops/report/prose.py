@@ -6,8 +6,8 @@ bound alone does is "not ruled out"; both are "localized". A percentage comes wi
 
 from __future__ import annotations
 
-from mecharule_ops.controls import verdict
-from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.findings.controls import verdict
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import k_of_n, plural, two_decimals
 from mecharule_ops.types import Agonist, FlipEstimate, RuleScore
 

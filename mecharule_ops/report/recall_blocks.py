@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from mecharule_ops.findings import RecallRow, SearchOutcome, Share
+from mecharule_ops.findings.records import RecallRow, SearchOutcome, Share
 from mecharule_ops.report.document import Block, Table, k_of_n, plural
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import k_of_n, percent, plural
 from mecharule_ops.report.prose import rule_note
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, RuleScore

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mecharule_ops.controls import ControlVerdict
-from mecharule_ops.findings import Findings, SearchOutcome, Share
+from mecharule_ops.findings.controls import ControlVerdict
+from mecharule_ops.findings.records import Findings, SearchOutcome, Share
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets, k_of_n, plural
 from mecharule_ops.report.prose import (

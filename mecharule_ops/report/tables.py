@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.findings import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import Table, k_of_n, percent, signed, two_decimals
 from mecharule_ops.report.prose import by_strength, control_word, rule_note, search_names
 from mecharule_ops.types import Agonist

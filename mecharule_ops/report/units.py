@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mecharule_ops.controls import depends_on_baseline
-from mecharule_ops.findings import AgonistControls, Findings, SearchOutcome
+from mecharule_ops.findings.controls import depends_on_baseline
+from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
 from mecharule_ops.report import tables
 from mecharule_ops.report.document import Block, k_of_n, plural, signed
 from mecharule_ops.report.prose import both_slices, by_strength, control_word, stronger_slice

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from mecharule_ops.edits import single_edits
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.questions.edits import single_edits
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import make_task

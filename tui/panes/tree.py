@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from mecharule_ops.search_view import SearchView
+from mecharule_ops.state.search_view import SearchView
 from tui.tree_rows import Branches, Key, Row, find_row, row_text, rows_of
 
 WIDE_ENOUGH = 56

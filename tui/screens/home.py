@@ -14,7 +14,7 @@ from tui.screens.base import CommandScreen, Line, hints
 from tui.words import counted
 
 if TYPE_CHECKING:
-    from mecharule_ops.run_directory import RunSummary
+    from mecharule_ops.store.run_directory import RunSummary
 
 HEADER = ("run", "status", "model", "task", "when")
 

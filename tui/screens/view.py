@@ -10,8 +10,8 @@ from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from mecharule_ops.search_view import SearchView
-from mecharule_ops.state import RunState
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import SearchView
 from tui.layout import PANES, Arrangement, arrangement, panes_shown
 from tui.neuron_card import Evidence, card, thresholds
 from tui.panes.chat import ChatPane

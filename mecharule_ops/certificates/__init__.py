@@ -1,0 +1,1 @@
+"""A claim that can be replayed: written, bundled, verified, and run again."""

@@ -1,0 +1,163 @@
+"""A claim and everything needed to repeat it: which model, which examples, which units, and what came out.
+
+The id is a hash of the content. It shows that a certificate is the one that was cited, and that a copy was
+not damaged, nor edited by someone who left the id alone. It cannot show that the content is true: whoever
+edits a certificate can hash it again. `verification.inconsistencies` catches counts and bounds that do not
+follow from the rows; invented rows are caught only by running the ablation again, which is what proves a
+claim.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.store.codec import canonical_json, decode, encode
+
+KINDS = ("ablate", "why", "flip", "control", "exhaustive")
+_ID_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelIdentity:
+    """The model that a claim is about."""
+
+    name: str
+    model_hash: str
+    tokenizer_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedIntervention:
+    """How the units were ablated, with what a second machine needs to do the same."""
+
+    basis: str
+    hook: str
+    """Name of the place in the model."""
+    baseline: str
+    baseline_hash: str
+    """SHA-256 of the table of replacement values."""
+    phase: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What the model generated for one prompt."""
+
+    tokens: tuple[int, ...]
+    text: str
+    label: bool
+    """B of the completion."""
+    margin: float
+    """Smallest lead of the chosen token over the next, in logits; below 1e-3 counts as a near tie."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleRow:
+    """One example before and after the ablation."""
+
+    example: int
+    prompt: str
+    slice: str
+    """`associated`, `unrelated`, or another name for a set of examples."""
+    unit: str | None = None
+    """The one unit ablated in this row; None when all units of the certificate were ablated together."""
+    before: Completion
+    after: Completion
+
+    @property
+    def flipped(self) -> bool:
+        return self.before.label != self.after.label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceTotal:
+    """Flips of one slice, of one unit where units were ablated alone."""
+
+    slice: str
+    unit: str | None = None
+    flips: int
+    n: int
+    lower: float
+    upper: float
+    """One-sided Clopper–Pearson bounds of the flip rate, each at α/2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedRule:
+    """The rule that a claim rests on, with its score. The score is not recomputable from the rows."""
+
+    text: str
+    scope: str
+    """Where it was scored: `train`, `held-out` (HQ-T) or `full` (HQ-F)."""
+    mcc: float
+    coverage: float
+    n: int
+    positives: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """One claim with its evidence."""
+
+    kind: str
+    """`ablate`, `why`, `flip`, `control` or `exhaustive`."""
+    claim: str
+    """The sentence that it supports."""
+    model: ModelIdentity
+    task: Mapping[str, int | float | str | bool]
+    """The task's own description: every setting that changes an example or a label."""
+    regime: int
+    """1 or 0: the label of every example before the ablation."""
+    intervention: CertifiedIntervention
+    units: tuple[str, ...]
+    """Printed units, such as `m4.1234`."""
+    rows: tuple[ExampleRow, ...]
+    totals: tuple[SliceTotal, ...]
+    alpha: float
+    seed: int
+    dtype: str
+    versions: Mapping[str, str]
+    """Package versions that computed the rows."""
+    rule: CertifiedRule | None = None
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all content: equal content, equal hash, on every machine."""
+        return hashlib.sha256(canonical_json(encode(self)).encode("ascii")).hexdigest()
+
+    @property
+    def id(self) -> str:
+        """The first 12 digits of the hash."""
+        return self.sha256[:_ID_DIGITS]
+
+    @property
+    def example_ids(self) -> tuple[int, ...]:
+        """Distinct examples in order of appearance."""
+        return tuple(dict.fromkeys(row.example for row in self.rows))
+
+    def to_json(self) -> str:
+        """The certificate with its hash, readable, ending in a newline."""
+        document = {"certificate": encode(self), "sha256": self.sha256}
+        return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """The certificate of a text. Raises `ClaimNotSupported` when malformed or not what was hashed."""
+        try:
+            document = json.loads(text)
+            if not isinstance(document, dict) or document.keys() != {"certificate", "sha256"}:
+                raise ClaimNotSupported("expected a certificate with its sha256 and nothing else")
+            certificate = decode(cls, document["certificate"])
+        except (UsageError, ValueError) as error:
+            raise ClaimNotSupported(
+                f"expected a certificate, its text does not read as one: {error}"
+            ) from error
+        if certificate.sha256 != document["sha256"]:
+            raise ClaimNotSupported(
+                f"expected content with hash {document['sha256']}, got {certificate.sha256}: it was changed"
+            )
+        return certificate

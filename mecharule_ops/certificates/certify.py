@@ -1,0 +1,191 @@
+"""Evidence that can be replayed: full completions before and after an ablation, as a certificate.
+
+Cost: one completion an example under the ablation, without early decision, since a certificate holds every
+token; another one without the ablation when a certificate is re-run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mecharule_ops.certificates.certificate import (
+    Certificate,
+    CertifiedIntervention,
+    CertifiedRule,
+    Completion,
+    ExampleRow,
+    ModelIdentity,
+)
+from mecharule_ops.certificates.verification import totals_of
+from mecharule_ops.pipeline.localise import Localised
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.summing_up import versions
+from mecharule_ops.store.stored_engine import Group
+from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Neuron, Regime
+
+if TYPE_CHECKING:
+    from mecharule_ops.ablation import AblationEngine
+    from mecharule_ops.subject.reference import ReferenceEngine
+
+HOOKS = {
+    Basis.MLP_OUT: "blocks.{layer}.hook_mlp_out",
+    Basis.MLP_HIDDEN: "blocks.{layer}.mlp.hook_post",
+    Basis.ATTN_HEAD: "blocks.{layer}.attn.hook_z",
+}
+"""The places of the bases in TransformerLens' names."""
+
+
+def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: AnchoredRule | None) -> Certificate:
+    """The certificate of one localized unit on the compact slices."""
+    estimate = agonist.estimate
+    parts = [
+        f"{part.flips}/{part.n} {name}"
+        for name, part in (("associated", estimate.associated), ("unrelated", estimate.unrelated))
+    ]
+    slices = {"associated": found.slices.associated.tolist(), "unrelated": found.slices.unrelated.tolist()}
+    return certify(
+        run,
+        (agonist.neuron,),
+        slices,
+        regime=agonist.regime,
+        kind="ablate",
+        claim=f"ablating {agonist.neuron} flips {' and '.join(parts)} examples ({agonist.regime.arrow})",
+        rule=certified_rule(rule),
+    )
+
+
+def certify(
+    run: Run,
+    units: Group,
+    slices: Mapping[str, Sequence[int]],
+    *,
+    regime: Regime,
+    kind: str,
+    claim: str,
+    rule: CertifiedRule | None = None,
+) -> Certificate:
+    """The certificate of ablating `units` together on named sets of record positions."""
+    intervention = run.intervention(units[0].basis)
+    rows = ablation_rows(run, intervention, units, slices)
+    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
+
+
+def certified(
+    run: Run,
+    intervention: Intervention,
+    units: Group,
+    rows: tuple[ExampleRow, ...],
+    *,
+    regime: Regime,
+    kind: str,
+    claim: str,
+    rule: CertifiedRule | None = None,
+) -> Certificate:
+    """The certificate of rows that were computed with this run's model and replacement values."""
+    layers = sorted({unit.layer for unit in units})
+    return Certificate(
+        kind=kind,
+        claim=claim,
+        model=ModelIdentity(
+            name=run.config.model,
+            model_hash=run.subject.model_hash,
+            tokenizer_hash=run.subject.tokenizer_hash,
+        ),
+        task=run.task.describe(),
+        regime=regime.value,
+        intervention=CertifiedIntervention(
+            basis=intervention.basis.value,
+            hook="+".join(HOOKS[intervention.basis].format(layer=layer) for layer in layers),
+            baseline=intervention.baseline.value,
+            baseline_hash=run.replacement(intervention).hash,
+            phase=intervention.phase.value,
+        ),
+        units=tuple(map(str, units)),
+        rows=rows,
+        totals=totals_of(rows, run.config.alpha),
+        alpha=run.config.alpha,
+        seed=run.config.seed,
+        dtype="float32",
+        versions=versions(),
+        rule=rule,
+    )
+
+
+def ablation_rows(
+    run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
+) -> tuple[ExampleRow, ...]:
+    """What each example's completion was, from the run's records, and what it became."""
+    return _rows(run, run.completer(intervention), run.records, units, slices)
+
+
+def rerun(run: Run, certificate: Certificate) -> tuple[ExampleRow, ...]:
+    """The rows of a certificate computed again: completions generated anew, ablations on the reference path."""
+    place = {record.example.id: position for position, record in enumerate(run.records)}
+    units = tuple(Neuron.parse(unit) for unit in certificate.units)
+    slices: dict[str, list[int]] = {}
+    for row in certificate.rows:
+        slices.setdefault(row.slice, []).append(place[row.example])
+    positions = [position for part in slices.values() for position in part]
+    fresh = observe_again(run, positions)
+    engine = run.completer(run.intervention(units[0].basis), plain=True)
+    return _rows(run, engine, fresh, units, slices)
+
+
+def observe_again(run: Run, positions: Sequence[int]) -> Mapping[int, BehaviourRecord]:
+    """The unablated completions of some records, generated now, by position."""
+    prompts = run.subject.encode([run.records[position].example.prompt for position in positions])
+    generation = run.subject.generate(prompts, run.task.max_new_tokens, run.subject.stop_ids(run.task.stop))
+    fresh = {}
+    for position, tokens, margin in zip(positions, generation.tokens, generation.margins, strict=True):
+        text, record = run.subject.decode(tokens), run.records[position]
+        label = run.task.label(record.example, text)
+        fresh[position] = replace(record, tokens=tokens, completion=text, label=label, margin=float(margin))
+    return fresh
+
+
+def _rows(
+    run: Run,
+    engine: AblationEngine | ReferenceEngine,
+    before: Sequence[BehaviourRecord] | Mapping[int, BehaviourRecord],
+    units: Group,
+    slices: Mapping[str, Sequence[int]],
+) -> tuple[ExampleRow, ...]:
+    placed = [(name, position) for name, positions in slices.items() for position in positions]
+    after = engine.completions([units], [position for _, position in placed])
+    rows = []
+    for column, (name, position) in enumerate(placed):
+        record, tokens = before[position], after.tokens[0][column]
+        rows.append(
+            ExampleRow(
+                example=record.example.id,
+                prompt=record.example.prompt,
+                slice=name,
+                before=Completion(
+                    tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
+                ),
+                after=Completion(
+                    tokens=tokens,
+                    text=run.subject.decode(tokens),
+                    label=bool(after.labels[0, column]),
+                    margin=float(after.margins[0, column]),
+                ),
+            )
+        )
+    return tuple(rows)
+
+
+def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
+    """The rule with its one held-out score, as a certificate states it."""
+    if rule is None or rule.rule is None or rule.held_out is None:
+        return None
+    score = rule.held_out
+    return CertifiedRule(
+        text=rule.rule,
+        scope="held-out",
+        mcc=score.mcc,
+        coverage=score.coverage,
+        n=score.n,
+        positives=score.positives,
+    )

@@ -1,0 +1,196 @@
+"""What a finished run found: the data that a report, a certificate and an answer read (paper, §5).
+
+The pipeline fills these; nothing here computes with a model. Counts are kept as counts, so that every
+percentage a person reads can be printed with its k/n. `findings_evidence` holds the pieces, which are
+offered here too; `findings_json` writes and reads the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mecharule_ops.findings.evidence import (
+    AgonistControls,
+    Dominance,
+    ExhaustiveRun,
+    LayerCoverage,
+    RecallRow,
+    SearchCost,
+    Share,
+    TreeNode,
+    UnitStrength,
+    WholeLayer,
+)
+from mecharule_ops.rules.quality import COVERAGE_FLOOR, THRESHOLD, is_hq_full, is_hq_test
+from mecharule_ops.types import Agonist, AnchoredRule, Intervention, Neuron, Regime, Value
+
+__all__ = [
+    "AgonistControls",
+    "AnsweredQuestion",
+    "Dominance",
+    "ExhaustiveRun",
+    "Findings",
+    "LayerCoverage",
+    "NamedChoice",
+    "PredicateCounts",
+    "RecallRow",
+    "SearchCost",
+    "SearchOutcome",
+    "Share",
+    "StageCost",
+    "TreeNode",
+    "UnitStrength",
+    "WholeLayer",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOutcome:
+    """One search: one intervention, one regime, one split condition."""
+
+    intervention: Intervention
+    regime: Regime
+    condition: str
+    """The E1 condition, for example `rule split + spectral coverage`."""
+    splitter: str | None
+    """The splitter rule r₀ as printed; None for a split without a rule."""
+    splitter_train_mcc: float | None
+    associated_n: int
+    """Examples of the compact slice D⁺."""
+    unrelated_n: int
+    """Examples of the compact slice D⁻."""
+    slice_status: str
+    """One sentence on the slices' size and power."""
+    status: tuple[str, ...]
+    """How the search ended, in sentences."""
+    agonists: tuple[Agonist, ...]
+    """Every localized unit."""
+    cost: SearchCost
+    singletons_tested: int
+    """Units that the search tested alone."""
+    strongest: UnitStrength | None
+    """The strongest unit that the search tested alone, localized or not."""
+    basis_units: int | None = None
+    """Units of the whole basis, of which `cost.candidates` were searched; None when not counted."""
+    whole_layers: tuple[WholeLayer, ...] = ()
+    anchored: tuple[AnchoredRule, ...] = ()
+    controls: tuple[AgonistControls, ...] = ()
+    union: Share | None = None
+    """D_b records flipped by at least one localized unit, of those evaluated; None when not run."""
+    random_union: Share | None = None
+    """The same for as many random units: what a union of this size reaches by itself."""
+    layer_union: tuple[LayerCoverage, ...] = ()
+    tree: tuple[TreeNode, ...] = ()
+    dominance: tuple[Dominance, ...] = ()
+    exhaustive: ExhaustiveRun | None = None
+    recall: tuple[RecallRow, ...] = ()
+
+    @property
+    def tau_agonists(self) -> tuple[Agonist, ...]:
+        """Localized units whose point estimate reaches τ."""
+        return tuple(agonist for agonist in self.agonists if agonist.is_tau_agonist)
+
+    def missed(self, tau: float) -> tuple[UnitStrength, ...]:
+        """Units with Ê ≥ τ when every unit is tested alone that the search did not localize."""
+        found = {agonist.neuron for agonist in self.agonists}
+        units = self.exhaustive.units if self.exhaustive else ()
+        return tuple(unit for unit in units if unit.estimate.strength >= tau and unit.neuron not in found)
+
+    @property
+    def strongest_seen(self) -> UnitStrength | None:
+        """The strongest unit that the search or the exhaustive run tested alone; the first on a tie."""
+        seen = (self.strongest, *(self.exhaustive.units if self.exhaustive else ()))
+        units = [unit for unit in seen if unit is not None]
+        return max(units, key=lambda unit: unit.estimate.strength, default=None)
+
+    @property
+    def strongest_layer(self) -> WholeLayer | None:
+        """The layer whose joint ablation flips most; the earliest on a tie."""
+        return max(self.whole_layers, key=lambda whole: (whole.estimate.strength, -whole.layer), default=None)
+
+    def rule_of(self, neuron: Neuron) -> AnchoredRule | None:
+        """The anchored rule of a unit, or None when anchoring did not run for it."""
+        return next((rule for rule in self.anchored if rule.neuron == neuron), None)
+
+    def controls_of(self, neuron: Neuron) -> AgonistControls | None:
+        """The controls of a unit, or None when none ran."""
+        return next((controls for controls in self.controls if controls.neuron == neuron), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredicateCounts:
+    """What became of the proposed predicates."""
+
+    proposed: int
+    refused: int
+    """Did not parse, wrong type, constant or duplicate."""
+    kept: int
+    """Left after scoring and filtering."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredQuestion:
+    """One question put to the run and its answer."""
+
+    question: str
+    answer: str
+    certificates: tuple[str, ...]
+    verification: str
+    """What re-running the certificates gave, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedChoice:
+    """A setting where the paper's text leaves a choice, and what this run does."""
+
+    setting: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageCost:
+    """What one stage took."""
+
+    stage: str
+    seconds: float
+    example_forwards: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Everything one run found."""
+
+    run: str
+    model: str
+    model_hash: str
+    tokenizer_hash: str
+    task: str
+    task_settings: Mapping[str, Value]
+    task_score: Share
+    """Records on which the unablated model succeeds, of all records."""
+    tau: float
+    epsilon: float
+    alpha: float
+    alpha_policy: str
+    """`per-node` (the paper's runs) or `global` (the theorem's spending)."""
+    seed: int
+    versions: Mapping[str, str]
+    proposer: str
+    predicates: PredicateCounts
+    searches: tuple[SearchOutcome, ...]
+    answers: tuple[AnsweredQuestion, ...] = ()
+    choices: tuple[NamedChoice, ...] = ()
+    stages: tuple[StageCost, ...] = ()
+    mcc_floor: float = THRESHOLD
+    """HQ-T and HQ-F need at least this MCC."""
+    coverage_floor: float = COVERAGE_FLOOR
+    """… and fire on at least this share of the eligible records."""
+
+    def is_hq_t(self, rule: AnchoredRule) -> bool:
+        """The train rule, scored once on the test split, reaches both floors."""
+        return is_hq_test(rule, self.mcc_floor, self.coverage_floor)
+
+    def is_hq_f(self, rule: AnchoredRule) -> bool:
+        """The rule fitted on all eligible records reaches both floors there (descriptive)."""
+        return is_hq_full(rule, self.mcc_floor, self.coverage_floor)

@@ -1,0 +1,148 @@
+"""All stages of the method, composed; the only module that sees them all (paper, figure 2).
+
+task → records → predicates → rule → slices → candidates → CHA trees → agonists → anchored rules → findings.
+Every ablation is stored as it is made, so a run that was killed continues where it was: a repeated search asks
+the same questions and the file answers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import cast
+
+from mecharule_ops.certificates.certify import certify_agonist
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
+from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.evidence import anchor_rules, controls, coverage, random_units
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.localise import (
+    Localised,
+    localise,
+    price,
+    rank_candidates,
+    search_settings,
+    whole_layers,
+)
+from mecharule_ops.pipeline.preparation import prepare, slices_of
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.summing_up import Explained, run_findings, run_status, search_outcome
+from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.subject.guard import check_intervention
+from mecharule_ops.types import Basis, Regime
+
+
+class PriceDeclined(UsageError):
+    """Nobody accepted the price; nothing slow was started."""
+
+
+def analyse(
+    run: Run,
+    show: Callable[[Event], None],
+    *,
+    clock: Callable[[], float],
+    approve: Callable[[Price], bool] = lambda price: True,
+    should_stop: Callable[[], bool] = lambda: False,
+    proposer: Proposer | None = None,
+) -> Findings:
+    """Run or continue every stage; returns the findings, which are stored too.
+
+    `show` is told each event, `clock` gives seconds, `approve` is asked once a search with its price,
+    `proposer` stands in for the one that the config names.
+    Raises `PriceDeclined`, or what a stage raises; what was stored stays.
+    """
+    journal = Journal(run.store, show, clock)
+    try:
+        journal.emit(_started(run))
+        prepare(run, journal, proposer)
+        cells = list(product(run.config.bases, (Regime(label) for label in run.config.regimes)))
+        outcomes = [_cell(run, journal, basis, regime, approve, should_stop) for basis, regime in cells]
+        findings = run_findings(run, tuple(outcomes), journal.stages)
+        run.store.put("findings", to_json(findings))
+        journal.emit(RunFinished(run=run.id, status=run_status(findings)))
+        return findings
+    finally:
+        journal.flush()
+
+
+def _started(run: Run) -> RunStarted:
+    config = run.config
+    return RunStarted(
+        run=run.id,
+        task=config.task,
+        model=config.model,
+        basis="+".join(config.bases),
+        baseline=config.baseline,
+        phase=config.phase or run.task.phase,
+        regimes=config.regimes,
+        tau=config.tau,
+        epsilon=config.epsilon,
+        alpha=config.alpha,
+        slice_size=config.slice_size,
+    )
+
+
+def _cell(
+    run: Run,
+    journal: Journal,
+    basis: Basis,
+    regime: Regime,
+    approve: Callable[[Price], bool],
+    should_stop: Callable[[], bool],
+) -> SearchOutcome:
+    """Slices, attribution, guard, search, rules and controls of one basis and regime."""
+    slices = slices_of(run, regime)
+    journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
+    candidates = rank_candidates(run, journal, basis, slices)
+    with journal.stage(f"no-op guard {basis.value}") as stage:
+        intervention = run.intervention(basis)
+        table = run.replacement(intervention)
+        guard = check_intervention(run.subject, run.task, run.records, intervention, table)
+        stage.summary = guard.sentence
+    began, before = journal.clock(), run.cost.example_forwards
+    whole = whole_layers(run, journal, candidates, slices)
+    pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
+    cost = price(run, candidates, search_settings(run.config, slices), pace)
+    journal.emit(cost)
+    if not approve(cost):
+        raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
+    found = localise(run, journal, candidates, slices, whole, should_stop)
+    return _explain(run, journal, found)
+
+
+def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
+    """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before."""
+    name = f"pace-{basis.value}"
+    if forwards:
+        run.store.put(name, seconds / forwards)
+    return cast(float, run.store.get(name))
+
+
+def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
+    """Rules, controls, certificates and union coverage of what was localized."""
+    neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
+    where = f"{found.basis.value} {found.regime.arrow}"
+    with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime.value)), "records") as stage:
+        flips = coverage(run, journal, found, neurons, stage.name)
+        anchored = anchor_rules(run, journal, found, flips)
+        stage.summary = (
+            f"{sum(rule.rule is not None for rule in anchored)} of {len(anchored)} units have a rule"
+        )
+    with journal.stage(f"controls {where}") as stage:
+        ran = controls(run, journal, found, flips)
+        others = random_units(run, found, [neuron.layer for neuron in neurons])
+        random_flips = coverage(run, journal, found, others, stage.name)
+        stage.summary = f"beside {len(ran)} units"
+    with journal.stage(f"certificates {where}") as stage:
+        strong = [a for a in found.agonists[: run.config.controls_for] if a.is_tau_agonist]
+        rules = {rule.neuron: rule for rule in anchored}
+        for agonist in strong:
+            certificate = certify_agonist(run, found, agonist, rules.get(agonist.neuron))
+            run.store.put_certificate(certificate)
+            journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
+        stage.summary = f"{len(strong)} written"
+    return search_outcome(
+        run, found, Explained(anchored=anchored, controls=ran, flips=flips, random_flips=random_flips)
+    )

@@ -1,0 +1,166 @@
+"""Feeds searches from an engine: asks, ablates, tells, and yields what happened as events.
+
+The searches know no model and the engine knows no search; this is the only place where they meet. Questions
+of all layers are gathered into batches, so that an engine can share work between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.events import AgonistFound, CostChanged, Event, NodeAsked, NodeTested, SearchFinished
+from mecharule_ops.store.stored_engine import StoredEngine
+from mecharule_ops.types import (
+    Basis,
+    ChaNode,
+    FlipCount,
+    FlipEstimate,
+    GroupAnswer,
+    GroupQuery,
+    Neuron,
+    Regime,
+    SearchStatus,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSearch:
+    """One layer's search and the name under which its events are known."""
+
+    id: str
+    search: ChaSearch
+    layer: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """What every search of one regime shares."""
+
+    engine: StoredEngine
+    basis: Basis
+    regime: Regime
+    associated: Sequence[int]
+    """Positions of D̃⁺ among the records."""
+    unrelated: Sequence[int]
+    tau: float
+    batch: int = 64
+    """Groups handed to the engine at once."""
+    budget: int | None = None
+    """Group evaluations of the whole run after which searches stop."""
+    should_stop: Callable[[], bool] = lambda: False
+
+    def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
+        """Drive all searches to their end, a stop or the budget; yields events in order."""
+        while True:
+            pending = [(named, query) for named in searches for query in named.search.ask()]
+            if not pending:
+                break
+            reason = self._reason_to_stop()
+            if reason is not None:
+                for named in searches:
+                    named.search.stop(reason)
+                break
+            yield from self._answer(pending[: self._affordable])
+            cost = self.engine.cost
+            yield CostChanged(
+                group_evaluations=cost.group_evaluations,
+                example_forwards=cost.example_forwards,
+                reused=cost.reused,
+            )
+        for named in searches:
+            tree = named.search.tree
+            assert tree.status is not None, named.id
+            yield SearchFinished(
+                search=named.id,
+                status=tree.status.value,
+                queries=tree.queries,
+                example_forwards=tree.example_forwards,
+                localized=len(tree.kept),
+            )
+
+    @property
+    def _affordable(self) -> int:
+        """Groups that the next batch may hold: the budget is never passed, even if the store knows none."""
+        left = self.batch if self.budget is None else self.budget - self.engine.cost.group_evaluations
+        return min(self.batch, left)
+
+    def _reason_to_stop(self) -> SearchStatus | None:
+        if self.should_stop():
+            return SearchStatus.STOPPED
+        if self.budget is not None and self.engine.cost.group_evaluations >= self.budget:
+            return SearchStatus.BUDGET_SPENT
+        return None
+
+    def _answer(self, batch: Sequence[tuple[NamedSearch, GroupQuery]]) -> Iterator[Event]:
+        def span(item: tuple[NamedSearch, GroupQuery]) -> tuple[int, int]:
+            return item[1].begin, item[1].end
+
+        for (begin, end), same in groupby(sorted(batch, key=span), key=span):
+            items = list(same)
+            associated, unrelated = self.associated[begin:end], self.unrelated[begin:end]
+            for named, query in items:
+                yield asked_event(named.id, query)
+            groups = [
+                tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
+                for _, query in items
+            ]
+            flipped = self.engine.labels(groups, [*associated, *unrelated]) != bool(self.regime.value)
+            for (named, query), flips in zip(items, flipped, strict=True):
+                estimate = FlipEstimate(
+                    associated=count(flips[: len(associated)]), unrelated=count(flips[len(associated) :])
+                )
+                for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
+                    yield from self._decided(named.id, node)
+
+    def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
+        yield tested_event(search, node, self.basis)
+        if node.verdict is Verdict.KEPT:
+            yield AgonistFound(
+                search=search,
+                regime=self.regime.value,
+                neuron=str(Neuron(self.basis, node.layer, int(node.channels[0]))),
+                strength=node.estimate.strength,
+                ucb=node.ucb,
+                signed_selectivity=float(np.nan_to_num(node.estimate.signed_selectivity)),
+                is_tau_agonist=node.estimate.strength >= self.tau,
+            )
+
+
+def count(flips: np.ndarray) -> FlipCount:
+    """Flips among some examples."""
+    return FlipCount(flips=int(flips.sum()), n=len(flips))
+
+
+def asked_event(search: str, query: GroupQuery) -> NodeAsked:
+    """The event of a question being sent to the model."""
+    return NodeAsked(
+        search=search, node=query.node, size=len(query.channels), begin=query.begin, end=query.end
+    )
+
+
+def tested_event(search: str, node: ChaNode, basis: Basis) -> NodeTested:
+    """The event of a node's verdict."""
+    names = [
+        str(Neuron(basis, node.layer, int(channel))) for channel in (node.channels[0], node.channels[-1])
+    ]
+    units = names[0] if len(node.channels) == 1 else f"{names[0]} … {names[1]}"
+    return NodeTested(
+        search=search,
+        node=node.node,
+        parent=node.parent,
+        depth=node.depth,
+        size=len(node.channels),
+        units=units,
+        associated_flips=node.estimate.associated.flips,
+        associated_n=node.estimate.associated.n,
+        unrelated_flips=node.estimate.unrelated.flips,
+        unrelated_n=node.estimate.unrelated.n,
+        ucb=node.ucb,
+        verdict=node.verdict.value,
+    )

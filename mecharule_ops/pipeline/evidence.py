@@ -1,0 +1,182 @@
+"""Stage 4 of a run and the controls: flips on all of D_b, anchored rules, what else would have flipped.
+
+One basis and one regime at a time. Everything here is chosen by strength on the compact slices, which lie in
+the train split; the held-out records only score rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.events import RuleAnchored
+from mecharule_ops.findings.records import AgonistControls, LayerCoverage, Share
+from mecharule_ops.pipeline.driver import count
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.localise import Localised, slice_estimates
+from mecharule_ops.pipeline.preparation import RULE_SETTINGS, texts
+from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.measures import union_coverage
+from mecharule_ops.rules.anchoring import AnchorSettings, anchor
+from mecharule_ops.rules.ruleshap import learn_rule, permuted
+from mecharule_ops.store.stored_engine import Group
+from mecharule_ops.types import (
+    AnchoredRule,
+    Baseline,
+    FlipEstimate,
+    Intervention,
+    Neuron,
+)
+
+CHUNK = 256
+"""Records a call to the engine, between two signs of progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Coverage:
+    """Flips of some units, each alone, on every record of D_b."""
+
+    neurons: tuple[Neuron, ...]
+    eligible: Int[np.ndarray, " eligible"]
+    """Positions of D_b among the records."""
+    flips: Bool[np.ndarray, "neuron eligible"]
+
+    def by_layer(self) -> tuple[LayerCoverage, ...]:
+        """Union coverage of each layer's units."""
+        layers = np.array([neuron.layer for neuron in self.neurons])
+        return tuple(
+            LayerCoverage(layer=int(layer), flipped=union_coverage(self.flips[layers == layer]))
+            for layer in np.unique(layers)
+        )
+
+
+def coverage(run: Run, journal: Journal, found: Localised, neurons: Sequence[Neuron], stage: str) -> Coverage:
+    """Ablate each unit alone on all of D_b. Cost: units × |D_b| example-forwards, less what is stored."""
+    eligible = run.eligible(found.regime.value)
+    groups: list[Group] = [(neuron,) for neuron in neurons]
+    engine, parts = run.engine(run.intervention(found.basis)), []
+    for begin in range(0, len(eligible) if groups else 0, CHUNK):
+        labels = engine.labels(groups, eligible[begin : begin + CHUNK].tolist())
+        parts.append(labels != bool(found.regime.value))
+        journal.progress(stage)(min(begin + CHUNK, len(eligible)), len(eligible))
+    flips = np.concatenate(parts, axis=1) if parts else np.zeros((len(groups), len(eligible)), bool)
+    return Coverage(neurons=tuple(neurons), eligible=eligible, flips=flips)
+
+
+def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) -> tuple[AnchoredRule, ...]:
+    """A rule for each unit, learned on the train part of D_b and scored once on the rest."""
+    in_train = run.train[flips.eligible]
+    anchored = []
+    for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
+        journal.progress("anchored rules")(done, len(flips.neurons))
+        predicates, matrix = refined_vocabulary(run, flips.eligible, target)
+        rule = anchor(
+            neuron,
+            found.regime,
+            target,
+            matrix,
+            predicates,
+            np.flatnonzero(in_train),
+            np.flatnonzero(~in_train),
+            run.prompt_only,
+            AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
+        )
+        anchored.append(rule)
+        if rule.rule is not None:
+            journal.emit(
+                RuleAnchored(
+                    regime=found.regime.value,
+                    neuron=str(neuron),
+                    rule=rule.rule,
+                    held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
+                    full_mcc=None if rule.full is None else rule.full.mcc,
+                    prompt_only=rule.prompt_only,
+                )
+            )
+    return tuple(anchored)
+
+
+def random_units(run: Run, found: Localised, layers: Sequence[int], salt: int = 0) -> list[Neuron]:
+    """One random candidate for each layer named, none of them localized and none twice; fewer if a layer ends."""
+    generator = np.random.default_rng([run.config.seed, found.regime.value, salt])
+    taken = {agonist.neuron for agonist in found.agonists}
+    channels = {layer.layer: layer.channels for layer in found.candidates.layers}
+    drawn: list[Neuron] = []
+    for layer in layers:
+        free = [
+            neuron
+            for channel in channels[layer].tolist()
+            if (neuron := Neuron(found.basis, layer, channel)) not in taken
+        ]
+        if free:
+            drawn.append(free[generator.integers(len(free))])
+            taken.add(drawn[-1])
+    return drawn
+
+
+def fake_split(run: Run, found: Localised) -> Bool[np.ndarray, " record"] | None:
+    """Where a rule fires that was learned on permuted targets; None when none was learned."""
+    train = run.train
+    target = permuted(run.labels[train], np.random.default_rng([run.config.seed, found.regime.value]))
+    learned = learn_rule(
+        run.table.matrix[train], texts(run), target, settings=RULE_SETTINGS, seed=run.config.seed
+    )
+    return None if learned.rule is None else learned.rule.fires(run.fires)
+
+
+def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> tuple[AgonistControls, ...]:
+    """The controls beside the strongest units: random units of the layer, a fake split, a second baseline."""
+    chosen = [agonist.neuron for agonist in found.agonists[: run.config.controls_for]]
+    fake = fake_split(run, found) if chosen else None
+    main = run.intervention(found.basis)
+    second = second_baseline(main.baseline)
+    other = Intervention(basis=main.basis, baseline=second, phase=main.phase)
+    ran = []
+    for done, neuron in enumerate(chosen):
+        others = random_units(run, found, [neuron.layer] * run.config.controls, 1 + neuron.channel)
+        estimates = slice_estimates(run, found.slices, main, [(unit,) for unit in others])
+        outside, replaced = run.replacement(main).out_of_range(neuron)
+        ran.append(
+            AgonistControls(
+                neuron=neuron,
+                random_units=len(others),
+                random=_pooled(estimates) if estimates else None,
+                fake_split=None if fake is None else _split_by(flips, neuron, fake, run.train),
+                second_baseline=second,
+                second=slice_estimates(run, found.slices, other, [(neuron,)])[0],
+                out_of_range=Share(count=outside, n=replaced),
+            )
+        )
+        journal.progress("controls")(done + 1, len(chosen))
+    return tuple(ran)
+
+
+def second_baseline(main: Baseline) -> Baseline:
+    """The baseline that stands beside the main one: the plain mean, or the positional one beside it."""
+    return (
+        Baseline.MEAN_POSITIONAL if main in (Baseline.MEAN, Baseline.ZERO, Baseline.SLOT0) else Baseline.MEAN
+    )
+
+
+def _split_by(
+    flips: Coverage, neuron: Neuron, fires: Bool[np.ndarray, " record"], train: Bool[np.ndarray, " record"]
+) -> FlipEstimate | None:
+    """The unit's flips on the train part of D_b, split by a rule; None when they were not measured."""
+    if neuron not in flips.neurons:
+        return None
+    flipped = flips.flips[flips.neurons.index(neuron)]
+    side, used = fires[flips.eligible], train[flips.eligible]
+    return FlipEstimate(associated=count(flipped[used & side]), unrelated=count(flipped[used & ~side]))
+
+
+def _pooled(estimates: Sequence[FlipEstimate]) -> FlipEstimate:
+    return sum(estimates[1:], estimates[0])
+
+
+def share_of_union(flips: Coverage) -> Share | None:
+    """Cov∪ of the units on D_b; None when there were none."""
+    return union_coverage(flips.flips) if flips.neurons else None

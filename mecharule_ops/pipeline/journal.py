@@ -1,0 +1,76 @@
+"""Where a run tells what happens: every event goes to the run file and to whoever is watching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from mecharule_ops.events import (
+    Event,
+    NodeAsked,
+    NodeTested,
+    Notice,
+    StageFinished,
+    StageProgress,
+    StageStarted,
+)
+from mecharule_ops.store.run_store import RunStore
+
+BUFFERED = 256
+"""Node events kept back before they are written in one transaction."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """A stage under way; `summary` is the line a person reads when it ends."""
+
+    name: str
+    summary: str = ""
+    reused: bool = False
+
+
+@dataclass(slots=True)
+class Journal:
+    """Appends events to a store and passes them on. `clock` gives seconds; only differences are used."""
+
+    store: RunStore
+    show: Callable[[Event], None]
+    clock: Callable[[], float]
+    stages: list[StageFinished] = field(default_factory=list)
+    """Finished stages of this process, for the report's cost table."""
+    _waiting: list[Event] = field(default_factory=list)
+
+    def emit(self, event: Event) -> None:
+        """Tell one event. Progress is shown but not kept; nodes are written in groups."""
+        self.show(event)
+        if isinstance(event, StageProgress):
+            return
+        self._waiting.append(event)
+        if not isinstance(event, NodeAsked | NodeTested) or len(self._waiting) >= BUFFERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits; a crash before this loses events, never outcomes."""
+        self.store.append(self._waiting)
+        self._waiting.clear()
+
+    def notice(self, text: str, level: str = "info") -> None:
+        self.emit(Notice(text=text, level=level))
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None, unit: str = "steps") -> Iterator[Stage]:
+        """Brackets a stage with its events."""
+        self.emit(StageStarted(stage=name, total=total, unit=unit))
+        began = self.clock()
+        stage = Stage(name)
+        yield stage
+        finished = StageFinished(
+            stage=name, summary=stage.summary, seconds=self.clock() - began, reused=stage.reused
+        )
+        self.stages.append(finished)
+        self.emit(finished)
+
+    def progress(self, stage: str) -> Callable[[int, int], None]:
+        """A callback (done, total) for long calls inside a stage."""
+        return lambda done, total: self.emit(StageProgress(stage=stage, done=done, total=total))

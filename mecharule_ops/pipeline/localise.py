@@ -1,0 +1,252 @@
+"""Stage 3 of a run: attribution, guard, CHA, exhaustive ground truth for one basis and regime (paper, §4.3–§4.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from mecharule_ops.attribution import eap_ig, top_candidates
+from mecharule_ops.cha.exhaustive import exhaustive_search
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.confidence import AlphaPolicy
+from mecharule_ops.config import RunConfig
+from mecharule_ops.events import Price, SearchStarted
+from mecharule_ops.findings.records import WholeLayer
+from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store.stored_engine import Group
+from mecharule_ops.subject.path_gradients import AttributionPair
+from mecharule_ops.types import (
+    Agonist,
+    Basis,
+    Candidates,
+    FlipEstimate,
+    Intervention,
+    LayerCandidates,
+    Neuron,
+    Regime,
+    SearchStatus,
+)
+
+BATCH = 8
+"""Groups a call to the engine outside a search, between two signs of progress."""
+Approve = Callable[[Price], bool]
+"""Whether to go on at this price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Localised:
+    """What the searches of one basis and regime gave, before controls and rules."""
+
+    basis: Basis
+    regime: Regime
+    slices: CompactSlices
+    candidates: Candidates
+    whole_layers: tuple[WholeLayer, ...]
+    trees: tuple[ChaTree, ...]
+    exhaustive: tuple[ChaTree, ...]
+    """Singletons of every unit; empty when they were not asked for."""
+
+    @property
+    def agonists(self) -> tuple[Agonist, ...]:
+        """Localized units, strongest first."""
+        found = [agonist for tree in self.trees for agonist in tree.agonists(self.basis)]
+        return tuple(sorted(found, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron)))
+
+    @property
+    def examples(self) -> list[int]:
+        """Positions of both slices, associated first."""
+        return [*self.slices.associated.tolist(), *self.slices.unrelated.tolist()]
+
+
+def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
+    """EAP-IG candidates of one basis on the slices' pairs; every unit with score 0 when there is no pair."""
+    name = f"attribution-{basis.value}-{slices.regime.value}"
+    with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
+        stage.reused = run.store.has(name)
+        if not stage.reused:
+            run.store.put(name, _scores(run, journal, basis, slices, stage.name))
+        scores = cast(np.ndarray, run.store.get(name))
+        candidates = top_candidates(basis, scores, cap=run.config.cap)
+        stage.summary = f"{candidates.total:,} units ranked on {len(slices.pairs)} pairs"
+    return candidates
+
+
+def _scores(run: Run, journal: Journal, basis: Basis, slices: CompactSlices, stage: str) -> np.ndarray:
+    subject, records = run.subject, run.records
+    if not len(slices.pairs):
+        return np.zeros((subject.n_layers, subject.width(basis)))
+    prompts = subject.encode([records[int(position)].example.prompt for position in slices.pairs.reshape(-1)])
+    pairs = [
+        AttributionPair(clean=clean, corrupt=corrupt, completion=records[int(associated)].tokens)
+        for clean, corrupt, (associated, _) in zip(prompts[::2], prompts[1::2], slices.pairs, strict=True)
+    ]
+    attribution = eap_ig(
+        subject,
+        pairs,
+        basis,
+        run.intervention(basis).phase,
+        steps=run.config.ig_steps,
+        on_progress=journal.progress(stage),
+    )
+    return attribution.scores
+
+
+def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
+    """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
+    alpha = AlphaPolicy(alpha=config.alpha, spending=config.spending)
+    settings = ChaSettings(
+        tau=config.tau,
+        epsilon=config.epsilon,
+        alpha=alpha,
+        n_associated=len(slices.associated),
+        n_unrelated=len(slices.unrelated),
+        testing=config.testing,
+        seed=config.seed,
+    )
+    if not config.parity:
+        return settings
+    printed = ChaSettings.algorithm_1()
+    return replace(
+        settings, testing=printed.testing, order=printed.order, small=printed.small, overhead=printed.overhead
+    )
+
+
+def price(run: Run, candidates: Candidates, settings: ChaSettings, seconds_a_forward: float) -> Price:
+    """The most that the searches of one basis and regime can cost; CHA usually costs a small part of it."""
+    full, overhead = candidates.total, settings.overhead
+    limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
+    exhaustive = candidates.total if candidates.total <= run.config.exhaustive_up_to else 0
+    evaluations = limit + exhaustive
+    forwards = evaluations * settings.full_test
+    return Price(evaluations=evaluations, example_forwards=forwards, seconds=forwards * seconds_a_forward)
+
+
+def whole_layers(
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices
+) -> tuple[WholeLayer, ...]:
+    """Each layer with all its candidates ablated together. Cost: one group ablation a layer.
+
+    It is what a report can say when no unit alone reaches τ, and its pace prices the search.
+    """
+    groups = [
+        tuple(Neuron(candidates.basis, layer.layer, channel) for channel in layer.channels.tolist())
+        for layer in candidates.layers
+    ]
+    where = f"{candidates.basis.value} {slices.regime.arrow}"
+    with journal.stage(f"whole layers {where}", len(groups), "ablations") as stage:
+        intervention = run.intervention(candidates.basis)
+        estimates = slice_estimates(run, slices, intervention, groups, journal.progress(stage.name))
+        layers = zip(candidates.layers, estimates, strict=True)
+        whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
+        strongest = max(whole, key=lambda one: one.estimate.strength)
+        stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
+    return whole
+
+
+def slice_estimates(
+    run: Run,
+    slices: CompactSlices,
+    intervention: Intervention,
+    groups: Sequence[Group],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[FlipEstimate]:
+    """Flip counts of each group on the compact slices."""
+    engine, split, estimates = run.engine(intervention), len(slices.associated), []
+    examples = [*slices.associated.tolist(), *slices.unrelated.tolist()]
+    for begin in range(0, len(groups), BATCH):
+        for labels in engine.labels(groups[begin : begin + BATCH], examples):
+            flips = labels != bool(slices.regime.value)
+            estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
+        progress(len(estimates), len(groups))
+    return estimates
+
+
+def localise(
+    run: Run,
+    journal: Journal,
+    candidates: Candidates,
+    slices: CompactSlices,
+    whole: tuple[WholeLayer, ...],
+    should_stop: Callable[[], bool],
+) -> Localised:
+    """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
+    settings = search_settings(run.config, slices)
+    engine = run.engine(run.intervention(candidates.basis))
+    drive = Drive(
+        engine=engine,
+        basis=candidates.basis,
+        regime=slices.regime,
+        associated=slices.associated.tolist(),
+        unrelated=slices.unrelated.tolist(),
+        tau=run.config.tau,
+        budget=run.config.budget,
+        should_stop=should_stop,
+    )
+    cha = [
+        _named(
+            "cha", slices.regime, layer, ChaSearch(layer, settings=settings, regime=slices.regime), candidates
+        )
+        for layer in candidates.layers
+    ]
+    with journal.stage(f"CHA {candidates.basis.value} {slices.regime.arrow}", unit="ablations") as stage:
+        stage.summary = _search(journal, drive, cha, candidates)
+    singly: list[NamedSearch] = []
+    if candidates.total <= run.config.exhaustive_up_to and not should_stop():
+        singly = [
+            _named(
+                "exhaustive",
+                slices.regime,
+                layer,
+                exhaustive_search(layer, settings=settings, regime=slices.regime),
+                candidates,
+            )
+            for layer in candidates.layers
+        ]
+        name = f"exhaustive {candidates.basis.value} {slices.regime.arrow}"
+        with journal.stage(name, candidates.total, "ablations") as stage:
+            stage.summary = _search(journal, drive, singly, candidates)
+    return Localised(
+        basis=candidates.basis,
+        regime=slices.regime,
+        slices=slices,
+        candidates=candidates,
+        whole_layers=whole,
+        trees=tuple(named.search.tree for named in cha),
+        exhaustive=tuple(named.search.tree for named in singly),
+    )
+
+
+def _named(
+    kind: str, regime: Regime, layer: LayerCandidates, search: ChaSearch, candidates: Candidates
+) -> NamedSearch:
+    identifier = f"{kind}:{regime.value}:{candidates.basis.letter}{layer.layer}"
+    return NamedSearch(id=identifier, search=search, layer=layer.layer)
+
+
+def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], candidates: Candidates) -> str:
+    """Drive the searches, tell what happens, and sum up in a line."""
+    sizes = {layer.layer: len(layer.channels) for layer in candidates.layers}
+    for named in searches:
+        journal.emit(
+            SearchStarted(
+                search=named.id, regime=drive.regime.value, layer=named.layer, units=sizes[named.layer]
+            )
+        )
+    for event in drive.run(searches):
+        journal.emit(event)
+    trees = [named.search.tree for named in searches]
+    queries = sum(tree.queries for tree in trees)
+    kept = [node for tree in trees for node in tree.kept]
+    strong = sum(node.estimate.strength >= drive.tau for node in kept)
+    statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
+    tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
+    return f"{queries:,} group ablations, {len(kept)} localized, {strong} τ-agonists{tail}"

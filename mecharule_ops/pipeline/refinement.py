@@ -1,0 +1,56 @@
+"""Predicates for one unit, proposed from what its ablation flips (after localisation, before its rule).
+
+The paper learns every anchored rule over one vocabulary Φ, chosen to tell success from failure; what tells a
+unit's flips apart may be missing from it. Here the offline grammar is searched once more with the unit's flips as
+the target, on train records of D_b only, and the best texts are added to Φ for that unit's rule alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.predicates.language import schema_of
+from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.predicates.table import PredicateScore, score_predicates
+
+LEAST = 10
+"""Flipped and unflipped train records below which nothing is proposed."""
+
+
+def refined_vocabulary(
+    run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
+) -> tuple[Sequence[str], Bool[np.ndarray, "eligible predicate"]]:
+    """(texts, fires on D_b): Φ and up to `refinements` predicates proposed from one unit's train flips."""
+    texts = [predicate.text for predicate in run.table.predicates]
+    matrix = run.table.matrix[eligible]
+    train = run.train[eligible]
+    flipped = int(flips[train].sum())
+    if not run.config.refinements or min(flipped, int(train.sum()) - flipped) < LEAST:
+        return texts, matrix
+    places = eligible[train]
+    context = ProposalContext(
+        columns={name: column[places] for name, column in run.columns.items()},
+        labels=flips[train],
+        schema=schema_of(run.columns),
+        prompt_columns=run.task.prompt_columns,
+        known=_known(texts, matrix[train], flips[train]),
+    )
+    fresh = [
+        text for text in OfflineProposer(limit=run.config.refinements).propose(context) if text not in texts
+    ]
+    if not fresh:
+        return texts, matrix
+    return [*texts, *fresh], np.column_stack([matrix, *(run.fires(text)[eligible] for text in fresh)])
+
+
+def _known(
+    texts: Sequence[str], matrix: Bool[np.ndarray, "record predicate"], target: Bool[np.ndarray, " record"]
+) -> dict[str, PredicateScore]:
+    """Φ's predicates that vary on these records, with their scores against the flips."""
+    varied = np.flatnonzero(matrix.any(axis=0) & ~matrix.all(axis=0))
+    scores = score_predicates(matrix[:, varied], target)
+    return {texts[int(index)]: score for index, score in zip(varied, scores, strict=True)}

@@ -1,0 +1,174 @@
+"""From searches, rules and controls to findings: pure counting, no model and no choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import cast
+
+from mecharule_ops.cha.exhaustive import singleton_estimates
+from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.events import StageFinished
+from mecharule_ops.findings.records import (
+    AgonistControls,
+    Dominance,
+    ExhaustiveRun,
+    Findings,
+    PredicateCounts,
+    SearchCost,
+    SearchOutcome,
+    Share,
+    StageCost,
+    TreeNode,
+    UnitStrength,
+)
+from mecharule_ops.pipeline.evidence import Coverage, share_of_union
+from mecharule_ops.pipeline.localise import Localised
+from mecharule_ops.pipeline.preparation import splitter
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.choices import NAMED_CHOICES
+from mecharule_ops.report.measures import recall_rows
+from mecharule_ops.types import AnchoredRule, ChaNode, SearchStatus, Verdict
+
+PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Explained:
+    """What stage 4 and the controls add to a search."""
+
+    anchored: tuple[AnchoredRule, ...]
+    controls: tuple[AgonistControls, ...]
+    flips: Coverage
+    """Of the localized units on D_b."""
+    random_flips: Coverage
+    """Of as many random units of the same layers."""
+
+
+def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
+    """One basis and regime of the report."""
+    slices = found.slices
+    rule, train_mcc = splitter(run)
+    truth = _singles(found.exhaustive, found)
+    tested = _singles(found.trees, found)
+    return SearchOutcome(
+        intervention=run.intervention(found.basis),
+        regime=found.regime,
+        condition=slices.condition.value,
+        splitter=slices.rule,
+        splitter_train_mcc=None if rule is None else train_mcc,
+        associated_n=len(slices.associated),
+        unrelated_n=len(slices.unrelated),
+        basis_units=run.subject.n_layers * run.subject.width(found.basis),
+        slice_status=slices.sentence,
+        status=_statuses(found.trees),
+        agonists=found.agonists,
+        cost=_cost(found.trees, found),
+        singletons_tested=len(tested),
+        strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
+        whole_layers=found.whole_layers,
+        anchored=explained.anchored,
+        controls=explained.controls,
+        union=share_of_union(explained.flips),
+        random_union=share_of_union(explained.random_flips),
+        layer_union=explained.flips.by_layer(),
+        tree=tuple(TreeNode.of(node) for tree in found.trees for node in tree.nodes),
+        dominance=_dominance(found.trees),
+        exhaustive=ExhaustiveRun(units=truth, cost=_cost(found.exhaustive, found)) if truth else None,
+        recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.alpha)
+        if truth
+        else (),
+    )
+
+
+def _singles(trees: Sequence[ChaTree], found: Localised) -> tuple[UnitStrength, ...]:
+    """Every unit that was tested alone."""
+    return tuple(
+        UnitStrength(neuron=neuron, estimate=estimate)
+        for tree in trees
+        for neuron, estimate in singleton_estimates(tree, found.basis).items()
+    )
+
+
+def _statuses(trees: Sequence[ChaTree]) -> tuple[str, ...]:
+    """Each way in which some layer's search ended, once."""
+    ended = [tree.status for tree in trees if tree.status is not None]
+    return tuple(status.value for status in SearchStatus if status in ended)
+
+
+def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
+    return SearchCost(
+        queries=sum(tree.queries for tree in trees),
+        example_forwards=sum(tree.example_forwards for tree in trees),
+        candidates=found.candidates.total,
+        slice_examples=len(found.examples),
+    )
+
+
+def _dominance(trees: Sequence[ChaTree]) -> tuple[Dominance, ...]:
+    """Dom(1) of each opened group over the singletons tested inside it."""
+    rows = []
+    for tree in trees:
+        units = [node for node in tree.nodes if len(node.channels) == 1]
+        for group in tree.nodes:
+            if group.verdict is not Verdict.SPLIT or len(group.channels) == 1:
+                continue
+            inside = _best_inside(group, units)
+            if inside is not None:
+                rows.append(
+                    Dominance(
+                        layer=group.layer,
+                        size=len(group.channels),
+                        group_strength=group.estimate.strength,
+                        best_singleton=inside,
+                    )
+                )
+    return tuple(rows)
+
+
+def _best_inside(group: ChaNode, units: Sequence[ChaNode]) -> float | None:
+    channels = set(group.channels)
+    return max((unit.estimate.strength for unit in units if unit.channels[0] in channels), default=None)
+
+
+def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence[StageFinished]) -> Findings:
+    """The whole report's data."""
+    vocabulary = cast(dict, run.store.get("vocabulary"))
+    config = run.config
+    return Findings(
+        run=run.id,
+        model=config.model,
+        model_hash=run.subject.model_hash,
+        tokenizer_hash=run.subject.tokenizer_hash,
+        task=config.task,
+        task_settings=run.task.describe(),
+        task_score=Share(count=int(run.labels.sum()), n=len(run.records)),
+        tau=config.tau,
+        epsilon=config.epsilon,
+        alpha=config.alpha,
+        alpha_policy=config.spending.value,
+        seed=config.seed,
+        versions=versions(),
+        proposer=config.proposer,
+        predicates=PredicateCounts(
+            proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
+        ),
+        searches=searches,
+        choices=NAMED_CHOICES,
+        stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that decide a number."""
+    return {package: version(package) for package in PACKAGES}
+
+
+def run_status(findings: Findings) -> str:
+    """How the run ended, in a few words for a list of runs."""
+    strong = sum(len(search.tau_agonists) for search in findings.searches)
+    partial = {SearchStatus.BUDGET_SPENT.value, SearchStatus.STOPPED.value}
+    ended = {status for search in findings.searches for status in search.status}
+    found = f"{strong} τ-agonists" if strong else "no unit reaches τ"
+    return f"partial: {found}" if ended & partial else f"finished: {found}"

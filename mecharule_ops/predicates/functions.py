@@ -1,0 +1,192 @@
+"""The functions of the predicate language: one table that drives parser, evaluator and documentation.
+
+Integers are below 2⁵³ in magnitude (`language` guarantees it), so that no operation here can
+wrap and every integer is exact as a float. Digit places count from 0, the units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+PLACES = 16
+"""Decimal places of the largest integer of the language."""
+_POWERS = 10 ** np.arange(PLACES + 1, dtype=np.int64)
+_NOT_A_SPACE = r"[^ \t\n\r\f\v]+"
+
+
+class Kind(StrEnum):
+    """What a function takes at one place; the value is the phrase that an error shows."""
+
+    NUMBER = "a number"
+    INTEGER = "an integer"
+    BOOLEAN = "a condition"
+    TEXT = "a text column"
+    LITERAL = "a non-empty quoted text"
+    PATTERN = "a quoted RE2 pattern"
+    PLACE = "a digit place from 0 (units) to 15"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """One row of the table."""
+
+    signature: str
+    """As a person writes the call."""
+    parameters: tuple[Kind, ...]
+    result: type | None
+    """Type of the value; None for the widest type of the numeric arguments."""
+    doc: str
+    """One line for people and for prompts."""
+    apply: Callable[..., np.ndarray]
+    """One-dimensional arrays in (a constant has one element), array out."""
+    undefined: Callable[..., np.ndarray] | None = None
+    """Rows on which the call has no value; a predicate is false there."""
+
+
+def _utf8(values: np.ndarray) -> pa.Array:
+    """Arrow strings; a lone surrogate, which UTF-8 cannot hold, becomes `?`."""
+    return pa.array([text.encode("utf-8", "replace") for text in values.tolist()], pa.binary()).cast(
+        pa.string()
+    )
+
+
+def _count_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
+    counts = pc.count_substring_regex(_utf8(values), pattern=pattern)
+    return counts.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def matches_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
+    """Whether RE2 finds `pattern` anywhere in each text. Raises `pyarrow.ArrowInvalid` on a bad pattern."""
+    found = pc.match_substring_regex(_utf8(values), pattern=pattern)
+    return found.to_numpy(zero_copy_only=False).astype(bool)
+
+
+def _upper_ratio(values: np.ndarray) -> np.ndarray:
+    letters = _count_pattern(values, r"\p{L}")
+    return _count_pattern(values, r"\p{Lu}") / np.maximum(letters, 1)
+
+
+def _digit(x: np.ndarray, place: np.ndarray) -> np.ndarray:
+    return np.abs(x) // _POWERS[place] % 10
+
+
+def _n_digits(x: np.ndarray) -> np.ndarray:
+    return np.searchsorted(_POWERS[1:], np.abs(x), side="right") + 1
+
+
+def _digit_sum(x: np.ndarray) -> np.ndarray:
+    return sum((_digit(x, np.array([place])) for place in range(PLACES)), np.zeros(1, np.int64))
+
+
+def _carry_at(a: np.ndarray, b: np.ndarray, place: np.ndarray) -> np.ndarray:
+    above = _POWERS[place + 1]
+    return np.abs(a) % above + np.abs(b) % above >= above
+
+
+def _borrow_at(a: np.ndarray, b: np.ndarray, place: np.ndarray) -> np.ndarray:
+    above = _POWERS[place + 1]
+    large, small = np.maximum(np.abs(a), np.abs(b)), np.minimum(np.abs(a), np.abs(b))
+    return large % above < small % above
+
+
+def _at_any_place(at: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """The same test at any of the places that its arguments use."""
+
+    def any_place(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        places = len(str(np.maximum(np.abs(a), np.abs(b)).max(initial=0)))
+        return np.logical_or.reduce([at(a, b, np.array([place])) for place in range(places)])
+
+    return any_place
+
+
+def _smaller(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.where(y < x, y, x)
+
+
+def _larger(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.where(y > x, y, x)
+
+
+def _divisible(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return x % np.where(k == 0, 1, k) == 0
+
+
+_I, _N, _T, _L = Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.LITERAL
+
+
+def _row(
+    signature: str,
+    parameters: tuple[Kind, ...],
+    result: type | None,
+    doc: str,
+    apply: Callable[..., np.ndarray],
+) -> Function:
+    return Function(signature=signature, parameters=parameters, result=result, doc=doc, apply=apply)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "digit": _row("digit(x, k)", (_I, Kind.PLACE), int, "digit of |x| at place k, 0 = units", _digit),
+    "n_digits": _row("n_digits(x)", (_I,), int, "how many decimal digits |x| has; 1 for 0", _n_digits),
+    "digit_sum": _row("digit_sum(x)", (_I,), int, "sum of the decimal digits of |x|", _digit_sum),
+    "carry": _row("carry(a, b)", (_I, _I), bool, "|a| + |b| carries somewhere", _at_any_place(_carry_at)),
+    "carry_at": _row(
+        "carry_at(a, b, k)", (_I, _I, Kind.PLACE), bool, "|a| + |b| carries out of place k", _carry_at
+    ),
+    "borrow": _row(
+        "borrow(a, b)", (_I, _I), bool, "larger minus smaller of |a|, |b| borrows", _at_any_place(_borrow_at)
+    ),
+    "borrow_at": _row(
+        "borrow_at(a, b, k)",
+        (_I, _I, Kind.PLACE),
+        bool,
+        "larger minus smaller of |a|, |b| borrows into place k",
+        _borrow_at,
+    ),
+    "divisible": Function(
+        signature="divisible(x, k)",
+        parameters=(_I, _I),
+        result=bool,
+        doc="k divides x; false when k is 0",
+        apply=_divisible,
+        undefined=lambda x, k: k == 0,
+    ),
+    "divides": Function(
+        signature="divides(k, x)",
+        parameters=(_I, _I),
+        result=bool,
+        doc="k divides x; false when k is 0",
+        apply=lambda k, x: _divisible(x, k),
+        undefined=lambda k, x: k == 0,
+    ),
+    "gcd": _row("gcd(a, b)", (_I, _I), int, "greatest common divisor, at least 0", np.gcd),
+    "abs": _row("abs(x)", (_N,), None, "magnitude", np.abs),
+    "min": _row("min(x, y)", (_N, _N), None, "the smaller", _smaller),
+    "max": _row("max(x, y)", (_N, _N), None, "the larger", _larger),
+    "length": _row("length(s)", (_T,), int, "characters", np.strings.str_len),
+    "words": _row(
+        "words(s)", (_T,), int, "runs without white space", lambda s: _count_pattern(s, _NOT_A_SPACE)
+    ),
+    "contains": _row(
+        "contains(s, 'x')", (_T, _L), bool, "x occurs in s", lambda s, x: np.strings.find(s, x) >= 0
+    ),
+    "startswith": _row("startswith(s, 'x')", (_T, _L), bool, "s begins with x", np.strings.startswith),
+    "endswith": _row("endswith(s, 'x')", (_T, _L), bool, "s ends with x", np.strings.endswith),
+    "count": _row("count(s, 'x')", (_T, _L), int, "times x occurs in s without overlap", np.strings.count),
+    "upper_ratio": _row(
+        "upper_ratio(s)", (_T,), float, "share of letters in upper case; 0 without letters", _upper_ratio
+    ),
+    "matches": _row(
+        "matches(s, 'x')",
+        (_T, Kind.PATTERN),
+        bool,
+        "RE2 finds the pattern x in s",
+        lambda s, x: matches_pattern(s, x.item()),
+    ),
+    "holds": _row("holds(p)", (Kind.BOOLEAN,), bool, "p itself; wraps and, or, not", lambda p: p),
+}

@@ -1,0 +1,121 @@
+"""Boosted trees over Boolean predicates: fit, read their paths, attribute exactly (paper, §4.2).
+
+A literal is an integer: 2·j for "predicate j is false", 2·j + 1 for "predicate j is true". XGBoost splits
+read `x < t` (the `yes` child) against `x >= t`; on 0/1 features with 0 < t ≤ 1 these are "false" and "true".
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+from jaxtyping import Bool, Float, Int
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.clause_pool import Literals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoostSettings:
+    """The trees that propose clauses. Raises `UsageError` when a value is out of range."""
+
+    rounds: int = 100
+    """Trees."""
+    depth: int = 4
+    """Most conditions on a path, so of a clause."""
+    learning_rate: float = 0.1
+    column_share: float = 0.5
+    """Share of the predicates that each split may choose from; below 1 the paths are more varied."""
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        least = min(self.rounds, self.depth, self.threads)
+        if least < 1 or not (0 < self.column_share <= 1 and 0 < self.learning_rate <= 1):
+            raise UsageError(f"expected counts ≥ 1, a rate and a share in (0, 1], got {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rows:
+    """Distinct rows with how often each occurs."""
+
+    features: Bool[np.ndarray, "row predicate"]
+    target: Bool[np.ndarray, " row"]
+    counts: Int[np.ndarray, " row"]
+
+    def sample(self, draws: int, generator: np.random.Generator) -> Rows:
+        """All rows when there are at most `draws`, otherwise the rows hit by that many draws by count."""
+        if len(self.counts) <= draws:
+            return self
+        hits = generator.multinomial(draws, self.counts / self.counts.sum())
+        hit = hits > 0
+        return Rows(features=self.features[hit], target=self.target[hit], counts=hits[hit])
+
+
+def distinct_rows(matrix: Bool[np.ndarray, "record predicate"], target: Bool[np.ndarray, " record"]) -> Rows:
+    """The distinct (features, target) rows in a canonical order, whatever the order of the records."""
+    keys = np.packbits(np.column_stack([target, matrix]), axis=1)
+    _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    return Rows(features=matrix[first], target=target[first], counts=counts)
+
+
+def fit(rows: Rows, settings: BoostSettings, seed: int) -> xgb.Booster:
+    """A logistic booster of the target, both classes weighing the same in total.
+
+    Deterministic for a seed. Cost: 0.3 s on one core for 10,000 distinct rows of 100 predicates.
+    """
+    data = xgb.DMatrix(
+        rows.features.astype(np.float32),
+        label=rows.target.astype(np.float32),
+        weight=rows.counts.astype(np.float32),
+        nthread=settings.threads,
+    )
+    positives = int(rows.counts[rows.target].sum())
+    assert 0 < positives < rows.counts.sum(), "a constant target is refused before fitting"
+    parameters = {
+        "objective": "binary:logistic",
+        "base_score": 0.5,
+        "scale_pos_weight": (int(rows.counts.sum()) - positives) / positives,
+        "max_depth": settings.depth,
+        "eta": settings.learning_rate,
+        "colsample_bynode": settings.column_share,
+        "tree_method": "hist",
+        "nthread": settings.threads,
+        "seed": seed,
+        "verbosity": 0,
+    }
+    return xgb.train(parameters, data, settings.rounds)
+
+
+def shap_values(
+    booster: xgb.Booster, features: Bool[np.ndarray, "row predicate"], threads: int
+) -> Float[np.ndarray, "row predicate"]:
+    """Exact path-dependent TreeSHAP values φ of each predicate on each row, in log-odds.
+
+    Source: Lundberg et al. (2020). Cost: 0.8 s on one core for 3,400 rows of 100 predicates.
+    """
+    data = xgb.DMatrix(features.astype(np.float32), nthread=threads)
+    contributions = booster.predict(data, pred_contribs=True)
+    return contributions[:, :-1].astype(np.float64)
+
+
+def path_prefixes(booster: xgb.Booster) -> set[Literals]:
+    """Every prefix of every root-to-leaf path, as sorted literals."""
+    found: set[Literals] = set()
+    for dump in booster.get_dump(dump_format="json"):
+        _collect(json.loads(dump), frozenset(), found)
+    return found
+
+
+def _collect(node: dict[str, Any], path: frozenset[int], found: set[Literals]) -> None:
+    if path:
+        found.add(tuple(sorted(path)))
+    if "leaf" in node:
+        return
+    assert 0 < node["split_condition"] <= 1, "predicates are 0 or 1"
+    predicate = int(node["split"].removeprefix("f"))
+    for child in node["children"]:
+        literal = 2 * predicate + (child["nodeid"] == node["no"])
+        _collect(child, path | {literal}, found)

@@ -1,0 +1,108 @@
+"""Candidate clauses in bulk: firing counts, MCC and SHAP weights of thousands of them (paper, §4.2).
+
+A clause is a sorted tuple of literals, 2·j for "predicate j is false" and 2·j + 1 for "predicate j is true".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from mecharule_ops.rules.matthews import mcc_of_counts, pack, packed_counts
+
+Literals = tuple[int, ...]
+"""A clause in the tables of this package."""
+
+CHUNK = 256
+"""Clauses evaluated together; bounds memory at CHUNK · depth · records bits or SHAP rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """Clauses with their counts on the records."""
+
+    clauses: tuple[Literals, ...]
+    fired: Int[np.ndarray, " clause"]
+    """Records on which each fires."""
+    mcc: Float[np.ndarray, " clause"]
+
+    def firing_on(self, least: int) -> Measured:
+        """Those that fire on at least so many records."""
+        kept = np.flatnonzero(self.fired >= least)
+        clauses = tuple(self.clauses[index] for index in kept)
+        return Measured(clauses=clauses, fired=self.fired[kept], mcc=self.mcc[kept])
+
+
+def measure(
+    clauses: Sequence[Literals],
+    matrix: Bool[np.ndarray, "record predicate"],
+    target: Bool[np.ndarray, " record"],
+) -> Measured:
+    """Counts and MCC of the clauses; of those that fire on the same records only the first stays."""
+    columns = pack(_literal_rows(matrix))
+    goal = pack(target[None, :])[0]
+    seen: set[bytes] = set()
+    kept: list[Literals] = []
+    hits, fired = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for chunk in _chunks(clauses):
+        bits = np.bitwise_and.reduce(columns[_padded(chunk)], axis=1)
+        new = [index for index, row in enumerate(bits) if _is_new(row, seen)]
+        kept += [chunk[index] for index in new]
+        chunk_hits, chunk_fired = packed_counts(bits[new], goal)
+        hits.append(chunk_hits)
+        fired.append(chunk_fired)
+    counts = np.concatenate(fired)
+    mcc = mcc_of_counts(np.concatenate(hits), counts, int(np.count_nonzero(target)), len(target))
+    return Measured(clauses=tuple(kept), fired=counts, mcc=mcc)
+
+
+def shap_weights(
+    clauses: Sequence[Literals],
+    features: Bool[np.ndarray, "row predicate"],
+    counts: Int[np.ndarray, " row"],
+    phi: Float[np.ndarray, "row predicate"],
+) -> Float[np.ndarray, " clause"]:
+    """Mean of Σ_{j in clause} φ_j over the rows on which each clause fires, rows weighted by their counts.
+
+    0.0 for a clause that fires on none of the rows.
+    """
+    literals = _literal_rows(features)
+    weights = [np.zeros(0)]
+    for chunk in _chunks(clauses):
+        mass = np.logical_and.reduce(literals[_padded(chunk)], axis=1) * counts.astype(np.float64)
+        total = mass @ phi
+        own = np.array(
+            [row[[literal >> 1 for literal in c]].sum() for row, c in zip(total, chunk, strict=True)]
+        )
+        records = mass.sum(axis=1)
+        weights.append(np.divide(own, records, out=np.zeros_like(own), where=records > 0))
+    return np.concatenate(weights)
+
+
+def _literal_rows(matrix: Bool[np.ndarray, "record predicate"]) -> Bool[np.ndarray, "literal record"]:
+    """Row 2·j is where predicate j is false, row 2·j + 1 where it is true."""
+    columns = matrix.T
+    return np.stack([~columns, columns], axis=1).reshape(-1, len(matrix))
+
+
+def _padded(chunk: Sequence[Literals]) -> Int[np.ndarray, "clause depth"]:
+    """The literals as a rectangle; a shorter clause repeats its first, which changes no AND."""
+    depth = max(map(len, chunk))
+    return np.array([clause + clause[:1] * (depth - len(clause)) for clause in chunk])
+
+
+def _chunks(clauses: Sequence[Literals]) -> Iterator[Sequence[Literals]]:
+    for begin in range(0, len(clauses), CHUNK):
+        yield clauses[begin : begin + CHUNK]
+
+
+def _is_new(row: Shaped[np.ndarray, " word"], seen: set[bytes]) -> bool:
+    digest = blake2b(row.tobytes(), digest_size=16).digest()
+    if digest in seen:
+        return False
+    seen.add(digest)
+    return True

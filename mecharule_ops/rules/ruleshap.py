@@ -1,0 +1,184 @@
+"""RuleSHAP without LASSO (paper, §4.2): trees propose clauses, SHAP and MCC rank them, a greedy OR joins.
+
+XGBoost is fitted on distinct rows weighted by their counts; every prefix of every root-to-leaf path is a
+clause, and so is every predicate and its negation. Of clauses that fire on the same records only the shortest
+stays. The importance of a clause is its SHAP weight:
+
+    importance(c) = mean over records x with c(x) of Σ_{j ∈ predicates(c)} φ_j(x),
+
+φ_j(x) the exact path-dependent TreeSHAP value of predicate j toward the target, in log-odds. Clauses are
+ranked by (MCC, importance). Attribution only proposes here; it is never read as causation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.algebra import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
+from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
+from mecharule_ops.rules.clause_pool import Literals, Measured, measure, shap_weights
+from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
+from mecharule_ops.types import RuleScore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedClause:
+    """A candidate clause with what ranks it."""
+
+    clause: Clause
+    mcc: float
+    """On the records it was extracted from."""
+    importance: float
+    """SHAP weight in log-odds toward the target."""
+    coverage: float
+    """Share of the records on which it fires."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClauseRanking:
+    """Candidate clauses, best first by (MCC, importance)."""
+
+    status: RuleStatus
+    clauses: tuple[RankedClause, ...]
+    """Empty unless the status is LEARNED or NO_CLAUSE."""
+    predicate_importance: Float[np.ndarray, " predicate"]
+    """Mean |φ_j| over the records, in log-odds; zeros when nothing was fitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LearnedRule:
+    """The greedy OR-combination of a ranking."""
+
+    rule: Rule | None
+    """None unless the status is LEARNED."""
+    train: RuleScore | None
+    """Its score on the records it was learned from."""
+    status: RuleStatus
+    clauses: tuple[RankedClause, ...]
+    """Every clause it was chosen from, best first."""
+    selected: tuple[Clause, ...] = ()
+    """The clauses of the rule, best first by their own MCC on these records."""
+
+
+def extract(
+    matrix: Bool[np.ndarray, "record predicate"],
+    predicates: Sequence[str],
+    target: Bool[np.ndarray, " record"],
+    *,
+    settings: RuleShapSettings,
+    seed: int,
+) -> ClauseRanking:
+    """Candidate clauses for a target, best first; the same seed gives the same ranking in any record order.
+
+    Raises:
+        UsageError: shapes disagree, or a predicate comes twice.
+    """
+    check_table(matrix, predicates, target)
+    status = readiness(target, predicates, settings)
+    if status is not RuleStatus.LEARNED:
+        return ClauseRanking(status=status, clauses=(), predicate_importance=np.zeros(len(predicates)))
+    rows = distinct_rows(matrix, target)
+    booster = fit(rows, settings.boost, seed)
+    sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
+    phi = shap_values(booster, sample.features, settings.boost.threads)
+    singles: set[Literals] = {(literal,) for literal in range(2 * len(predicates))}
+    found = measure(sorted(path_prefixes(booster) | singles, key=lambda c: (len(c), c)), matrix, target)
+    found = found.firing_on(settings.least_firings(len(target)))
+    weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
+    ranked = _ranked(found, weights, predicates, len(target))[: settings.pool]
+    status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE
+    importance = np.average(np.abs(phi), axis=0, weights=sample.counts)
+    return ClauseRanking(status=status, clauses=ranked, predicate_importance=importance)
+
+
+def learn_rule(
+    matrix: Bool[np.ndarray, "record predicate"],
+    predicates: Sequence[str],
+    target: Bool[np.ndarray, " record"],
+    *,
+    settings: RuleShapSettings,
+    seed: int,
+) -> LearnedRule:
+    """The greedy OR-combination of the extracted clauses, chosen and scored on these records alone.
+
+    Raises:
+        UsageError: shapes disagree, or a predicate comes twice.
+    """
+    ranking = extract(matrix, predicates, target, settings=settings, seed=seed)
+    if ranking.status is not RuleStatus.LEARNED:
+        return LearnedRule(rule=None, train=None, status=ranking.status, clauses=ranking.clauses)
+    lookup = lookup_in(matrix, predicates)
+    clauses = [ranked.clause for ranked in ranking.clauses]
+    fires = np.stack([clause.fires(lookup) for clause in clauses])
+    best = greedy_or(
+        clauses,
+        fires,
+        target,
+        settings.max_clauses,
+        starts=settings.starts,
+        min_gain=settings.min_gain,
+    )
+    rule = compactify(best, lookup, target)
+    return LearnedRule(
+        rule=rule,
+        train=score(rule.fires(lookup), target),
+        status=ranking.status,
+        clauses=ranking.clauses,
+        selected=tuple(sorted(rule.clauses, key=lambda clause: -mcc(clause.fires(lookup), target))),
+    )
+
+
+def splitters(learned: LearnedRule, k: int) -> tuple[Rule, ...]:
+    """The OR-combination r₀, then its at most k best clauses by MCC as rules of their own (paper, §4.2, §5).
+
+    Empty when no rule was learned; r₀ alone when it is one clause.
+    """
+    if learned.rule is None:
+        return ()
+    alone = [Rule((clause,)) for clause in learned.selected[:k]]
+    return (learned.rule, *(rule for rule in alone if rule != learned.rule))
+
+
+def permuted(
+    target: Bool[np.ndarray, " record"], generator: np.random.Generator
+) -> Bool[np.ndarray, " record"]:
+    """The target with its records shuffled: the fake-rule control E1 (d) learns its splitter from this."""
+    return generator.permutation(target)
+
+
+def check_table(
+    matrix: Bool[np.ndarray, "_ _"], predicates: Sequence[str], target: Bool[np.ndarray, " _"]
+) -> None:
+    """Raises `UsageError` unless the matrix has a row a record and a column a distinct predicate."""
+    expected = (len(target), len(predicates))
+    if matrix.shape != expected:
+        raise UsageError(f"expected a matrix of shape {expected} (records, predicates), got {matrix.shape}")
+    if len(set(predicates)) != len(predicates):
+        raise UsageError(
+            f"expected distinct predicates, got {len(predicates) - len(set(predicates))} repeats"
+        )
+
+
+def _clause(literals: Literals, predicates: Sequence[str]) -> Clause:
+    return Clause(tuple(Condition(predicates[literal >> 1], bool(literal & 1)) for literal in literals))
+
+
+def _ranked(
+    found: Measured, weights: Float[np.ndarray, " clause"], predicates: Sequence[str], records: int
+) -> tuple[RankedClause, ...]:
+    """The measured clauses by (MCC, SHAP weight), best first; ties keep the shorter clause before the longer."""
+    return tuple(
+        RankedClause(
+            clause=_clause(found.clauses[index], predicates),
+            mcc=float(found.mcc[index]),
+            importance=float(weights[index]),
+            coverage=float(found.fired[index] / records),
+        )
+        for index in np.lexsort((-weights, -found.mcc))
+    )

@@ -1,0 +1,1 @@
+"""What the events so far add up to: pure, without a screen."""

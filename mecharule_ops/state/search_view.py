@@ -1,0 +1,166 @@
+"""The tree of one search as displays see it: nodes by id, their children, and running counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from mecharule_ops.events import NodeAsked, NodeTested, SearchFinished
+from mecharule_ops.state.persistent import IntMap
+
+NODE_EVENTS = (NodeAsked, NodeTested)
+DECIDED = frozenset({"pruned", "kept", "dropped"})
+"""Verdicts after which a node's units need no further test; its children decide a split node's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """One node; its place in the tree is known once it was tested."""
+
+    node: int
+    size: int
+    """Units of the group."""
+    parent: int | None = None
+    depth: int = 0
+    begin: int = 0
+    end: int = 0
+    """Range of each slice that was last asked for."""
+    asked: bool = False
+    units: str = ""
+    associated_flips: int = 0
+    associated_n: int = 0
+    unrelated_flips: int = 0
+    unrelated_n: int = 0
+    ucb: float | None = None
+    verdict: str | None = None
+    last_child: int | None = None
+    previous_sibling: int | None = None
+    """With `last_child` a linked list, so that a child costs the same at any number of siblings."""
+
+    @property
+    def strength(self) -> float | None:
+        """Ê, the larger of the two flip rates; None before the test (paper, definition 3.1)."""
+        rates = [k / n for k, n in self._slices if n]
+        return max(rates, default=0.0) if self.verdict else None
+
+    @property
+    def signed_selectivity(self) -> float | None:
+        """δ̂₊ − δ̂₋; None before the test or when a slice is empty."""
+        if not (self.verdict and self.associated_n and self.unrelated_n):
+            return None
+        return self.associated_flips / self.associated_n - self.unrelated_flips / self.unrelated_n
+
+    @property
+    def _slices(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        return (self.associated_flips, self.associated_n), (self.unrelated_flips, self.unrelated_n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Nodes by what became of them."""
+
+    asked: int = 0
+    """Nodes asked at least once."""
+    tested: int = 0
+    pruned: int = 0
+    split: int = 0
+    kept: int = 0
+    dropped: int = 0
+    decided_units: int = 0
+    """Units in pruned, kept and dropped nodes."""
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            asked=self.asked + other.asked,
+            tested=self.tested + other.tested,
+            pruned=self.pruned + other.pruned,
+            split=self.split + other.split,
+            kept=self.kept + other.kept,
+            dropped=self.dropped + other.dropped,
+            decided_units=self.decided_units + other.decided_units,
+        )
+
+    def with_test(self, node: NodeView, sign: int) -> Counts:
+        """Counts with a tested node added (+1) or taken out (−1)."""
+        verdict = node.verdict
+        return replace(
+            self,
+            tested=self.tested + sign,
+            pruned=self.pruned + sign * (verdict == "pruned"),
+            split=self.split + sign * (verdict == "split"),
+            kept=self.kept + sign * (verdict == "kept"),
+            dropped=self.dropped + sign * (verdict == "dropped"),
+            decided_units=self.decided_units + sign * node.size * (verdict in DECIDED),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchView:
+    """One search; `apply` gives the next version."""
+
+    search: str
+    regime: int
+    layer: int
+    units: int
+    """Candidate units of the search."""
+    nodes: IntMap[NodeView] = field(default_factory=IntMap)
+    last_root: int | None = None
+    counts: Counts = Counts()
+    result: SearchFinished | None = None
+    """None while the search runs."""
+
+    def apply(self, event: NodeAsked | NodeTested) -> SearchView:
+        """The view after a node was asked or tested, for the first time or again."""
+        node = self.nodes.get(event.node)
+        return self._asked(node, event) if isinstance(event, NodeAsked) else self._tested(node, event)
+
+    def _asked(self, node: NodeView | None, event: NodeAsked) -> SearchView:
+        before = node or NodeView(node=event.node, size=event.size)
+        after = replace(before, begin=event.begin, end=event.end, asked=True)
+        counts = self.counts if before.asked else replace(self.counts, asked=self.counts.asked + 1)
+        return replace(self, nodes=self.nodes.set(event.node, after), counts=counts)
+
+    def _tested(self, node: NodeView | None, event: NodeTested) -> SearchView:
+        before = node or NodeView(node=event.node, size=event.size)
+        again = before.verdict is not None
+        linked = self if again else self._with_link(event)
+        previous = before.previous_sibling if again else self._siblings_end(event.parent)
+        after = replace(_with_test(before, event), previous_sibling=previous)
+        counts = (self.counts.with_test(before, -1) if again else self.counts).with_test(after, 1)
+        return replace(linked, nodes=linked.nodes.set(event.node, after), counts=counts)
+
+    def children(self, node: int | None = None) -> tuple[int, ...]:
+        """Ids of a node's tested children in order of test; of the roots for None."""
+        found: list[int] = []
+        child = self.last_root if node is None else self.nodes[node].last_child
+        while child is not None:
+            found.append(child)
+            child = self.nodes[child].previous_sibling
+        return tuple(reversed(found))
+
+    def _siblings_end(self, parent: int | None) -> int | None:
+        """The last child so far; a node whose parent was never seen hangs at the root."""
+        known = self.nodes.get(parent) if parent is not None else None
+        return known.last_child if known else self.last_root
+
+    def _with_link(self, event: NodeTested) -> SearchView:
+        known = self.nodes.get(event.parent) if event.parent is not None else None
+        if known is None:
+            return replace(self, last_root=event.node)
+        parent = replace(known, last_child=event.node)
+        return replace(self, nodes=self.nodes.set(known.node, parent))
+
+
+def _with_test(node: NodeView, event: NodeTested) -> NodeView:
+    return replace(
+        node,
+        parent=event.parent,
+        depth=event.depth,
+        size=event.size,
+        units=event.units,
+        associated_flips=event.associated_flips,
+        associated_n=event.associated_n,
+        unrelated_flips=event.unrelated_flips,
+        unrelated_n=event.unrelated_n,
+        ucb=event.ucb,
+        verdict=event.verdict,
+    )

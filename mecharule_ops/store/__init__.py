@@ -1,0 +1,1 @@
+"""One SQLite file a run: its config, events, outcomes, artefacts and certificates."""

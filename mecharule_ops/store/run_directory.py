@@ -1,0 +1,107 @@
+"""Where runs lie and how one is named: a folder of files `ID.mecharule`, ids of four or more hex digits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_data_dir
+
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import RunFinished, RunStarted
+from mecharule_ops.store.run_file import is_held
+from mecharule_ops.store.run_store import RunStore
+
+SUFFIX = ".mecharule"
+_TRIES_A_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """One line of the list of runs."""
+
+    id: str
+    path: Path
+    created: float | None
+    """Unix time; None when the file cannot be read."""
+    task: str
+    model: str
+    status: str
+    """How the run ended, or `running`, `interrupted`, or `corrupt: ` and why."""
+
+
+def runs_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder of runs: `MECHARULE_RUNS`, else the user's data folder. It may not exist yet."""
+    chosen = environment.get("MECHARULE_RUNS")
+    return Path(chosen) if chosen else Path(user_data_dir("mecharule")) / "runs"
+
+
+def run_path(run: str, folder: Path) -> Path:
+    """The file of a run id."""
+    return folder / f"{run}{SUFFIX}"
+
+
+def new_run_id(folder: Path, token_source: Callable[[int], str]) -> str:
+    """An id that no run of the folder has; `token_source(n)` gives n random bytes as hex digits."""
+    for size in range(2, 9):
+        for _ in range(_TRIES_A_LENGTH):
+            token = token_source(size)
+            if not run_path(token, folder).exists():
+                return token
+    raise StoreError(f"expected a free run id in {folder}, none was found; its token source repeats itself")
+
+
+def find_run(wanted: str, folder: Path) -> Path:
+    """The file of a run given as a path, an id, a unique prefix of one, or `last`.
+
+    Raises `UsageError` when there is none or more than one.
+    """
+    paths = _newest_first(folder)
+    if wanted == "last" and paths:
+        return paths[0]
+    if run_path(wanted, folder) in paths:
+        return run_path(wanted, folder)
+    if Path(wanted).is_file():
+        return Path(wanted)
+    found = [path for path in paths if wanted and path.stem.startswith(wanted)]
+    if len(found) != 1:
+        names = ", ".join(path.stem for path in found or paths[:5]) or "no runs yet"
+        raise UsageError(f"expected a run id, prefix, path or 'last', got {wanted!r}; in {folder}: {names}")
+    return found[0]
+
+
+def list_runs(folder: Path) -> tuple[RunSummary, ...]:
+    """Every run, newest first; a damaged file is listed as corrupt."""
+    return tuple(_summary(path) for path in _newest_first(folder))
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    """By the time of the last write, the write-ahead log included."""
+    return sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (_last_write(path), path.name), reverse=True)
+
+
+def _last_write(path: Path) -> float:
+    log = path.with_name(path.name + "-wal")
+    return max(part.stat().st_mtime for part in (path, log) if part.exists())
+
+
+def _summary(path: Path) -> RunSummary:
+    try:
+        with RunStore.open(path, read_only=True) as store:
+            started, finished = store.latest(RunStarted), store.latest(RunFinished)
+            created = store.created
+    except StoreError as error:
+        return RunSummary(
+            id=path.stem, path=path, created=None, task="", model="", status=f"corrupt: {error}"
+        )
+    unfinished = "running" if is_held(path) else "interrupted"
+    return RunSummary(
+        id=path.stem,
+        path=path,
+        created=created,
+        task=started.task if started else "",
+        model=started.model if started else "",
+        status=finished.status if finished and not is_held(path) else unfinished,
+    )

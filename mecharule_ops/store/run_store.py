@@ -1,0 +1,233 @@
+"""The store of one run: events, artefacts, ablation outcomes and certificates in one SQLite file.
+
+What a method has returned from is on file and survives `kill -9`. One process writes; any number may read at
+the same time. Methods may be called from several threads. Every failure of the file is a `StoreError`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.events import Event
+from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
+from mecharule_ops.store.codec import canonical_json
+from mecharule_ops.store.event_json import event_from_json, event_to_json, kind_of
+from mecharule_ops.store.outcome_blocks import Known, Outcomes, OutcomeTable
+from mecharule_ops.store.run_file import RunLock, connect_existing, connect_new, store_errors
+
+E = TypeVar("E", bound=Event)
+_PAGE = 1000
+
+
+class RunStore:
+    """An open run; a context manager. Make one with `create` or `open`."""
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, lock: RunLock | None, clock: Callable[[], float]
+    ) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = lock
+        self._clock = clock
+        self._guard = threading.RLock()
+        self._outcomes = OutcomeTable(connection)
+        rows = dict(self._rows("SELECT name, value FROM setting"))
+        try:
+            self.config: Mapping[str, object] = json.loads(rows["config"])
+            self.created = float(rows["created"])
+        except (KeyError, ValueError) as error:
+            raise StoreError(
+                f"expected settings in {path}, they are damaged; restore it from a copy"
+            ) from error
+
+    @classmethod
+    def create(
+        cls, path: Path, config: Mapping[str, object], *, clock: Callable[[], float] = time.time
+    ) -> RunStore:
+        """A new run, held for writing. Raises `StoreError` when the file exists or cannot be made."""
+        settings = {"config": canonical_json(dict(config)), "created": repr(clock())}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"expected to make {path.parent}, the system says: {error.strerror}") from error
+        lock = RunLock(path)
+        try:
+            if path.exists():
+                raise StoreError(f"expected a new run, {path} exists; resume it or choose another name")
+            return cls(path, connect_new(path, settings), lock, clock)
+        except StoreError:
+            lock.release()
+            raise
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False, clock: Callable[[], float] = time.time) -> RunStore:
+        """A stored run. Raises `StoreError` when it is missing, damaged, newer or held by a process."""
+        if read_only:
+            return cls._opened(path, None, clock)
+        if not path.exists():
+            raise StoreError(f"expected a run file at {path}, there is none; list them with `mecharule runs`")
+        lock = RunLock(path)
+        try:
+            return cls._opened(path, lock, clock)
+        except StoreError:
+            lock.release()
+            raise
+
+    @classmethod
+    def _opened(cls, path: Path, lock: RunLock | None, clock: Callable[[], float]) -> RunStore:
+        connection = connect_existing(path, read_only=lock is None)
+        try:
+            return cls(path, connection, lock, clock)
+        except StoreError:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the use of the file and lets another process write; closing twice is harmless."""
+        with self._guard:
+            self._connection.close()
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    def __enter__(self) -> RunStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def append(self, events: Iterable[Event]) -> int:
+        """The number of the last event after adding these, all or none of them."""
+        bodies = [(kind_of(type(event)), event_to_json(event)) for event in events]
+        now = self._clock()
+        rows = [(now, kind, body, zlib.crc32(body.encode("ascii"))) for kind, body in bodies]
+        with self._transaction():
+            self._connection.executemany(
+                "INSERT INTO event (unix_time, kind, body, crc) VALUES (?, ?, ?, ?)", rows
+            )
+            (last,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
+        return last
+
+    def events(self, after: int = 0) -> Iterator[tuple[int, float, Event]]:
+        """(number, unix time, event) of every event numbered above `after`, also of those added meanwhile."""
+        query = "SELECT seq, unix_time, body, crc FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
+        while page := self._rows(query, after, _PAGE):
+            for after, moment, body, crc in page:
+                yield after, moment, self._event(after, body, crc)
+
+    def latest(self, cls: type[E]) -> E | None:
+        """The last event of a class, None when there is none."""
+        query = "SELECT seq, body, crc FROM event WHERE kind = ? ORDER BY seq DESC LIMIT 1"
+        for seq, body, crc in self._rows(query, kind_of(cls)):
+            event = self._event(seq, body, crc)
+            assert isinstance(event, cls)
+            return event
+        return None
+
+    def put(self, name: str, value: object) -> str:
+        """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
+        packed = pack(value)
+        row = (name, packed.form, packed.sha256, packed.crc, packed.body)
+        with self._transaction():
+            self._connection.execute("INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?, ?)", row)
+        return packed.sha256
+
+    def get(self, name: str) -> object:
+        """An artefact. Raises `StoreError` when there is none of this name or its content has changed."""
+        query = "SELECT form, sha256, crc, body FROM artefact WHERE name = ?"
+        for form, sha256, crc, body in self._rows(query, name):
+            return unpack(PackedArtefact(form=form, sha256=sha256, crc=crc, body=body))
+        raise StoreError(f"expected an artefact {name!r} in {self.path}, there is none; run its stage first")
+
+    def has(self, name: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM artefact WHERE name = ?", name))
+
+    def put_outcomes(
+        self,
+        context: str,
+        group: str,
+        example_ids: Sequence[int] | Int[np.ndarray, " example"],
+        labels: Bool[np.ndarray, " example"],
+        margins: Float[np.ndarray, " example"],
+    ) -> None:
+        """Stores what one group's ablation did; `context` names all else that fixes it, such as the model."""
+        outcomes = Outcomes(group=group, example_ids=example_ids, labels=labels, margins=margins)
+        self.put_outcomes_many(context, [outcomes])
+
+    def put_outcomes_many(self, context: str, outcomes: Iterable[Outcomes]) -> None:
+        """Stores several groups in one transaction, all or none."""
+        blocks = list(outcomes)
+        with self._transaction():
+            for block in blocks:
+                self._outcomes.put(context, block)
+
+    def known_outcomes(
+        self, context: str, group: str, example_ids: Sequence[int] | Int[np.ndarray, " example"]
+    ) -> Known:
+        """Stored outcomes of one group for these examples, merged over every earlier answer."""
+        with self._guard, store_errors(self.path):
+            return self._outcomes.known(context, group, example_ids)
+
+    def put_certificate(self, certificate: Certificate) -> str:
+        """The id of a certificate, after storing it; storing it twice is harmless."""
+        row = (certificate.sha256, certificate.to_json())
+        with self._transaction():
+            self._connection.execute("INSERT OR IGNORE INTO certificate (sha256, body) VALUES (?, ?)", row)
+        return certificate.id
+
+    def certificate(self, prefix: str) -> Certificate:
+        """The certificate whose id starts so. Raises `ClaimNotSupported` when none or several do."""
+        query = "SELECT body FROM certificate WHERE substr(sha256, 1, ?) = ?"
+        found = self._rows(query, len(prefix), prefix) if prefix else []
+        if len(found) != 1:
+            raise ClaimNotSupported(
+                f"expected one certificate {prefix!r} in this run, found {len(found)}; list them first"
+            )
+        return Certificate.from_json(found[0][0])
+
+    def certificates(self) -> tuple[Certificate, ...]:
+        """Every certificate, in the order written. Raises `ClaimNotSupported` when one has been changed."""
+        rows = self._rows("SELECT body FROM certificate ORDER BY seq")
+        return tuple(Certificate.from_json(body) for (body,) in rows)
+
+    def check(self) -> tuple[str, ...]:
+        """What SQLite finds wrong with the file; empty when it is whole. Reads all of it."""
+        return tuple(text for (text,) in self._rows("PRAGMA integrity_check") if text != "ok")
+
+    def _event(self, seq: int, body: str, crc: int) -> Event:
+        if zlib.crc32(body.encode("utf-8")) != crc:
+            raise StoreError(f"expected event {seq} of {self.path} as it was written, it is damaged")
+        try:
+            return event_from_json(body)
+        except UsageError as error:
+            raise StoreError(f"event {seq} of {self.path}: {error}") from error
+
+    def _rows(self, query: str, *arguments: object) -> list[tuple]:
+        with self._guard, store_errors(self.path):
+            return self._connection.execute(query, arguments).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._guard, store_errors(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._outcomes.forget()
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
