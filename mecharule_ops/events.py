@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LONGEST_MESSAGE = 300
+"""Characters of a message that an event keeps."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
@@ -151,6 +154,89 @@ class Notice(Event):
     text: str
     level: str = "info"
     """`info` or `warning`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmMessage(Event):
+    """One reply of a language model, or the fault in its place, and the tokens that it was charged."""
+
+    model: str
+    """As chosen: `anthropic/…`, `openai/…` or `mock:FILE`."""
+    purpose: str
+    """What it was asked for: `predicates`, `refinement of m4.1234` or `question`."""
+    text: str
+    """What it replied, or the fault's line; cut to `LONGEST_MESSAGE` characters."""
+    ok: bool
+    """False for a fault."""
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmCost(Event):
+    """Cumulative cost of one loop or question, retries included."""
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    """None when no price was given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCalled(Event):
+    """One tool call of a conversation."""
+
+    tool: str
+    arguments: str
+    """A JSON object."""
+    ok: bool
+    result: str
+    """The first line of what the tool said, or its error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HypothesisRegistered(Event):
+    """A prediction entered the ledger; its test has not run yet."""
+
+    hypothesis: str
+    """Id in the ledger."""
+    subject: str
+    """The unit it is about."""
+    statement: str
+    condition: str
+    """The predicate or rule expected to hold exactly where the subject flips the outcome."""
+    test: str
+    """What decides, in words."""
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HypothesisDecided(Event):
+    """The deciding test of a registered prediction ran, once."""
+
+    hypothesis: str
+    subject: str
+    state: str
+    """`supported`, `refuted` or `underpowered`."""
+    value: float
+    n: int
+    positives: int
+    """Records of the test on which the subject flips the outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinementFinished(Event):
+    """HQ-T anchors of a run before and after its rules were refined."""
+
+    proposer: str
+    """The language model, or `offline`."""
+    units: int
+    """Units that were refined."""
+    anchored: int
+    """Units with an anchored rule in all."""
+    before: int
+    after: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,13 @@ from mecharule_ops.events import (
     CertificateWritten,
     CostChanged,
     Event,
+    HypothesisDecided,
+    HypothesisRegistered,
+    LlmCost,
+    LlmMessage,
     Notice,
     Price,
+    RefinementFinished,
     RuleAnchored,
     RunFinished,
     RunStarted,
@@ -32,6 +37,7 @@ from mecharule_ops.events import (
     StageFinished,
     StageProgress,
     StageStarted,
+    ToolCalled,
 )
 from mecharule_ops.plain_text import plain
 
@@ -141,6 +147,34 @@ def _sentence(event: Event) -> str | None:
             return f"warning: {event.text}" if event.level == "warning" else event.text
         case RunFinished():
             return f"run {event.run}: {event.status}"
+        case _:
+            return _agent_sentence(event)
+
+
+def _agent_sentence(event: Event) -> str | None:
+    """What a language model, its tools and the hypothesis ledger did."""
+    match event:
+        case LlmMessage():
+            said = event.text if event.ok else f"failed: {event.text}"
+            spent = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"
+            return f"{event.model} ({event.purpose}; {spent}): {said}"
+        case ToolCalled():
+            return f"tool {event.tool} {event.arguments}: {'ok' if event.ok else 'failed'}: {event.result}"
+        case LlmCost():
+            price = "" if event.dollars is None else f", ${event.dollars:.4f}"
+            tokens = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"
+            return f"language model: {event.requests} requests, {tokens}{price}"
+        case HypothesisRegistered():
+            needed = f"{event.test}, at least {event.threshold:.2f}"
+            return f"hypothesis {event.hypothesis} registered: {event.statement} Decided by: {needed}"
+        case HypothesisDecided():
+            measured = f"{event.value:.2f} on {event.n} records, {event.positives} of them flips"
+            return f"hypothesis {event.hypothesis} on {event.subject}: {event.state} ({measured})"
+        case RefinementFinished():
+            return (
+                f"HQ-T anchors among {event.anchored} units: {event.before} before refinement, {event.after} after "
+                f"({event.units} refined by {event.proposer})"
+            )
         case _:
             return None
 

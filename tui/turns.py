@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from mecharule_ops.events import Event, Notice, Price, RunFinished, StageFinished
+from mecharule_ops.events import (
+    Event,
+    HypothesisDecided,
+    HypothesisRegistered,
+    LlmCost,
+    LlmMessage,
+    Notice,
+    Price,
+    RefinementFinished,
+    RunFinished,
+    StageFinished,
+    ToolCalled,
+)
 from mecharule_ops.plain_text import plain
 
 
@@ -24,6 +36,15 @@ class Entry:
 
 
 _STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "error": "bold red"}
+
+
+_SPEAKERS: tuple[tuple[tuple[type[Event], ...], str], ...] = (
+    ((LlmMessage,), "agent"),
+    ((ToolCalled,), "tool"),
+    ((LlmCost, HypothesisRegistered, HypothesisDecided, RefinementFinished), "note"),
+    ((StageFinished, Notice, Price, RunFinished), "note"),
+)
+"""Who says what each event tells."""
 
 
 def entry_text(entry: Entry) -> Text:
@@ -53,7 +74,6 @@ def narrated(event: Event) -> Entry | None:
     """The turn in which the work itself says something; None for events that the other panes show."""
     from tui.display import narrate
 
-    if not isinstance(event, StageFinished | Notice | Price | RunFinished):
-        return None
-    sentence = narrate(event)
-    return Entry(who="note", text=sentence) if sentence else None
+    who = next((name for kinds, name in _SPEAKERS if isinstance(event, kinds)), None)
+    sentence = narrate(event) if who else None
+    return Entry(who=who, text=sentence) if who and sentence else None

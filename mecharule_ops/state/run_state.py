@@ -16,6 +16,10 @@ from mecharule_ops.events import (
     CertificateWritten,
     CostChanged,
     Event,
+    HypothesisDecided,
+    HypothesisRegistered,
+    LlmCost,
+    LlmMessage,
     Notice,
     Price,
     RuleAnchored,
@@ -26,6 +30,7 @@ from mecharule_ops.events import (
     StageFinished,
     StageProgress,
     StageStarted,
+    ToolCalled,
 )
 from mecharule_ops.state.persistent import Log
 from mecharule_ops.state.search_view import NODE_EVENTS, Counts, SearchView
@@ -47,6 +52,20 @@ class StageView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HypothesisView:
+    """One entry of the hypothesis ledger."""
+
+    registered: HypothesisRegistered
+    decided: HypothesisDecided | None = None
+    """None while it is open."""
+
+    @property
+    def state(self) -> str:
+        """`open`, `supported`, `refuted` or `underpowered`."""
+        return "open" if self.decided is None else self.decided.state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """An immutable snapshot of a run."""
 
@@ -63,6 +82,11 @@ class RunState:
     """By (regime, neuron); the latest rule of each."""
     certificates: Mapping[str, CertificateWritten] = field(default_factory=dict)
     """By certificate id."""
+    hypotheses: Mapping[str, HypothesisView] = field(default_factory=dict)
+    """By id, in order of registration."""
+    dialogue: Log[LlmMessage | ToolCalled] = field(default_factory=Log)
+    """What language models replied and which tools they called."""
+    llm_cost: LlmCost | None = None
     notices: Log[Notice] = field(default_factory=Log)
     price: Price | None = None
     cost: CostChanged | None = None
@@ -151,6 +175,22 @@ def _certificate_written(state: RunState, event: CertificateWritten) -> RunState
     return replace(state, certificates={**state.certificates, event.certificate: event})
 
 
+def _hypothesis_registered(state: RunState, event: HypothesisRegistered) -> RunState:
+    known = state.hypotheses.get(event.hypothesis)
+    view = HypothesisView(registered=event, decided=known.decided if known else None)
+    return replace(state, hypotheses={**state.hypotheses, event.hypothesis: view})
+
+
+def _hypothesis_decided(state: RunState, event: HypothesisDecided) -> RunState:
+    assert event.hypothesis in state.hypotheses, f"{event.hypothesis} was never registered"
+    view = replace(state.hypotheses[event.hypothesis], decided=event)
+    return replace(state, hypotheses={**state.hypotheses, event.hypothesis: view})
+
+
+def _said(state: RunState, event: LlmMessage | ToolCalled) -> RunState:
+    return replace(state, dialogue=state.dialogue.append(event))
+
+
 _HANDLERS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     RunStarted: _run_started,
     StageStarted: _stage_started,
@@ -161,6 +201,11 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     AgonistFound: _agonist_found,
     RuleAnchored: _rule_anchored,
     CertificateWritten: _certificate_written,
+    HypothesisRegistered: _hypothesis_registered,
+    HypothesisDecided: _hypothesis_decided,
+    LlmMessage: _said,
+    ToolCalled: _said,
+    LlmCost: lambda state, event: replace(state, llm_cost=event),
     Price: lambda state, event: replace(state, price=event),
     CostChanged: lambda state, event: replace(state, cost=event),
     Notice: lambda state, event: replace(state, notices=state.notices.append(event)),
