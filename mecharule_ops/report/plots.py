@@ -1,34 +1,25 @@
-"""The plots of a report as SVG text, equal bytes for equal findings.
-
-Drawn with matplotlib's SVG backend (imported on first use), then made fit for inlining: no prolog, no
-metadata, no namespace address, ids of their own, and `currentColor` for ink so that dark pages can be read.
-"""
+"""The plots of a run's report as SVG text, equal bytes for equal findings."""
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
 from mecharule_ops.report.icicle import icicle
 from mecharule_ops.types import Verdict
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     _Plot = Callable[[Figure, SearchOutcome], None]
 
-_INK = "#010203"
-"""A colour nobody draws with; replaced by `currentColor`."""
-_BLUE, _ORANGE, _GREY = "#3b82c4", "#d9822b", "#8b93a1"
 _SHADE = {
-    Verdict.PRUNED: (_GREY, ""),
-    Verdict.SPLIT: (_BLUE, ""),
-    Verdict.KEPT: (_ORANGE, "//"),
-    Verdict.DROPPED: (_GREY, ".."),
+    Verdict.PRUNED: (GREY, ""),
+    Verdict.SPLIT: (BLUE, ""),
+    Verdict.KEPT: (ORANGE, "//"),
+    Verdict.DROPPED: (GREY, ".."),
 }
 
 
@@ -64,42 +55,7 @@ _TREE_CAPTION = (
 
 
 def _draw(name: str, outcome: SearchOutcome, plot: _Plot) -> str:
-    """One SVG. The text stays text, in the page's own ink; the hash salt and no date make it repeatable."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    ink = dict.fromkeys(names, _INK)
-    settings: Any = {
-        "svg.hashsalt": name,
-        "svg.fonttype": "none",
-        "font.size": 9,
-        "hatch.linewidth": 0.6,
-        **ink,
-    }
-    with mpl.rc_context(settings):
-        figure = Figure(figsize=(8, 3.2), layout="constrained")
-        FigureCanvasSVG(figure)
-        plot(figure, outcome)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return _inline(buffer.getvalue(), name)
-
-
-def _inline(svg: str, name: str) -> str:
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)
-    svg = svg.replace("xlink:href=", "href=").replace(_INK, "currentColor")
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = svg.replace('href="#', f'href="#{name}-').replace("url(#", f"url(#{name}-")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()
-
-
-def _tidy(axes: Axes) -> None:
-    axes.patch.set_visible(False)
-    axes.spines[["top", "right"]].set_visible(False)
+    return draw(name, lambda figure: plot(figure, outcome))
 
 
 def _layers(figure: Figure, outcome: SearchOutcome) -> None:
@@ -109,20 +65,20 @@ def _layers(figure: Figure, outcome: SearchOutcome) -> None:
     whole = {layer.layer: layer.estimate.strength for layer in outcome.whole_layers}
     union = {layer.layer: layer.flipped.rate for layer in outcome.layer_union if layer.flipped.n}
     layers = sorted(set(every) | set(whole) | set(union))
-    counts.bar(layers, [every.count(layer) for layer in layers], color=_BLUE, label="localized")
+    counts.bar(layers, [every.count(layer) for layer in layers], color=BLUE, label="localized")
     counts.bar(
-        layers, [strong.count(layer) for layer in layers], color=_ORANGE, hatch="//", label="τ-agonists"
+        layers, [strong.count(layer) for layer in layers], color=ORANGE, hatch="//", label="τ-agonists"
     )
     if union:
-        cover.plot(list(union), list(union.values()), "o-", color=_ORANGE, label="union of localized")
+        cover.plot(list(union), list(union.values()), "o-", color=ORANGE, label="union of localized")
     if whole:
-        cover.plot(list(whole), list(whole.values()), "s--", color=_GREY, label="whole layer")
+        cover.plot(list(whole), list(whole.values()), "s--", color=GREY, label="whole layer")
     counts.set_ylabel("units")
     counts.yaxis.get_major_locator().set_params(integer=True)
     cover.set(ylabel="flipped share", xlabel="layer", ylim=(-0.03, 1.03))
     cover.xaxis.get_major_locator().set_params(integer=True)
     for axes in (counts, cover):
-        _tidy(axes)
+        tidy(axes)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 
@@ -131,10 +87,10 @@ def _recall(figure: Figure, outcome: SearchOutcome) -> None:
     axes = figure.subplots()
     rows = [row for row in outcome.recall if row.criterion == "point"]
     names = ["all" if row.whole else f"{row.low:.2g}–{row.high:.2g}" for row in rows]
-    bars = axes.bar(names, [row.found.rate if row.found.n else 0.0 for row in rows], color=_BLUE)
-    axes.bar_label(bars, [f"{row.found.count}/{row.found.n}" for row in rows], color=_INK)
+    bars = axes.bar(names, [row.found.rate if row.found.n else 0.0 for row in rows], color=BLUE)
+    axes.bar_label(bars, [f"{row.found.count}/{row.found.n}" for row in rows], color=INK)
     axes.set(ylabel="recall", xlabel="strength of the exhaustive τ-agonist", ylim=(0, 1.15))
-    _tidy(axes)
+    tidy(axes)
 
 
 def _tree(figure: Figure, outcome: SearchOutcome) -> None:
@@ -149,7 +105,7 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
         faintest = 0.55 if verdict is Verdict.KEPT else 0.25
         alpha = [faintest + (0.95 - faintest) * box.tree_node.estimate.strength for box in some]
         axes.add_collection(
-            PatchCollection(patches, facecolor=color, alpha=alpha, hatch=hatch, edgecolor=_INK, linewidth=0.2)
+            PatchCollection(patches, facecolor=color, alpha=alpha, hatch=hatch, edgecolor=INK, linewidth=0.2)
         )
     roots: dict[int, int] = {}
     for box in boxes:
@@ -159,4 +115,4 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
     axes.set(xlim=(0, max(box.left + box.width for box in boxes)), ylim=(deepest + 1, 0))
     axes.set_yticks([depth + 0.46 for depth in range(deepest + 1)], [str(d) for d in range(deepest + 1)])
     axes.set(xlabel="layer (its first unit)", ylabel="depth")
-    _tidy(axes)
+    tidy(axes)

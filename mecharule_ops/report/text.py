@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
 
 from mecharule_ops.report.document import Block, Bullets, Document, Table, plain, tied
 
@@ -24,12 +25,17 @@ def text_of(document: Document, width: int) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def markdown_of(document: Document) -> str:
-    """GitHub-flavoured Markdown; every text is escaped, so that rule text cannot become markup."""
+def markdown_of(document: Document, pictures: Mapping[str, tuple[str, str]] | None = None) -> str:
+    """GitHub-flavoured Markdown; every text is escaped, so that rule text cannot become markup.
+
+    `pictures` maps a section's figure names to (path, caption); a name without one is left out.
+    """
+    known = pictures or {}
     parts = [f"# {_escape(document.title)}"]
     for section in document.sections:
         parts.append(f"## {_escape(section.title)}")
         parts += [_markdown_block(block) for block in section.blocks]
+        parts += [_picture(*known[name]) for name in section.figures if name in known]
     return "\n\n".join(parts) + "\n"
 
 
@@ -108,6 +114,10 @@ def _text_row(row: tuple[str, ...], widths: list[int], align: str) -> list[str]:
 
 def _escape(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|#~&!$])", r"\\\1", plain(text))
+
+
+def _picture(path: str, caption: str) -> str:
+    return f"![{_escape(caption)}]({path})\n\n{_escape(caption)}"
 
 
 def _markdown_block(block: Block) -> str:

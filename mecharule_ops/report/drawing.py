@@ -1,0 +1,66 @@
+"""One way to draw: a matplotlib figure as SVG text, equal bytes for equal data, fit for a page or for a file.
+
+matplotlib is imported on first use. For a page the SVG has no prolog, no metadata, no namespace address, ids of
+its own, and `currentColor` for ink so that dark pages can be read; as a file it gets back what a viewer needs.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK = "#010203"
+"""A colour nobody draws with; replaced by `currentColor`."""
+BLUE, ORANGE, GREY = "#3b82c4", "#d9822b", "#8b93a1"
+
+
+def draw(name: str, plot: Callable[[Figure], None], *, height: float = 3.2) -> str:
+    """One SVG, 8 by `height` inches. The text stays text; the hash salt and no date make it repeatable."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    ink = dict.fromkeys(names, INK)
+    settings: Any = {
+        "svg.hashsalt": name,
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "hatch.linewidth": 0.6,
+        **ink,
+    }
+    with mpl.rc_context(settings):
+        figure = Figure(figsize=(8, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        plot(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return _inline(buffer.getvalue(), name)
+
+
+def standalone(svg: str) -> str:
+    """What `draw` gave as a file of its own: dark ink on white, whatever shows it."""
+    opening = '<svg xmlns="http://www.w3.org/2000/svg" style="color:#1c2330;background:#ffffff" '
+    return svg.replace("<svg ", opening, 1) + "\n"
+
+
+def tidy(axes: Axes) -> None:
+    """No background and no box around the data."""
+    axes.patch.set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _inline(svg: str, name: str) -> str:
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)
+    svg = svg.replace("xlink:href=", "href=").replace(INK, "currentColor")
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = svg.replace('href="#', f'href="#{name}-').replace("url(#", f"url(#{name}-")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()
