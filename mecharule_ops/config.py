@@ -17,7 +17,7 @@ from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 class RunConfig(BaseModel):
     """Settings of one run; unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     task: str = "arithmetic"
     """A task's name."""
@@ -28,6 +28,7 @@ class RunConfig(BaseModel):
     bases: tuple[Basis, ...] = (Basis.MLP_OUT,)
     """Intervention bases to search, one after the other, over the same behaviour, rule and slices."""
     baseline: Baseline = Baseline.MEAN_POSITIONAL
+    """What a replaced unit is set to."""
     phase: Phase | None = None
     """None takes the task's own phase."""
     regimes: tuple[int, ...] = (1, 0)
@@ -79,6 +80,7 @@ class RunConfig(BaseModel):
     budget: int | None = Field(None, ge=1)
     """Group ablations after which the search stops and keeps what it has."""
     seed: int = 0
+    """Of every random choice."""
 
     @field_validator("regimes")
     @classmethod

@@ -14,6 +14,7 @@ from mecharule_ops.events import (
     CertificateWritten,
     CostChanged,
     Event,
+    LayerCovered,
     NodeAsked,
     NodeTested,
     Notice,
@@ -129,6 +130,7 @@ def _stream(seed: int, length: int) -> list[Event]:
         elif kind == 8:
             told.append(Notice(text=str(step)))
             told.append(CertificateWritten(certificate=f"c{number}", claim=str(step)))
+            told.append(LayerCovered(regime=number % 2, layer=f"m{number}", flipped=step, n=2 * step))
         else:
             told.append(_other(number, step, search))
     return told
@@ -152,6 +154,7 @@ class _Naive:
         self.agonists: dict[tuple[str, str], Event] = {}
         self.rules: dict[tuple[int, str], Event] = {}
         self.certificates: dict[str, Event] = {}
+        self.coverage: dict[tuple[int, str], Event] = {}
         self.stages: dict[str, Event] = {}
         self.notices: list[Event] = []
         self.last: dict[type, Event] = {}
@@ -179,6 +182,8 @@ class _Naive:
                 self.rules[event.regime, event.neuron] = event
             case CertificateWritten():
                 self.certificates[event.certificate] = event
+            case LayerCovered():
+                self.coverage[event.regime, event.layer] = event
             case StageFinished():
                 self.stages[event.stage] = event
             case Notice():
@@ -211,6 +216,7 @@ def _assert_same(state: RunState, naive: _Naive) -> None:
     assert dict(state.agonists) == naive.agonists
     assert dict(state.rules) == naive.rules
     assert dict(state.certificates) == naive.certificates
+    assert dict(state.coverage) == naive.coverage
     assert dict(state.stages) == naive.stages
     assert list(state.notices) == naive.notices
     assert state.cost == naive.last.get(CostChanged)

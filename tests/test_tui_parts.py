@@ -20,7 +20,7 @@ from tui_story import HOSTILE, FakeBackend, big_search, run_started, story
 
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.events import Event, NodeTested, SearchStarted
+from mecharule_ops.events import Event, LayerCovered, NodeTested, SearchStarted
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import plain as report_plain
 from mecharule_ops.state.run_state import RunState
@@ -35,7 +35,7 @@ from tui.files import Outbox
 from tui.form import fields_of, settings_of
 from tui.headline import progress
 from tui.layout import PANES, Arrangement, arrangement, panes_shown
-from tui.pictures import bar, figures, interval
+from tui.pictures import bar, coverage, figures, interval
 from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
 from tui.screens.base import CommandScreen
 from tui.screens.compare import CompareScreen
@@ -299,6 +299,22 @@ def test_figures_say_every_number_they_draw() -> None:
     assert "nothing is localized yet" in figures(RunState(), {}, None, 100).plain
 
 
+def test_coverage_of_layers_grows_with_the_events() -> None:
+    """Nothing before the first count; then the latest count of each layer and regime, with its bar."""
+    counts = [(1, "m1", 3, 50), (1, "m1", 8, 100), (0, "m1", 0, 100)]
+    told = [LayerCovered(regime=b, layer=layer, flipped=k, n=n) for b, layer, k, n in counts]
+    state = fold(story())
+    assert "counted once the search has ended" in "\n".join(line.plain for line in coverage(state, 100))
+    for event in told:
+        state = state.apply(event)
+    lines = [line.plain.split() for line in coverage(state, 100)[1:]]
+    assert [(line[0], line[1], line[-1]) for line in lines] == [
+        ("m1", "1→0", "8/100"),
+        ("m1", "0→1", "0/100"),
+    ]
+    assert lines[0][2] == bar(0.08, 24).strip()
+
+
 # --- forms ------------------------------------------------------------------------------------------------
 
 
@@ -306,6 +322,9 @@ def test_the_form_has_a_field_for_every_setting_and_gives_back_a_valid_config() 
     """Unchanged fields are left to their defaults; typed ones arrive as their type."""
     fields = fields_of(RunConfig.model_json_schema())
     assert {field.name for field in fields} == set(RunConfig.model_fields)
+    assert [field.name for field in fields if not field.hint] == []
+    hints = {field.name: field.hint for field in fields}
+    assert hints["tau"] == "Strength threshold τ (above 0 below 1)"
     assert settings_of(fields, {}) == {}
     typed = {
         "model": "arith-tiny",

@@ -28,7 +28,7 @@ class Field:
     kind: str = "string"
     """JSON type of one value."""
     hint: str = ""
-    """Its description, or its limits."""
+    """Its description and its limits."""
 
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
@@ -54,7 +54,7 @@ def _field(name: str, given: Mapping[str, Any], schema: Mapping[str, Any]) -> Fi
         is_list=is_list,
         optional=optional,
         kind="object" if value.get("type") == "object" else one.get("type", "string"),
-        hint=given.get("description") or _limits(one),
+        hint=_hint(given.get("description", ""), _limits(one)),
     )
 
 
@@ -74,9 +74,15 @@ def _typed(default: Any) -> str:
 _SIGNS = {"exclusiveMinimum": "above", "minimum": "from", "exclusiveMaximum": "below", "maximum": "to"}
 
 
+def _hint(description: str, limits: str) -> str:
+    """`Strength threshold (above 0, below 1)`: the first line of a description, with the limits."""
+    line = description.split("\n")[0].rstrip(".")
+    return f"{line} ({limits})" if line and limits else line or limits
+
+
 def _limits(value: Mapping[str, Any]) -> str:
     words = [f"{word} {value[key]}" for key, word in _SIGNS.items() if key in value]
-    return ", ".join(words)
+    return " ".join(words)
 
 
 def settings_of(fields: Sequence[Field], texts: Mapping[str, str]) -> dict[str, object]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from tui.units import Singles, strongest, unit_node
 from tui.words import arrow, counted, lower_bound, rate, upper_bound
@@ -110,16 +111,15 @@ def recall(findings: Findings | None, width: int) -> list[Text]:
     return lines if len(lines) > 1 else [*lines, Text("no exhaustive run to compare with", "dim")]
 
 
-def coverage(findings: Findings | None, width: int) -> list[Text]:
-    """A line a layer: records that its localized units flip between them."""
+def coverage(state: RunState, width: int) -> list[Text]:
+    """A line a layer: records that its localized units flip between them, of those counted so far."""
     lines = [Text("Records flipped by a layer's localized units", "bold")]
     room = max(6, min(24, width - 40))
-    for outcome in findings.searches if findings else ():
-        for layer in outcome.layer_union:
-            line = Text(f"{outcome.intervention.basis.letter}{layer.layer} {outcome.regime.arrow} ".rjust(12))
-            line.append(bar(layer.flipped.rate, room), "blue")
-            lines.append(line.append(f" {layer.flipped.count:,}/{layer.flipped.n:,}"))
-    return lines if len(lines) > 1 else [*lines, Text("counted when the run ends", "dim")]
+    for layer in state.coverage.values():
+        line = Text(f"{plain(layer.layer)} {arrow(layer.regime)} ".rjust(12))
+        line.append(bar(layer.flipped / layer.n if layer.n else 0.0, room), "blue")
+        lines.append(line.append(f" {layer.flipped:,}/{layer.n:,}"))
+    return lines if len(lines) > 1 else [*lines, Text("counted once the search has ended", "dim")]
 
 
 def figures(state: RunState, singles: Singles, findings: Findings | None, width: int) -> Text:
@@ -127,7 +127,7 @@ def figures(state: RunState, singles: Singles, findings: Findings | None, width:
     blocks: Sequence[list[Text]] = (
         layers(state, width),
         flip_rates(state, singles, width),
-        coverage(findings, width),
+        coverage(state, width),
         recall(findings, width),
     )
     return Text("\n\n").join(Text("\n").join(block) for block in blocks)

@@ -16,7 +16,8 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.pipeline.evidence import anchor_rules, controls, coverage, random_units
+from mecharule_ops.pipeline.coverage import coverage, tell_layers
+from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
@@ -125,7 +126,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
     where = f"{found.basis.value} {found.regime.arrow}"
     with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime.value)), "records") as stage:
-        flips = coverage(run, journal, found, neurons, stage.name)
+        flips = coverage(run, journal, found, neurons, stage.name, tell_layers(run, journal, found))
         anchored = anchor_rules(run, journal, found, flips)
         stage.summary = (
             f"{sum(rule.rule is not None for rule in anchored)} of {len(anchored)} units have a rule"

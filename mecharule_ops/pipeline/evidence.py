@@ -1,4 +1,4 @@
-"""Stage 4 of a run and the controls: flips on all of D_b, anchored rules, what else would have flipped.
+"""Stage 4 of a run and the controls: anchored rules, and what else would have flipped.
 
 One basis and one regime at a time. Everything here is chosen by strength on the compact slices, which lie in
 the train split; the held-out records only score rules.
@@ -7,23 +7,21 @@ the train split; the held-out records only score rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from mecharule_ops.events import RuleAnchored
-from mecharule_ops.findings.records import AgonistControls, LayerCoverage, Share
+from mecharule_ops.findings.records import AgonistControls, Share
+from mecharule_ops.pipeline.coverage import Coverage
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, slice_estimates
 from mecharule_ops.pipeline.preparation import RULE_SETTINGS, texts
 from mecharule_ops.pipeline.refinement import refined_vocabulary
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.measures import union_coverage
 from mecharule_ops.rules.anchoring import AnchorSettings, anchor
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
-from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import (
     AnchoredRule,
     Baseline,
@@ -31,40 +29,6 @@ from mecharule_ops.types import (
     Intervention,
     Neuron,
 )
-
-CHUNK = 256
-"""Records a call to the engine, between two signs of progress."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Coverage:
-    """Flips of some units, each alone, on every record of D_b."""
-
-    neurons: tuple[Neuron, ...]
-    eligible: Int[np.ndarray, " eligible"]
-    """Positions of D_b among the records."""
-    flips: Bool[np.ndarray, "neuron eligible"]
-
-    def by_layer(self) -> tuple[LayerCoverage, ...]:
-        """Union coverage of each layer's units."""
-        layers = np.array([neuron.layer for neuron in self.neurons])
-        return tuple(
-            LayerCoverage(layer=int(layer), flipped=union_coverage(self.flips[layers == layer]))
-            for layer in np.unique(layers)
-        )
-
-
-def coverage(run: Run, journal: Journal, found: Localised, neurons: Sequence[Neuron], stage: str) -> Coverage:
-    """Ablate each unit alone on all of D_b. Cost: units × |D_b| example-forwards, less what is stored."""
-    eligible = run.eligible(found.regime.value)
-    groups: list[Group] = [(neuron,) for neuron in neurons]
-    engine, parts = run.engine(run.intervention(found.basis)), []
-    for begin in range(0, len(eligible) if groups else 0, CHUNK):
-        labels = engine.labels(groups, eligible[begin : begin + CHUNK].tolist())
-        parts.append(labels != bool(found.regime.value))
-        journal.progress(stage)(min(begin + CHUNK, len(eligible)), len(eligible))
-    flips = np.concatenate(parts, axis=1) if parts else np.zeros((len(groups), len(eligible)), bool)
-    return Coverage(neurons=tuple(neurons), eligible=eligible, flips=flips)
 
 
 def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) -> tuple[AnchoredRule, ...]:
@@ -175,8 +139,3 @@ def _split_by(
 
 def _pooled(estimates: Sequence[FlipEstimate]) -> FlipEstimate:
     return sum(estimates[1:], estimates[0])
-
-
-def share_of_union(flips: Coverage) -> Share | None:
-    """Cov∪ of the units on D_b; None when there were none."""
-    return union_coverage(flips.flips) if flips.neurons else None

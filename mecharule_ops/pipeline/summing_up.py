@@ -23,7 +23,7 @@ from mecharule_ops.findings.records import (
     TreeNode,
     UnitStrength,
 )
-from mecharule_ops.pipeline.evidence import Coverage, share_of_union
+from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import splitter
 from mecharule_ops.pipeline.run import Run

@@ -18,6 +18,7 @@ from mecharule_ops.events import (
     Event,
     HypothesisDecided,
     HypothesisRegistered,
+    LayerCovered,
     LlmCost,
     LlmMessage,
     Notice,
@@ -80,6 +81,8 @@ class RunState:
     """By (search, neuron)."""
     rules: Mapping[tuple[int, str], RuleAnchored] = field(default_factory=dict)
     """By (regime, neuron); the latest rule of each."""
+    coverage: Mapping[tuple[int, str], LayerCovered] = field(default_factory=dict)
+    """By (regime, layer); the latest count of each."""
     certificates: Mapping[str, CertificateWritten] = field(default_factory=dict)
     """By certificate id."""
     hypotheses: Mapping[str, HypothesisView] = field(default_factory=dict)
@@ -171,6 +174,10 @@ def _rule_anchored(state: RunState, event: RuleAnchored) -> RunState:
     return replace(state, rules={**state.rules, (event.regime, event.neuron): event})
 
 
+def _layer_covered(state: RunState, event: LayerCovered) -> RunState:
+    return replace(state, coverage={**state.coverage, (event.regime, event.layer): event})
+
+
 def _certificate_written(state: RunState, event: CertificateWritten) -> RunState:
     return replace(state, certificates={**state.certificates, event.certificate: event})
 
@@ -200,6 +207,7 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     SearchFinished: _search_finished,
     AgonistFound: _agonist_found,
     RuleAnchored: _rule_anchored,
+    LayerCovered: _layer_covered,
     CertificateWritten: _certificate_written,
     HypothesisRegistered: _hypothesis_registered,
     HypothesisDecided: _hypothesis_decided,

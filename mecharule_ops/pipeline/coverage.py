@@ -1,0 +1,92 @@
+"""Flips of chosen units on all of D_b, each ablated alone, and the union coverage of each layer while they come in.
+
+Cov_∪ of the paper, §5: the share of one regime's records that at least one of the units flips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.events import LayerCovered
+from mecharule_ops.findings.records import LayerCoverage, Share
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.localise import Localised
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.measures import union_coverage
+from mecharule_ops.store.stored_engine import Group
+from mecharule_ops.types import Neuron
+
+CHUNK = 256
+"""Records a call to the engine, between two signs of progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Coverage:
+    """Flips of some units, each alone, on every record of D_b."""
+
+    neurons: tuple[Neuron, ...]
+    eligible: Int[np.ndarray, " eligible"]
+    """Positions of D_b among the records."""
+    flips: Bool[np.ndarray, "neuron eligible"]
+
+    def by_layer(self) -> tuple[LayerCoverage, ...]:
+        """Union coverage of each layer's units."""
+        layers = np.array([neuron.layer for neuron in self.neurons])
+        return tuple(
+            LayerCoverage(layer=int(layer), flipped=union_coverage(self.flips[layers == layer]))
+            for layer in np.unique(layers)
+        )
+
+
+def coverage(
+    run: Run,
+    journal: Journal,
+    found: Localised,
+    neurons: Sequence[Neuron],
+    stage: str,
+    seen: Callable[[Coverage], None] = lambda chunk: None,
+) -> Coverage:
+    """Ablate each unit alone on all of D_b; `seen` is told every chunk of records.
+
+    Cost: units × |D_b| example-forwards, less what is stored.
+    """
+    eligible = run.eligible(found.regime.value)
+    groups: list[Group] = [(neuron,) for neuron in neurons]
+    engine, parts = run.engine(run.intervention(found.basis)), []
+    for begin in range(0, len(eligible) if groups else 0, CHUNK):
+        chunk = eligible[begin : begin + CHUNK]
+        parts.append(engine.labels(groups, chunk.tolist()) != bool(found.regime.value))
+        seen(Coverage(neurons=tuple(neurons), eligible=chunk, flips=parts[-1]))
+        journal.progress(stage)(min(begin + CHUNK, len(eligible)), len(eligible))
+    flips = np.concatenate(parts, axis=1) if parts else np.zeros((len(groups), len(eligible)), bool)
+    return Coverage(neurons=tuple(neurons), eligible=eligible, flips=flips)
+
+
+def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[Coverage], None]:
+    """What `coverage` shall tell its chunks to: the layers' union coverage so far; the full count is kept."""
+    total, records = len(run.eligible(found.regime.value)), 0
+    flipped: dict[int, int] = {}
+
+    def seen(chunk: Coverage) -> None:
+        nonlocal records
+        records += len(chunk.eligible)
+        for each in chunk.by_layer():
+            flipped[each.layer] = flipped.get(each.layer, 0) + each.flipped.count
+            covered = LayerCovered(
+                regime=found.regime.value,
+                layer=f"{found.basis.letter}{each.layer}",
+                flipped=flipped[each.layer],
+                n=records,
+            )
+            (journal.emit if records == total else journal.show)(covered)
+
+    return seen
+
+
+def share_of_union(flips: Coverage) -> Share | None:
+    """Cov∪ of the units on D_b; None when there were none."""
+    return union_coverage(flips.flips) if flips.neurons else None
