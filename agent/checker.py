@@ -6,8 +6,8 @@
 
 A number is compared with what its source says of the units named in the same stretch of text, and, when a word
 beside it says what it is of (associated, unrelated, MCC, upper, lower, random, fake), with that. Quoted rules,
-prompts and completions are compared as texts. What the check cannot see: a number that is true of something
-else in the same source where no word says of what, and sentences without numbers and units.
+prompts and completions are compared as texts (`quoting`). What the check cannot see: a number that is true of something
+else in the same source where no word says of what, and sentences without numbers and units, `none`, `all` and `never` among them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.claims import Claim, Segment, citations_of, claims_of, segments_of
+from agent.quoting import quoted_spans
 from agent.sources import GROUPS, Evidence, Quantity, Source
 
 _NEAR = 30
@@ -105,7 +106,7 @@ def _forged(answer: str, evidence: Evidence) -> Iterator[Mark]:
 def _marks(
     answer: str, segment: Segment, claims: Sequence[Claim], sources: Sequence[Source], evidence: Evidence
 ) -> Iterator[Mark]:
-    quoted = [*_quoted_spans(answer, segment, sources), *_spans_without_claims(answer, evidence)]
+    quoted = [*quoted_spans(answer, segment, sources), *_spans_without_claims(answer, evidence)]
     units = {claim.text for claim in claims if claim.kind == "unit"}
     groups = _groups_by_claim(answer, segment, claims)
     for claim in claims:
@@ -191,28 +192,6 @@ def _spans_without_claims(answer: str, evidence: Evidence) -> Iterator[tuple[int
     for match in _RUN.finditer(answer):
         if f"run:{match[1]}" in evidence.sources:
             yield match.span()
-
-
-def _quoted_spans(answer: str, segment: Segment, sources: Sequence[Source]) -> list[tuple[int, int]]:
-    """Where the segment repeats a text of its sources, whatever the white space."""
-    places = [place for place in range(segment.begin, segment.end) if not answer[place].isspace()]
-    squeezed = "".join(answer[place] for place in places)
-    spans = []
-    for text in {text for source in sources for text in source.texts}:
-        begin = squeezed.find(text)
-        while begin >= 0:
-            end = begin + len(text)
-            if _bounded(answer, places[begin], places[end - 1] + 1):
-                spans.append((places[begin], places[end - 1] + 1))
-            begin = squeezed.find(text, begin + 1)
-    return spans
-
-
-def _bounded(answer: str, begin: int, end: int) -> bool:
-    """Whether a span is not the middle of a longer word or number."""
-    before, after = answer[begin - 1 : begin], answer[end : end + 1]
-    left = not (before.isalnum() and answer[begin].isalnum())
-    return left and not (after.isalnum() and answer[end - 1].isalnum())
 
 
 def _rendered(answer: str, marks: Sequence[Mark]) -> str:

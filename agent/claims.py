@@ -1,8 +1,8 @@
 """What an answer claims: its numbers, counts, units and citations, each with its place in the text.
 
-A number is digits in any script with separators, sign, decimals and percent, or a number word from three up
-(`one` and `two` count in `two of 64` only). A count is `k/n` or `k of n`. A citation speaks for
-what stands before it on its line, back to the citation before. Nothing is decided here.
+A number is digits in any script with separators, sign, decimals and percent, or what `number_words` reads. A count
+is `k/n` or `k of n`. A citation speaks for what stands before it on its line, back to the citation before.
+Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -11,28 +11,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent.number_words import FIGURE, WORD, counts_alone, word_value
+
 CITATION = re.compile(r"\[((?:c|run):[\w-]*(?:\s*[,;]\s*(?:c|run):[\w-]*)*)\]")
 UNIT = re.compile(r"(?<![\w.])(?:[mn]\d+\.\d+|a\d+\.h\d+)(?!\w)(?!\.\d)")
 _LAYER = re.compile(r"(?<![\w.])[mna]\d+(?![\w.]*\w)")
 _NAME = re.compile(r"(?<![\w.])[^\W\d_]\w*\d\w*")
-_ONES = [
-    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_WORDS = {word: value for value, word in enumerate(_ONES, 1)} | {
-    word: 10 * value for value, word in enumerate(_TENS, 2)
-}
-_WORDS |= {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 1_000_000}
-_ALONE = "|".join(sorted(_WORDS, key=len, reverse=True))
-_WORD = rf"(?:(?:{'|'.join(_TENS)})[- ](?:{'|'.join(_ONES[:9])})|{_ALONE}|half)"
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"
+_PERCENT = r"(?:\s?%|\s?‰|\s(?:percent|per cent)\b)?"
 _NUMBER = re.compile(
-    rf"(?:(?<=[\s(\[=~:])|^)[-+−](?:{_DIGITS})(?:[eE][-+]?\d+)?\s?%?|(?:{_DIGITS})(?:[eE][-+]?\d+)?(?:\s?%)?"
-    rf"|\b(?i:{_WORD})\b",
+    rf"(?:(?<=[\s(\[=~:])|^)[-+−](?:{_DIGITS})(?:[eE][-+]?\d+)?{_PERCENT}"
+    rf"|(?:{_DIGITS})(?:[eE][-+]?\d+)?{_PERCENT}|{WORD}{_PERCENT}|{FIGURE}"
 )
 _COUNT = re.compile(
-    rf"(?P<k>(?:{_DIGITS})|\b(?i:{_WORD})\b)(?:\s*/\s*|\s+(?:out\s+)?of\s+(?:the\s+|all\s+)?)(?P<n>(?:{_DIGITS})|\b(?i:{_WORD})\b)"
+    rf"(?P<k>(?:{_DIGITS})|{WORD})(?:\s*[/⁄∕]\s*|\s+(?:out\s+)?of\s+(?:the\s+|all\s+)?)(?P<n>(?:{_DIGITS})|{WORD})"
 )
 ARROW = re.compile(r"(?<!\w)[01]\s*(?:→|->)\s*[01](?!\w)")
 _ID = re.compile(r"(?<![\w:])[0-9a-f]{12}(?!\w)")
@@ -131,33 +123,33 @@ def _claim(kind: str, match: re.Match[str]) -> Claim | None:
         return Claim(begin=begin, end=end, kind=kind, text=match[0], value=k, of=n)
     if kind != "number":
         return Claim(begin=begin, end=end, kind=kind, text=match[0])
-    if match[0].lower() in ("one", "two"):
+    if not counts_alone(match[0]):
         return None
-    digits = match[0].rstrip("% ")
-    mantissa, _, exponent = digits.lower().partition("e") if digits[-1:].isdigit() else (digits, "", "")
-    fraction = mantissa.partition(".")[2]
-    shift = int(exponent) if exponent else 0
+    digits = re.split(rf"{_PERCENT}$", match[0])[0]
+    share = match[0][len(digits) :].strip()
+    value = _value(digits) / (10 if share == "‰" else 1)
     return Claim(
         begin=begin,
         end=end,
         kind=kind,
         text=match[0].strip(),
-        value=_value(digits),
-        decimals=1 if digits.lower() == "half" else max(0, len(fraction) - shift),
-        percent="%" in match[0],
+        value=value,
+        decimals=_decimals(digits, value) + (share == "‰"),
+        percent=bool(share),
     )
 
 
+def _decimals(digits: str, value: float) -> int:
+    """Places after the point that are claimed; two for a fraction in words or in one sign."""
+    if not digits[-1:].isdecimal():
+        return 0 if value.is_integer() else 2
+    mantissa, _, exponent = digits.lower().partition("e")
+    return max(0, len(mantissa.partition(".")[2]) - (int(exponent) if exponent else 0))
+
+
 def _value(text: str) -> float:
-    low = text.lower().replace("−", "-")
-    if low == "half":
-        return 0.5
-    if low in _WORDS:
-        return float(_WORDS[low])
-    parts = re.split(r"[- ]", low)
-    if len(parts) == 2 and all(part in _WORDS for part in parts):
-        return float(_WORDS[parts[0]] + _WORDS[parts[1]])
-    return float(low.replace(",", ""))
+    said = word_value(text)
+    return float(text.lower().replace("−", "-").replace(",", "")) if said is None else said
 
 
 def _list_numbers(text: str) -> Iterator[tuple[int, int]]:

@@ -61,6 +61,8 @@ class Source:
     """Directions of a flip, `1→0` or `0→1`."""
     texts: set[str] = field(default_factory=set)
     """Rules, prompts, completions, claims: what may be quoted, without white space."""
+    replies: dict[str, set[str]] = field(default_factory=dict)
+    """Completions before and after, by question without white space: numbers only beside their question."""
 
     def quote(self, text: str) -> None:
         """Lets a text be quoted, and its units be named."""
@@ -150,7 +152,14 @@ def _read_certificate(source: Source, certificate: Certificate) -> None:
         source.read_json(
             {key: total[key] for key in ("flips", "n", "lower", "upper")}, (total["slice"],), unit
         )
+    for unit in {total["unit"] for total in totals}:
+        of_unit = {total["slice"]: total for total in totals if total["unit"] == unit}
+        about = unit or (certificate.units[0] if len(certificate.units) == 1 else None)
+        source.quantities.extend(_derived(of_unit, (), about))
     for row in rows:
+        question = "".join(row["prompt"].rsplit("\n", 1)[-1].split())
+        said = (row[side]["text"].strip() for side in ("before", "after"))
+        source.replies.setdefault(question, set()).update(said)
         for quote in _row_quotes(row):
             source.quote(quote)
 

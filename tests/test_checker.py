@@ -129,12 +129,33 @@ TRUTHS: list[Callable[[Fact], str]] = [
     ),
     lambda f: f"At α = 0.05, {f.unit} in {f.unit.split('.')[0]} was ablated 1→0 {f.cite[:8]}].",
     lambda f: "I cannot tell from the evidence why that is so.",
+    lambda f: (
+        f"It flips {100 * f.plus / N:g} percent of D+, selectivity {(f.plus - f.minus) / N:+.2f} {f.cite}."
+    ),
+    lambda f: f"D+ is in [{f.proof.totals[0].lower:.2f}, {f.proof.totals[0].upper:.2f}] {f.cite}.",
+    lambda f: (
+        f"On {f.proof.rows[0].prompt.splitlines()[1]} it says {f.proof.rows[0].before.text.strip()} {f.cite}."
+    ),
+    lambda f: f"(**{f.plus}/{N}**; “{f.unit}”): zero doubt that {f.plus} ∕ {N} flip {f.cite}!".replace(
+        "zero", "no"
+    ),
     lambda f: f"What flips: .{round(100 * f.plus / N):02d} of D+ {f.cite}; see certificate {f.id}.",
 ]
 
 
 def _other(draw: random.Random, right: set[int]) -> int:
     return draw.choice([number for number in range(11, N - 1) if number not in right])
+
+
+FRACTIONS = {"½": 1 / 2, "⅔": 2 / 3, "⅞": 7 / 8}
+SPOKEN = {"Two thirds": 2 / 3, "Three quarters": 3 / 4, "A fifth": 1 / 5}
+
+
+def _untrue(fact: Fact, draw: random.Random, said: dict[str, float]) -> str:
+    """A fraction that is none of the certificate's rates, bounds and scores."""
+    shares = [share for total in fact.proof.totals for share in (total.flips / N, total.lower, total.upper)]
+    true = [*shares, fact.mcc, 0.25, (fact.plus - fact.minus) / N]
+    return draw.choice([text for text, value in said.items() if min(abs(value - x) for x in true) > 0.01])
 
 
 LIES: dict[str, Callable[[Fact, random.Random], str]] = {
@@ -170,12 +191,33 @@ LIES: dict[str, Callable[[Fact, random.Random], str]] = {
     "name with a number": lambda f, d: f"This holds for model{_other(d, {N})} {f.cite}.",
     "stuck together": lambda f, d: f"It flips{_other(d, {f.plus, f.minus})}examples {f.cite}.",
     "other script": lambda f, d: f"It flips {chr(0xFF13)}{chr(0xFF17)} of {N} {f.cite}.",
+    "vulgar fraction": lambda f, d: f"It flips {_untrue(f, d, FRACTIONS)} of the examples {f.cite}.",
+    "fraction in words": lambda f, d: f"{_untrue(f, d, SPOKEN)} flip {f.cite}.",
+    "fraction slash": lambda f, d: f"It flips {_other(d, {f.plus, f.minus})}{d.choice('⁄∕')}{N} {f.cite}.",
+    "percent in words": lambda f, d: (
+        f"{_other(d, {0})}.3 {d.choice(['percent', 'per cent', '‰'])} flip {f.cite}."
+    ),
+    "scaled word": lambda f, d: f"It flips {d.choice(['two', 'nine', 'thirty'])} hundred examples {f.cite}.",
+    "vague word": lambda f, d: f"It flips {d.choice(['dozens', 'hundreds', 'thousands'])} of them {f.cite}.",
+    "multiple in words": lambda f, d: f"{d.choice(['Twice', 'Triple', 'Tenfold'])} the others {f.cite}.",
+    "ordinal": lambda f, d: f"It is the {d.choice(['eighty-first', 'ninety-second'])} unit {f.cite}.",
+    "raised figures": lambda f, d: f"It flips {d.choice('³⁴')}{d.choice('⁸⁹')} examples {f.cite}.",
+    "interval": lambda f, d: f"D+ is in [0.0{d.randint(1, 4)}, {f.proof.totals[0].upper:.2f}] {f.cite}.",
+    "unicode minus": lambda f, d: f"MCC {d.choice('−–-')}{f.mcc - 0.11:.2f} {f.cite}.",
+    "unit with a wrong layer": lambda f, d: f"n{f.unit[1:]} flips {f.plus}/{N} {f.cite}.",
+    "citation in another form": lambda f, d: (
+        f"{f.plus}/{N} flip {d.choice(['(c:', '[C:', '[cert:'])}{f.id}]."
+    ),
+    "another answer": lambda f, d: (
+        f"On {f.proof.rows[0].prompt.splitlines()[1]} it says {_other(d, {7})}8 {f.cite}."
+    ),
+    "answer without its question": lambda f, d: f"It says {f.proof.rows[0].before.text.strip()} {f.cite}.",
     "rounded the wrong way": lambda f, d: f"MCC {f.mcc + 0.011:.2f} {f.cite}.",
 }
 
 
 def test_truthful_answers_are_never_flagged() -> None:
-    """Twelve forms of truth about 21 certificates: 252 answers, no mark."""
+    """Sixteen forms of truth about 21 certificates: 336 answers, no mark."""
     checked = 0
     for seed, truth in product(range(SEEDS), TRUTHS):
         evidence = _evidence(seed)
@@ -185,12 +227,12 @@ def test_truthful_answers_are_never_flagged() -> None:
             assert outcome.verified, (answer, outcome.text)
             assert outcome.text == answer
             checked += 1
-    assert checked >= 200
+    assert checked == len(TRUTHS) * 3 * SEEDS == 336
 
 
 @pytest.mark.parametrize("kind", LIES)
 def test_every_kind_of_lie_is_caught(kind: str) -> None:
-    """Ten lies of each of 25 kinds, 250 in all: none passes, and the mark is readable in the text."""
+    """Ten lies of each of 40 kinds, 400 in all: none passes, and the mark is readable in the text."""
     for draw in range(10):
         seed = draw % SEEDS
         answer = LIES[kind](_facts(seed)[draw % 3], random.Random(draw))
@@ -201,7 +243,7 @@ def test_every_kind_of_lie_is_caught(kind: str) -> None:
 
 
 def test_a_lie_among_truths_is_the_only_thing_struck() -> None:
-    """Twelve true sentences stay as they are around one that is false, whatever its kind."""
+    """Sixteen true sentences stay as they are around one that is false, whatever its kind."""
     facts = _facts(1)
     evidence = _evidence(1)
     truths = [truth(facts[0]) for truth in TRUTHS]
@@ -293,6 +335,15 @@ def test_tool_results_can_be_cited_as_the_run() -> None:
         ("-0.5 and −.25, +3", [("number", -0.5, 0.0), ("number", -0.25, 0.0), ("number", 3.0, 0.0)]),
         ("1e-3 or 2.5E2", [("number", 0.001, 0.0), ("number", 250.0, 0.0)]),
         ("44 % or 4.5%", [("number", 44.0, 0.0), ("number", 4.5, 0.0)]),
+        ("7 percent, 7 per cent, 7 ‰", [("number", 7.0, 0.0), ("number", 7.0, 0.0), ("number", 0.7, 0.0)]),
+        ("½ or three quarters", [("number", 0.5, 0.0), ("number", 0.75, 0.0)]),
+        (
+            "two hundred, a dozen, tenfold",
+            [("number", 200.0, 0.0), ("number", 12.0, 0.0), ("number", 10.0, 0.0)],
+        ),
+        ("the baseline zero, zero ablation, zero flips", [("number", 0.0, 0.0)]),
+        ("28⁄64 and 28 ∕ 64", [("count", 28.0, 64.0), ("count", 28.0, 64.0)]),
+        ("the second and the twenty-second", [("number", 22.0, 0.0)]),
         ("twenty-eight out of sixty-four", [("count", 28.0, 64.0)]),
         ("one of two things, one thing", [("count", 1.0, 2.0)]),
         ("m4.1 n3.2 a20.h8 m4", [("unit", 0, 0), ("unit", 0, 0), ("unit", 0, 0), ("layer", 0, 0)]),
@@ -304,6 +355,17 @@ def test_tool_results_can_be_cited_as_the_run() -> None:
 def test_claims_read_as_a_person_reads_them(text: str, claims: list[tuple[str, float, float]]) -> None:
     """Kinds and values by hand."""
     assert [(claim.kind, claim.value, claim.of) for claim in claims_of(text)] == claims
+
+
+def test_a_negative_number_ends_where_its_digits_end() -> None:
+    """By hand: the space after -192 is not part of it, so a quoted completion is struck nowhere."""
+    (claim,) = claims_of("it says -192 now")
+    assert (claim.text, claim.begin, claim.end) == ("-192", 8, 12)
+    evidence = Evidence()
+    evidence.at("c:7f3a7f3a7f3a").replies["7-199="] = {"-192"}
+    assert check("On 7 - 199 = it says -192 and stops [c:7f3a].", evidence).verified
+    assert not check("On 7 - 199 = it says -193 and stops [c:7f3a].", evidence).verified
+    assert not check("It says -192 and stops [c:7f3a].", evidence).verified
 
 
 def test_segments_end_at_citations_and_lines() -> None:
