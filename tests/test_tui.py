@@ -10,10 +10,12 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
+from textual.messages import ExitApp
 from textual.widgets import Input
 from tui_driving import Driver, drive
 from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
 
+from mecharule_ops.events import HypothesisRegistered
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from tools.result import ToolResult
@@ -24,6 +26,7 @@ from tui.panes.table import TextTable
 from tui.panes.tree import TreePane
 from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen
+from tui.screens.ledger import LedgerScreen
 from tui.screens.new_run import FieldLine, NewRunScreen
 from tui.screens.popups import HelpPopup, PricePopup
 from tui.screens.replay import ReplayScreen
@@ -113,6 +116,24 @@ def test_quitting_during_work_stops_it(tmp_path: Path) -> None:
         await user.until(backend.waiting.is_set, "the engine to pause")
         seen.session = user.run.session
         await user.press("ctrl+q")
+
+    drive(backend, script)
+    assert seen.session.phase is Phase.STOPPED
+    assert len(seen.session.events) == 30
+
+
+def test_an_app_that_ends_without_a_key_stops_its_work(tmp_path: Path) -> None:
+    """A closed browser page or a signal ends the app by a message; the engine stops all the same."""
+    backend = FakeBackend(tmp_path)
+    backend.pause_at = 30
+    backend.go_on.clear()
+    seen = SimpleNamespace(session=None)
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        seen.session = user.run.session
+        user.app.post_message(ExitApp())
 
     drive(backend, script)
     assert seen.session.phase is Phase.STOPPED
@@ -352,6 +373,78 @@ def test_regimes_of_one_run_are_compared(tmp_path: Path) -> None:
         await user.sees("DONE")
         await user.press("c")
         await user.sees("1→0: 6 localized · 0→1: 6 localized · shared 6 · Jaccard 1.0", RULE)
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_the_ledger_shows_predictions_and_what_came_out(tmp_path: Path) -> None:
+    """`h` opens it; the entry under the cursor is shown in full, copied with `y`, saved with `e`; text stays text."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("h")
+        await user.until(lambda: isinstance(user.app.screen, LedgerScreen), "the ledger")
+        await user.sees("3 hypotheses: 1 open, 1 supported, 1 refuted", "✓ SUPPORTED  m1.17  3b1d0001")
+        await user.sees("decided by   MCC on the held-out records, at least .70", "evidence: held-out")
+        await user.press("j")
+        await user.sees("measured     .12 on 148 records, 31 of them flips", plain(HOSTILE))
+        await user.press("G")
+        await user.sees("◌ OPEN  m0.17", "evidence: asserted", "its test has not run")
+        await user.press("k", "g", "y", "e", "f1")
+        await user.sees("cannot be changed since; it is decided once")
+        await user.press("escape", "escape")
+        assert isinstance(user.app.screen, RunScreen)
+
+    drive(FakeBackend(tmp_path), script)
+    assert (tmp_path / "out" / "copied-hypothesis.txt").read_text().startswith("✓ SUPPORTED  m1.17")
+    rows = list(csv.reader((tmp_path / "out" / "ledger.csv").open()))
+    assert [row[1] for row in rows[1:]] == ["✓ SUPPORTED", "✗ REFUTED", "◌ OPEN"]
+    assert rows[2][-1] == plain(HOSTILE)
+
+
+def test_the_ledger_grows_while_the_work_goes_on_and_replay_has_the_ledger_of_its_moment(
+    tmp_path: Path,
+) -> None:
+    """Opened before the first entry it says that there is none; entries come as they are registered."""
+    backend = FakeBackend(tmp_path)
+    registered = next(n for n, event in enumerate(backend.told) if isinstance(event, HypothesisRegistered))
+    backend.pause_at = registered
+    backend.go_on.clear()
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        await user.press("h")
+        await user.sees("no hypothesis is registered", "Nothing to read yet.")
+        backend.go_on.set()
+        await user.sees("3 hypotheses: 1 open, 1 supported, 1 refuted")
+        await user.press("escape")
+        await user.sees("DONE")
+        await user.press("t")
+        for _ in range(len(backend.told) - registered - 1):
+            await user.press("left")
+        await user.press("h")
+        await user.sees("1 hypothesis: 1 open", "◌ OPEN  m1.17")
+
+    drive(backend, script)
+
+
+def test_tables_move_by_letters_on_every_screen_that_has_one(tmp_path: Path) -> None:
+    """j, k, g and G on the list of runs and in a comparison, as in the tree."""
+
+    async def script(user: Driver) -> None:
+        await user.sees("9e2b")
+        table = user.app.screen.query_one(TextTable)
+        for key, row in (("j", 1), ("k", 0), ("G", 1), ("g", 0)):
+            await user.press(key)
+            assert table.cursor_row == row, key
+        await user.press("space", "j", "space", "c")
+        await user.until(lambda: isinstance(user.app.screen, CompareScreen), "the comparison")
+        table = user.app.screen.query_one(TextTable)
+        await user.until(lambda: table.shown, "the rows")
+        await user.press("G")
+        assert table.cursor_row == table.row_count - 1 > 2
 
     drive(FakeBackend(tmp_path), script)
 

@@ -29,17 +29,20 @@ from tools.registry import TOOLS
 from tui.app import MechaRuleApp
 from tui.ascii import ascii_only
 from tui.backend import Backend
-from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
+from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of
 from tui.comparison import Side, compare
 from tui.files import Outbox
 from tui.form import fields_of, settings_of
 from tui.headline import progress
+from tui.hypothesis_rows import hypothesis_rows, hypothesis_text
+from tui.keys import key_said
 from tui.layout import PANES, Arrangement, arrangement, panes_shown
 from tui.pictures import bar, coverage, figures, interval
 from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
 from tui.screens.base import CommandScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen
+from tui.screens.ledger import LedgerScreen
 from tui.screens.new_run import NewRunScreen
 from tui.screens.replay import ReplayScreen
 from tui.screens.run import RunScreen
@@ -77,7 +80,14 @@ PIECES = [
     "b >= 100",
     "$primary",
 ]
-SCREENS: tuple[type[CommandScreen], ...] = (HomeScreen, NewRunScreen, RunScreen, ReplayScreen, CompareScreen)
+SCREENS: tuple[type[CommandScreen], ...] = (
+    HomeScreen,
+    NewRunScreen,
+    RunScreen,
+    ReplayScreen,
+    CompareScreen,
+    LedgerScreen,
+)
 
 
 def fold(events: list[Event]) -> RunState:
@@ -111,7 +121,7 @@ def test_the_fuzz_would_catch_markup() -> None:
 
 
 def test_hostile_texts_pass_through_every_pure_view() -> None:
-    """Rule, unit, claim and chat texts come out as plain text in tables, cards, files and turns."""
+    """Rule, unit, claim, hypothesis and chat texts come out as plain text in tables, cards, files and turns."""
     draw, told, key = random.Random(6), fold(story()), (1, "m1.17")
     for _ in range(300):
         text = "".join(draw.choices(PIECES, k=8))
@@ -122,6 +132,10 @@ def test_hostile_texts_pass_through_every_pure_view() -> None:
         back = list(csv.reader(io.StringIO(as_csv(HEADER, rows))))
         assert len(back) == len(rows) + 1
         assert as_markdown(HEADER, rows).count("\n") == len(rows) + 2
+        entry = next(iter(state.hypotheses.values()))
+        entry = replace(entry, registered=replace(entry.registered, statement=text, condition=text))
+        assert hypothesis_rows(replace(state, hypotheses={"x": entry}))[0][-2:] == (plain(text), plain(text))
+        assert f"\nflips where  {plain(text)}\n" in hypothesis_text(entry).plain
         turn = entry_text(Entry(who="agent", text=text)).plain.splitlines()
         assert turn == [plain(line) for line in text.splitlines()] or not text.strip()
 

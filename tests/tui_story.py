@@ -14,6 +14,8 @@ from mecharule_ops.events import (
     CertificateWritten,
     CostChanged,
     Event,
+    HypothesisDecided,
+    HypothesisRegistered,
     NodeAsked,
     NodeTested,
     Notice,
@@ -111,6 +113,29 @@ def layer_events(regime: int, layer: int) -> Iterator[Event]:
     )
 
 
+def ledger_events() -> Iterator[Event]:
+    """Three hypotheses: one holds, one with a hostile statement does not, one is still open."""
+    plan: tuple[tuple[str, str, str, str, float | None], ...] = (
+        ("3b1d0001", "m1.17", "It borrows from large operands.", "b >= 100", 0.81),
+        ("77aa0002", "m2.17", HOSTILE, "op == '-'", 0.12),
+        ("c0de0003", "m0.17", "It follows the sign.", "a < b", None),
+    )
+    for name, unit, statement, condition, value in plan:
+        yield HypothesisRegistered(
+            hypothesis=name,
+            subject=unit,
+            statement=statement,
+            condition=condition,
+            test="MCC on the held-out records",
+            threshold=0.7,
+        )
+        if value is not None:
+            state = "supported" if value >= 0.7 else "refuted"
+            yield HypothesisDecided(
+                hypothesis=name, subject=unit, state=state, value=value, n=148, positives=31
+            )
+
+
 def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Event]:
     """A whole run over both regimes."""
     told: list[Event] = [run_started(run), StageStarted(stage="behaviour", total=2000, unit="records")]
@@ -136,6 +161,7 @@ def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Eve
             regime=1, neuron="m2.17", rule=HOSTILE, held_out_mcc=0.5, full_mcc=None, prompt_only=False
         )
     )
+    told.extend(ledger_events())
     told.append(CertificateWritten(certificate="7f3a00000000", claim="m1.17 flips 28/64 of D+"))
     if finished:
         told.append(RunFinished(run=run, status="12 units localized, 6 agonists"))

@@ -22,9 +22,10 @@ from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.plain_text import plain
 from tui.ascii import AsciiFilter
 from tui.backend import Backend
-from tui.commands import COMMANDS, bindings_of, commands_of, key_said
+from tui.commands import COMMANDS, bindings_of, commands_of
 from tui.comparison import Side
 from tui.files import Outbox
+from tui.keys import key_said
 from tui.screens.base import CommandScreen
 from tui.screens.home import HomeScreen
 from tui.session import Session
@@ -57,6 +58,10 @@ class MechaRuleApp(WritingApp):
         self.begin_capture_print(self)
         self.push_screen(HomeScreen())
         self.run_worker(self.backend.warm, thread=True, group="warm")
+
+    def on_unmount(self) -> None:
+        """Whatever ended the app, a signal or a closed page too, ends the work."""
+        self.end_work()
 
     def on_print(self, event: events.Print) -> None:
         lines = [plain(line) for line in event.text.replace("\r", "\n").splitlines()]
@@ -194,9 +199,13 @@ class MechaRuleApp(WritingApp):
 
     def do_quit(self) -> None:
         """End the work and leave."""
+        self.end_work()
+        self.exit(0)
+
+    def end_work(self) -> None:
+        """Ask the work to stop at its next event."""
         if self._working is not None:
             self._working.stop()
-        self.exit(0)
 
 
 def run_app(backend: Backend | None = None) -> int:
@@ -204,8 +213,6 @@ def run_app(backend: Backend | None = None) -> int:
     from tui.terminal import screen_kept
 
     app = MechaRuleApp(backend)
-    if os.environ.get("TEXTUAL_DRIVER"):
-        return app.run() or app.return_code or 0
     with screen_kept() as log:
         app.run()
     for path in app.outbox.written if app.outbox else ():

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 
-EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare"})
+EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger"})
 _VIEWS = frozenset({"run", "replay"})
+_LISTS = _VIEWS | {"home", "compare", "ledger"}
+_TABLES = _VIEWS | {"compare", "ledger"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +77,10 @@ COMMANDS: tuple[Command, ...] = (
     Command(name="pane-rules", help="go to the rules table", keys=("f4",), screens=_VIEWS, first=True),
     Command(name="pane-figures", help="go to the figures", keys=("f5",), screens=_VIEWS, first=True),
     Command(name="pane-card", help="go to the neuron card", keys=("f6",), screens=_VIEWS, first=True),
-    Command(name="down", help="move down", keys=("j",), screens=_VIEWS),
-    Command(name="up", help="move up", keys=("k",), screens=_VIEWS),
-    Command(name="top", help="go to the first line", keys=("g",), screens=_VIEWS),
-    Command(name="bottom", help="go to the last line and follow it", keys=("G",), screens=_VIEWS),
+    Command(name="down", help="move down", keys=("j",), screens=_LISTS),
+    Command(name="up", help="move up", keys=("k",), screens=_LISTS),
+    Command(name="top", help="go to the first line", keys=("g",), screens=_LISTS),
+    Command(name="bottom", help="go to the last line and follow it", keys=("G",), screens=_LISTS),
     Command(name="expand", help="open or close the line under the cursor", keys=("space",), screens=_VIEWS),
     Command(
         name="next-layer",
@@ -114,11 +116,9 @@ COMMANDS: tuple[Command, ...] = (
         name="copy",
         help="copy the line or card; a file has it too",
         keys=("y",),
-        screens=_VIEWS | {"compare"},
+        screens=_TABLES,
     ),
-    Command(
-        name="save", help="write the table to files, and say where", keys=("e",), screens=_VIEWS | {"compare"}
-    ),
+    Command(name="save", help="write the table to files, and say where", keys=("e",), screens=_TABLES),
     Command(name="report", help="write the HTML report and open it", keys=("o",), screens=_at("run")),
     Command(name="why-unit", help="ask why the unit under the cursor flips", keys=("w",), screens=_at("run")),
     Command(name="verify-unit", help="verify the certificate of this unit", keys=("v",), screens=_at("run")),
@@ -128,6 +128,12 @@ COMMANDS: tuple[Command, ...] = (
         keys=("ctrl+o",),
         screens=_at("run"),
         first=True,
+    ),
+    Command(
+        name="ledger",
+        help="read the hypothesis ledger: what was predicted, and what came out",
+        keys=("h",),
+        screens=_VIEWS,
     ),
     Command(name="replay", help="scrub through the search", keys=("t",), screens=_at("run")),
     Command(name="forward", help="one event forward", keys=("right",), screens=_at("replay")),
@@ -170,31 +176,3 @@ def bindings_of(screen: str, only: Collection[str] | None = None) -> list[Bindin
         for command in commands_of(screen)
         if command.keys and (only is None or command.name in only)
     ]
-
-
-_SAID = {
-    "right_square_bracket": "]",
-    "left_square_bracket": "[",
-    "slash": "/",
-    "full_stop": ".",
-    "comma": ",",
-    "escape": "Esc",
-    "space": "Space",
-}
-
-
-def key_said(key: str) -> str:
-    """A key as a person reads it: `^R`, `F3`, `]`."""
-    if key in _SAID:
-        return _SAID[key]
-    if key.startswith("ctrl+"):
-        return f"^{key[5:].upper()}"
-    if key.startswith("shift+"):
-        return f"Shift+{key[6:].title()}"
-    return (
-        key.upper()
-        if len(key) > 1 and key[0] == "f" and key[1:].isdigit()
-        else key
-        if len(key) == 1
-        else key.title()
-    )

@@ -4,7 +4,8 @@ STYLE = """
 Screen { layers: base; }
 .title { text-style: bold; }
 .status { background: $panel; }
-#runs, #comparison, #form { height: 1fr; }
+#runs, #comparison, #ledger, #form { height: 1fr; }
+#hypothesis { height: 45%; max-height: 9; border-top: solid $primary; }
 #upper { height: 3fr; }
 #chat { height: 2fr; min-height: 5; }
 #log { height: 1fr; scrollbar-size-vertical: 1; }

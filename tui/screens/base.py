@@ -8,7 +8,8 @@ from rich.text import Text
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui.commands import command_named, commands_of, key_said
+from tui.commands import command_named, commands_of
+from tui.keys import key_said
 
 if TYPE_CHECKING:
     from tui.app import MechaRuleApp

@@ -8,7 +8,8 @@ from tui.commands import bindings_of
 from tui.comparison import HEADER, Side, compare
 from tui.panes.table import TextTable
 from tui.rule_rows import as_csv, as_markdown
-from tui.screens.base import CommandScreen, Line, hints
+from tui.screens.base import Line, hints
+from tui.screens.tables import TableScreen
 
 COMPARE_HELP = (
     "Localized units of both sides, the strongest first. The Jaccard index is the share of all units that both "
@@ -16,7 +17,7 @@ COMPARE_HELP = (
 )
 
 
-class CompareScreen(CommandScreen):
+class CompareScreen(TableScreen):
     """One table of both sides."""
 
     NAME = "compare"
@@ -33,12 +34,12 @@ class CompareScreen(CommandScreen):
         yield Line(f" {hints('compare', ('copy', 'save', 'back', 'help'))} · ^P palette", classes="status")
 
     def on_mount(self) -> None:
-        table = self.query_one(TextTable)
+        table = self.table
         table.focus()
         self.call_after_refresh(table.show, self.comparison.rows)
 
     def do_copy(self) -> None:
-        selected = self.query_one(TextTable).selected
+        selected = self.table.selected
         self.owner.copy("comparison", "\t".join(selected) if selected else self.comparison.sentence)
 
     def do_save(self) -> None:

@@ -10,7 +10,8 @@ from textual.widgets import DataTable
 
 from tui.commands import bindings_of
 from tui.panes.table import RUNS_HELP, TextTable
-from tui.screens.base import CommandScreen, Line, hints
+from tui.screens.base import Line, hints
+from tui.screens.tables import TableScreen
 from tui.words import counted
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 HEADER = ("run", "status", "model", "task", "when")
 
 
-class HomeScreen(CommandScreen):
+class HomeScreen(TableScreen):
     """Recent runs, resume, demo, new."""
 
     NAME = "home"
@@ -44,7 +45,7 @@ class HomeScreen(CommandScreen):
         self._say_keys()
 
     def on_screen_resume(self) -> None:
-        self.query_one(TextTable).focus()
+        self.table.focus()
         self.do_refresh()
 
     def do_refresh(self) -> None:
@@ -72,7 +73,7 @@ class HomeScreen(CommandScreen):
             )
             for run in self.summaries or ()
         ]
-        self.query_one(TextTable).show(rows)
+        self.table.show(rows)
 
     def _say_keys(self) -> None:
         keys = hints(
@@ -83,7 +84,7 @@ class HomeScreen(CommandScreen):
     @property
     def selected(self) -> RunSummary | None:
         """The run under the cursor."""
-        table = self.query_one(TextTable)
+        table = self.table
         return self.summaries[table.cursor_row] if self.summaries and table.selected else None
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:

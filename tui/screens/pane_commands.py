@@ -7,6 +7,7 @@ from tui.panes.reading import ReadingPane
 from tui.panes.table import TextTable
 from tui.panes.tree import TreePane
 from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
+from tui.screens.ledger import LedgerScreen
 from tui.screens.popups import SearchPopup
 from tui.screens.view import RunView
 
@@ -121,6 +122,9 @@ class PaneCommands(RunView):
             return pane.text.plain
         entries = pane.entries()
         return f"{entries[-1].text}\n{entries[-1].detail}".strip() if entries else ""
+
+    def do_ledger(self) -> None:
+        self.app.push_screen(LedgerScreen(lambda: self.latest))
 
     def do_save(self) -> None:
         rows = [row.cells for row in arranged(rule_rows(self.state), self.sorted_by, self.filter)]

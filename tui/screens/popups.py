@@ -12,7 +12,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mecharule_ops.events import Price
-from tui.commands import commands_of, key_said
+from tui.commands import commands_of
+from tui.keys import key_said
 from tui.words import clock
 
 

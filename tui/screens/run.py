@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 
+from mecharule_ops.state.run_state import RunState
 from tui.commands import bindings_of
 from tui.comparison import Side
 from tui.headline import headline, phase_word, progress, verdict_line
@@ -80,7 +81,7 @@ class RunScreen(Talking):
             words["back"] = "stop"
             names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
         else:
-            names = ("back", "pane-chat", "why-unit", "resume", "replay", "report", "help")
+            names = ("back", "pane-chat", "why-unit", "resume", "replay", "ledger", "report", "help")
         keys = hints("run", names[:3] if narrow else names, words)
         model = "" if narrow else f"LLM {self.owner.backend.provider} · "
         return f"{model}{keys} · ^P palette"
@@ -96,6 +97,11 @@ class RunScreen(Talking):
             self._paces.popleft()
         (begin, before), (_, after) = self._paces[0], self._paces[-1]
         return f" {(after - before) / (now - begin):.0f}/s" if after > before and now > begin else ""
+
+    @property
+    def latest(self) -> RunState:
+        """The newest snapshot, unless the view is frozen."""
+        return self.state if self.frozen else self.session.state
 
     # commands ------------------------------------------------------------------------------------------
 

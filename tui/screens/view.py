@@ -132,6 +132,11 @@ class RunView(CommandScreen):
         return None
 
     @property
+    def latest(self) -> RunState:
+        """The snapshot that another screen opened from here shows."""
+        return self.state
+
+    @property
     def view(self) -> SearchView | None:
         """The search on show: the chosen one, else where the work is."""
         if self.search is not None and self.search in self.state.searches:
