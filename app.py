@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from mecharule_ops.errors import MechaRuleError, UsageError
 
 INTERRUPTED = 130
+LAST_PORT = 65_535
 DISPLAYS = ("full", "rich", "plain", "log", "none")
 
 
@@ -111,6 +112,13 @@ def _demo(options: argparse.Namespace) -> int:
     return _work(options, demo)
 
 
+def _refine(options: argparse.Namespace) -> int:
+    from agent.refine_verb import Limits, refine_run
+
+    limits = Limits(budget=options.budget, rounds=options.rounds, units=options.units, again=options.again)
+    return _work(options, lambda show: refine_run(options.run, show, llm=options.llm, limits=limits))
+
+
 def _replay(options: argparse.Namespace) -> int:
     from tools.replay import replay
 
@@ -142,6 +150,19 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
     if lines:
         return result.exit_code
     return _print(options, result)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from tui.serving import LOOPBACK, serve
+
+    def ready(address: str) -> None:
+        if options.json:
+            print(json.dumps({"ok": True, "address": address}), flush=True)
+        _tell(f"open {address} in a browser; ^C ends the server, and the work of every open page")
+        if options.host not in LOOPBACK:
+            _tell("warning: whoever reaches this address can read the runs here and start new ones")
+
+    return serve(options.host, options.port, ready)
 
 
 # --- verbs that look things up ---------------------------------------------------------------------------
@@ -189,6 +210,12 @@ def _regimes(text: str) -> tuple[int, ...]:
     return known[text]
 
 
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {LAST_PORT}, got {text!r}")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="mecharule",
@@ -228,6 +255,12 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument(
         "--speed", type=float, default=0.0, help="1 is as it happened, 10 ten times as fast, 0 at once"
     )
+    serve = verb("serve", "the terminal app in a browser, on this machine only unless told otherwise", _serve)
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    serve.add_argument("--port", type=_port, default=8000, help="0 takes any free one (default 8000)")
+    _refine_arguments(
+        working("refine", "seek better rules for units without one; held-out records decide once", _refine)
+    )
     ask = verb("ask", "answer a question about a finished run, every number with its source", _ask)
     ask.add_argument("run", help="run id, file, or `last`")
     ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
@@ -237,6 +270,25 @@ def _parser() -> argparse.ArgumentParser:
         for flags, settings in arguments:
             made.add_argument(*flags, **settings)
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
+    return int(text)
+
+
+def _refine_arguments(refine: argparse.ArgumentParser) -> None:
+    refine.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
+    refine.add_argument(
+        "--llm", help="who suggests: none (offline), mock:FILE, anthropic/NAME or openai/NAME"
+    )
+    refine.add_argument("--budget", type=_count, metavar="N", help="at most N suggestions in all")
+    refine.add_argument("--rounds", type=_count, default=3, metavar="N", help="at most N rounds a unit")
+    refine.add_argument(
+        "--units", type=_count, default=12, metavar="N", help="at most N units, strongest first"
+    )
+    refine.add_argument("--again", action="store_true", help="ask anew although it was done before")
 
 
 def _run_arguments(run: argparse.ArgumentParser) -> None:
