@@ -24,10 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from mecharule_ops.candidates import top_candidates
 from mecharule_ops.errors import UsageError
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.path_gradients import AttributionCost, AttributionPair, integrate
-from mecharule_ops.types import Basis, Candidates, LayerCandidates, Phase
+from mecharule_ops.types import Basis, Candidates, Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,23 +71,3 @@ def eap_ig(
     units = total.reshape(len(sites), -1, subject.unit_size(basis)).sum(axis=2)
     candidates = top_candidates(basis, units, cap=cap, keep_zero=keep_zero)
     return Attribution(candidates=candidates, scores=units, cost=cost)
-
-
-def top_candidates(
-    basis: Basis, scores: Float[np.ndarray, "layer channel"], *, cap: int = 100_000, keep_zero: bool = True
-) -> Candidates:
-    """The `cap` units of largest |score| across layers; on a tie the lower layer and channel first.
-
-    Units of score zero stay by default, so that the recall of the search does not rest on attribution;
-    the paper keeps non-zero ones only (`keep_zero=False`). A layer that keeps nothing is left out.
-    """
-    strength = np.abs(scores).reshape(-1)
-    kept = np.zeros(strength.size, dtype=bool)
-    kept[np.argsort(-strength, kind="stable")[:cap]] = True
-    kept &= keep_zero | (strength > 0)
-    layers = []
-    for layer, mask in enumerate(kept.reshape(scores.shape)):
-        if mask.any():
-            channels = np.flatnonzero(mask)
-            layers.append(LayerCandidates(layer=layer, channels=channels, scores=scores[layer, channels]))
-    return Candidates(basis=basis, layers=tuple(layers))

@@ -10,7 +10,8 @@ import torch
 from tiny_models import FAMILIES, tiny_model
 from torch import nn
 
-from mecharule_ops.attribution import eap_ig, top_candidates
+from mecharule_ops.attribution import eap_ig
+from mecharule_ops.candidates import top_candidates
 from mecharule_ops.errors import UsageError
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.path_gradients import AttributionPair, integrate

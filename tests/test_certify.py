@@ -10,17 +10,25 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.certificates.certificate import Certificate, CertifiedRule, ExampleRow
-from mecharule_ops.certificates.certify import ablation_rows, certify, observe_again, rerun
+from mecharule_ops.certificates.certify import ablation_rows, certify
+from mecharule_ops.certificates.second_run import Bench, rerun
 from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, totals_of, verify
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import Agonist, Basis, Neuron, Regime
+from tools.benches import bench_of_run
 
 
 @pytest.fixture(scope="module")
 def run(finished_run: Path) -> Iterator[Run]:
     with opened(finished_run, read_only=True) as opened_run:
         yield opened_run
+
+
+@pytest.fixture(scope="module")
+def bench(run: Run) -> Bench:
+    """What `verify` runs a run's certificates on."""
+    return bench_of_run(run, None)
 
 
 def agonist_of(run: Run, certificate: Certificate) -> Agonist:
@@ -74,15 +82,15 @@ def test_its_rule_is_the_held_out_score(run: Run) -> None:
             )
 
 
-def test_running_again_on_the_reference_path_matches(run: Run) -> None:
-    """Fresh completions, ablated token by token without any speculation, agree row by row."""
+def test_running_again_on_the_reference_path_matches(run: Run, bench: Bench) -> None:
+    """Fresh completions, with and without the ablation, token by token and never speculated, agree row by row."""
     for certificate in run.store.certificates():
-        verification = verify(certificate, lambda c: rerun(run, c))
+        verification = verify(certificate, lambda c: rerun(bench, c))
         assert verification.status is VerificationStatus.MATCH
         assert str(len(certificate.rows)) in verification.sentence
 
 
-def test_an_invented_completion_is_caught_by_running_again(run: Run) -> None:
+def test_an_invented_completion_is_caught_by_running_again(run: Run, bench: Bench) -> None:
     """A changed row whose totals and id were made anew is consistent with itself, and differs from the model."""
     true = run.store.certificates()[0]
     index, row = next((i, row) for i, row in enumerate(true.rows) if not row.flipped)
@@ -93,7 +101,7 @@ def test_an_invented_completion_is_caught_by_running_again(run: Run) -> None:
     assert Certificate.from_json(forged.to_json()) == forged
     assert forged.id != true.id
     assert inconsistencies(forged) == ()
-    verification = verify(forged, lambda c: rerun(run, c))
+    verification = verify(forged, lambda c: rerun(bench, c))
     assert verification.status is VerificationStatus.DIFFERS
     assert verification.differing == (row.example,)
 
@@ -108,7 +116,7 @@ def test_without_the_model_it_cannot_be_verified(run: Run) -> None:
     assert verification.status is VerificationStatus.CANNOT
 
 
-def test_units_can_be_certified_together(run: Run) -> None:
+def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
     """A group on a named set: one row an example, flips of do(A), both hooks named."""
     units = (Neuron.parse("m0.1"), Neuron.parse("m1.2"))
     positions = run.eligible(1)[:6].tolist()
@@ -125,7 +133,7 @@ def test_units_can_be_certified_together(run: Run) -> None:
     assert made.totals[0].n == 6
     assert made.totals[0].flips == int((~labels[0]).sum())
     assert made.intervention.hook == "blocks.0.hook_mlp_out+blocks.1.hook_mlp_out"
-    assert verify(made, lambda c: rerun(run, c)).status is VerificationStatus.MATCH
+    assert verify(made, lambda c: rerun(bench, c)).status is VerificationStatus.MATCH
 
 
 def test_both_engines_write_the_same_rows(run: Run) -> None:
@@ -136,13 +144,3 @@ def test_both_engines_write_the_same_rows(run: Run) -> None:
     slices = {"asked": [place[row.example] for row in certificate.rows[:20]]}
     again = ablation_rows(run, intervention, units, slices)
     assert [row.after.tokens for row in again] == [row.after.tokens for row in certificate.rows[:20]]
-
-
-def test_observing_again_gives_the_records(run: Run) -> None:
-    """Greedy completions of a few records alone equal those of the run's large batches."""
-    positions = [3, 50, 7]
-    fresh = observe_again(run, positions)
-    for position in positions:
-        record = run.records[position]
-        assert (fresh[position].tokens, fresh[position].label) == (record.tokens, record.label)
-        assert fresh[position].completion == record.completion

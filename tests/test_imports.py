@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bundled_run import opened
 
 ROOT = Path(__file__).parent.parent
 ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
@@ -80,6 +81,31 @@ def _loaded(code: str) -> list[str]:
 def test_nothing_heavy_is_loaded_before_a_model_is_needed(code: str) -> None:
     """Help, the search core, reading a run and the list of tools start without torch."""
     assert _loaded(code) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["why", "last", "UNIT"],
+        ["why-not", "last", "m0.0"],
+        ["covers", "last", "UNIT"],
+        ["shared", "last", "UNIT"],
+        ["missed"],
+        ["show"],
+        ["ask", "last", "why does the strongest neuron flip?", "--llm", "none"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_questions_about_what_is_stored_load_no_model(
+    words: list[str], copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finished run is explained from its file: no torch, no model, no graph."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    with opened(copied_run, read_only=True) as run:
+        rules = run.findings.searches[0].anchored
+    unit = next(str(rule.neuron) for rule in rules if rule.rule)
+    line = [unit if word == "UNIT" else word for word in words]
+    assert _loaded(f"import app\nassert app.main({line!r}) == 0") == []
 
 
 def test_the_probe_sees_a_heavy_package() -> None:

@@ -136,7 +136,7 @@ def test_held_out_completions_set_no_replacement(finished_run: Path) -> None:
     """The values that ablated units are set to come from train records: other held-out answers, same table."""
     with opened(finished_run, read_only=True) as run:
         intervention = run.intervention(Basis.MLP_OUT)
-        before = run.replacement(intervention).hash
+        before = run.measured_replacement(intervention).hash
     for held_out, same in ((True, True), (False, False)):
         with opened(finished_run, read_only=True) as run:
             changed = run.train != held_out
@@ -144,7 +144,7 @@ def test_held_out_completions_set_no_replacement(finished_run: Path) -> None:
                 replace(record, tokens=record.tokens[:1] * 3) if other else record
                 for record, other in zip(run.records, changed, strict=True)
             )
-            assert (run.replacement(intervention).hash == before) is same
+            assert (run.measured_replacement(intervention).hash == before) is same
 
 
 def test_everything_selected_lies_in_train(finished_run: Path) -> None:

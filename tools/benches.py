@@ -18,11 +18,19 @@ CERTIFICATES, TABLES, CONFIG = "certificates", "replacement", "config.json"
 
 
 def bench_of_run(run: Run, model: str | None) -> Bench:
-    """The run's model, by its recorded name or from elsewhere, and its replacement values computed anew."""
+    """The run's model, by its recorded name or from elsewhere, and its replacement values measured anew.
+
+    They are measured before anything else: TransformerLens changes how the model computes attention, and with it
+    their last digits.
+    """
     subject = run.subject if model is None else load(model)
+    interventions = [run.intervention(basis) for basis in run.config.bases]
+    tables = {how: run.measured_replacement(how, subject) for how in interventions}
 
     def table(intervention: Intervention, wanted: str) -> ReplacementTable:
-        return run.replacement(intervention)
+        if intervention not in tables:
+            raise CannotRepeat(f"expected an intervention of run {run.id}, got {intervention}; name its own run")
+        return tables[intervention]
 
     return Bench(subject=subject, table=table)
 

@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from mecharule_ops.candidates import top_candidates
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.run import Run
@@ -79,8 +80,6 @@ def _scores(run: Run, regime: Regime, basis: Basis) -> np.ndarray:
 
 def _path(run: Run, regime: Regime, neuron: Neuron) -> tuple[NodeView, ...]:
     """The nodes of the recorded search from a root to the one that settled the unit; empty when none did."""
-    from mecharule_ops.attribution import top_candidates
-
     state = RunState()
     for _, _, event in run.store.events():
         state = state.apply(event)

@@ -1,13 +1,12 @@
 """Evidence that can be replayed: full completions before and after an ablation, as a certificate.
 
 Cost: one completion an example under the ablation, without early decision, since a certificate holds every
-token; another one without the ablation when a certificate is re-run.
+token. `second_run` runs a certificate again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mecharule_ops.certificates.certificate import (
@@ -23,7 +22,7 @@ from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.store.stored_engine import Group
-from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Neuron, Regime
+from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.ablation import AblationEngine
@@ -117,46 +116,22 @@ def ablation_rows(
     run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
 ) -> tuple[ExampleRow, ...]:
     """What each example's completion was, from the run's records, and what it became."""
-    return _rows(run, run.completer(intervention), run.records, units, slices)
-
-
-def rerun(run: Run, certificate: Certificate) -> tuple[ExampleRow, ...]:
-    """The rows of a certificate computed again: completions generated anew, ablations on the reference path."""
-    place = {record.example.id: position for position, record in enumerate(run.records)}
-    units = tuple(Neuron.parse(unit) for unit in certificate.units)
-    slices: dict[str, list[int]] = {}
-    for row in certificate.rows:
-        slices.setdefault(row.slice, []).append(place[row.example])
-    positions = [position for part in slices.values() for position in part]
-    fresh = observe_again(run, positions)
-    engine = run.completer(run.intervention(units[0].basis), plain=True)
-    return _rows(run, engine, fresh, units, slices)
-
-
-def observe_again(run: Run, positions: Sequence[int]) -> Mapping[int, BehaviourRecord]:
-    """The unablated completions of some records, generated now, by position."""
-    prompts = run.subject.encode([run.records[position].example.prompt for position in positions])
-    generation = run.subject.generate(prompts, run.task.max_new_tokens, run.subject.stop_ids(run.task.stop))
-    fresh = {}
-    for position, tokens, margin in zip(positions, generation.tokens, generation.margins, strict=True):
-        text, record = run.subject.decode(tokens), run.records[position]
-        label = run.task.label(record.example, text)
-        fresh[position] = replace(record, tokens=tokens, completion=text, label=label, margin=float(margin))
-    return fresh
-
-
-def _rows(
-    run: Run,
-    engine: AblationEngine | ReferenceEngine,
-    before: Sequence[BehaviourRecord] | Mapping[int, BehaviourRecord],
-    units: Group,
-    slices: Mapping[str, Sequence[int]],
-) -> tuple[ExampleRow, ...]:
     placed = [(name, position) for name, positions in slices.items() for position in positions]
+    return rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+
+
+def rows_of(
+    engine: AblationEngine | ReferenceEngine,
+    decode: Callable[[Sequence[int]], str],
+    records: Sequence[BehaviourRecord],
+    units: Group,
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
+    """A row for each (slice, position among the engine's records): before from the record, after by `engine`."""
     after = engine.completions([units], [position for _, position in placed])
     rows = []
     for column, (name, position) in enumerate(placed):
-        record, tokens = before[position], after.tokens[0][column]
+        record, tokens = records[position], after.tokens[0][column]
         rows.append(
             ExampleRow(
                 example=record.example.id,
@@ -167,7 +142,7 @@ def _rows(
                 ),
                 after=Completion(
                     tokens=tokens,
-                    text=run.subject.decode(tokens),
+                    text=decode(tokens),
                     label=bool(after.labels[0, column]),
                     margin=float(after.margins[0, column]),
                 ),

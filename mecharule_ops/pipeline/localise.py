@@ -9,7 +9,8 @@ from typing import cast
 
 import numpy as np
 
-from mecharule_ops.attribution import eap_ig, top_candidates
+from mecharule_ops.attribution import eap_ig
+from mecharule_ops.candidates import top_candidates
 from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings

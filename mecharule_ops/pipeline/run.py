@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
@@ -135,16 +135,30 @@ class Run:
         return self._engines[intervention]
 
     def replacement(self, intervention: Intervention) -> ReplacementTable:
-        """The replacement values of an intervention, from this run's own train records.
+        """The replacement values of an intervention: those in the run file, else measured now and kept there."""
+        from mecharule_ops.subject.table_files import arrays_of, table_from
+
+        name = f"replacement-{_name(intervention)}"
+        if intervention not in self._tables and self.store.has(name):
+            arrays = cast(Mapping[str, np.ndarray], self.store.get(name))
+            self._tables[intervention] = table_from(arrays, intervention)
+        elif intervention not in self._tables:
+            self._tables[intervention] = self.measured_replacement(intervention)
+            if self.store.writable:
+                self.store.put(name, arrays_of(self._tables[intervention]))
+        return self._tables[intervention]
+
+    def measured_replacement(
+        self, intervention: Intervention, subject: Subject | None = None
+    ) -> ReplacementTable:
+        """The replacement values measured now, on the run's model or on `subject`, from its own train records.
 
         The held-out ones stay out: a replacement decides what flips, and so which units are found.
         """
         from mecharule_ops.subject.baselines import replacement_table
 
-        if intervention not in self._tables:
-            train = [self.records[position] for position in np.flatnonzero(self.train)]
-            self._tables[intervention] = replacement_table(self.subject, train, intervention)
-        return self._tables[intervention]
+        train = [self.records[position] for position in np.flatnonzero(self.train)]
+        return replacement_table(subject or self.subject, train, intervention)
 
     @cached_property
     def _tables(self) -> dict[Intervention, ReplacementTable]:
@@ -161,6 +175,16 @@ class Run:
         return kind(self.subject, self.task, self.records, intervention, self.replacement(intervention))
 
     def _context(self, intervention: Intervention) -> str:
+        """The key of stored outcomes, from the run file, so that what is stored is read without the model."""
+        name = f"context-{_name(intervention)}"
+        if self.store.has(name):
+            return cast(str, self.store.get(name))
+        context = self._measured_context(intervention)
+        if self.store.writable:
+            self.store.put(name, context)
+        return context
+
+    def _measured_context(self, intervention: Intervention) -> str:
         return context_key(
             model=self.subject.model_hash,
             tokenizer=self.subject.tokenizer_hash,
@@ -171,6 +195,11 @@ class Run:
 
     def _engine_maker(self, intervention: Intervention) -> Callable[[], Engine]:
         def make() -> Engine:
+            if self._measured_context(intervention) != self._context(intervention):
+                raise ModelUnavailable(
+                    f"expected {self.config.model} as it was when run {self.id} was made, its weights, tokenizer or "
+                    "task have changed; start a new run"
+                )
             replacement = self.replacement(intervention)
             if self.config.engine == "plain":
                 from mecharule_ops.subject.reference import ReferenceEngine
@@ -183,3 +212,8 @@ class Run:
             )
 
         return make
+
+
+def _name(intervention: Intervention) -> str:
+    """As part of an artefact's name."""
+    return f"{intervention.basis.value}-{intervention.baseline.value}-{intervention.phase.value}"

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mecharule_ops.certificates.certificate import (
-    Completion,
-    ExampleRow,
-)
+from mecharule_ops.certificates.certificate import ExampleRow
+from mecharule_ops.certificates.certify import rows_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
@@ -53,24 +51,8 @@ def ablated_rows(
     from mecharule_ops.ablation import AblationEngine
 
     engine = AblationEngine(run.subject, run.task, records, intervention, run.replacement(intervention))
-    found = engine.completions([units], range(len(records)))
-    return tuple(
-        ExampleRow(
-            example=record.example.id,
-            prompt=record.example.prompt,
-            slice=name,
-            before=Completion(
-                tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
-            ),
-            after=Completion(
-                tokens=found.tokens[0][place],
-                text=run.subject.decode(found.tokens[0][place]),
-                label=bool(found.labels[0, place]),
-                margin=float(found.margins[0, place]),
-            ),
-        )
-        for place, (record, name) in enumerate(zip(records, slices, strict=True))
-    )
+    placed = [(name, place) for place, name in enumerate(slices)]
+    return rows_of(engine, run.subject.decode, records, units, placed)
 
 
 def rule_fires(rule: Rule, task: Task, records: Sequence[BehaviourRecord]) -> np.ndarray:

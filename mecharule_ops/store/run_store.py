@@ -95,6 +95,11 @@ class RunStore:
             connection.close()
             raise
 
+    @property
+    def writable(self) -> bool:
+        """Whether this process may write it."""
+        return self._lock is not None
+
     def close(self) -> None:
         """Ends the use of the file and lets another process write; closing twice is harmless."""
         with self._guard:

@@ -1,26 +1,53 @@
-"""Replacement values as a file, so that a certificate can be run again where the run file is not."""
+"""Replacement values as named arrays: in the run file, and as a file for machines where the run file is not."""
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from mecharule_ops.errors import StoreError
 from mecharule_ops.subject.baselines import ReplacementTable
-from mecharule_ops.subject.statistics import Observed
+from mecharule_ops.subject.statistics import Observed, UnitStatistics
 from mecharule_ops.types import Intervention
+
+_STATISTICS = ("mean", "low", "high")
+
+
+def arrays_of(table: ReplacementTable) -> dict[str, np.ndarray]:
+    """Offsets, counts, and of every layer the values and what the data holds, by name."""
+    arrays = {"offsets": table.observed.offsets.numpy(), "counts": table.observed.counts.numpy()}
+    for layer, (values, seen) in enumerate(zip(table.values, table.observed.layers, strict=True)):
+        arrays[f"value{layer}"] = values.numpy()
+        arrays |= {f"{name}{layer}": getattr(seen, name).numpy() for name in _STATISTICS}
+    return arrays
+
+
+def table_from(arrays: Mapping[str, np.ndarray], intervention: Intervention) -> ReplacementTable:
+    """The table that `arrays_of` took apart, equal in every bit. Raises `KeyError` when an array is missing."""
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    layers = range(sum(name.startswith("value") for name in tensors))
+    return ReplacementTable(
+        intervention=intervention,
+        values=tuple(tensors[f"value{layer}"] for layer in layers),
+        observed=Observed(
+            offsets=tensors["offsets"],
+            counts=tensors["counts"],
+            layers=tuple(
+                UnitStatistics(**{name: tensors[f"{name}{layer}"] for name in _STATISTICS})
+                for layer in layers
+            ),
+        ),
+    )
 
 
 def write_table(path: Path, table: ReplacementTable) -> None:
-    """Writes offsets, counts and values of every layer as `.npz`. Raises `StoreError`."""
-    arrays: dict[str, Any] = {f"layer{index}": values.numpy() for index, values in enumerate(table.values)}
-    arrays |= {"offsets": table.observed.offsets.numpy(), "counts": table.observed.counts.numpy()}
+    """Writes the table's arrays as `.npz`. Raises `StoreError`."""
     try:
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(path, **arrays_of(table))  # type: ignore[arg-type]
     except OSError as error:
         raise StoreError(f"expected to write {path}, the system says: {error.strerror}") from error
 
@@ -28,16 +55,12 @@ def write_table(path: Path, table: ReplacementTable) -> None:
 def read_table(path: Path, intervention: Intervention) -> ReplacementTable:
     """The values of an intervention; its hash tells whether they are the ones that were written.
 
-    The ranges that units take in the data are not kept. Raises `StoreError` when the file does not read.
+    Raises `StoreError` when the file does not read.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: torch.from_numpy(file[name]) for name in file.files}
-        offsets, counts = arrays.pop("offsets"), arrays.pop("counts")
-        values = tuple(arrays.pop(f"layer{index}") for index in range(len(arrays)))
+            return table_from({name: file[name] for name in file.files}, intervention)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise StoreError(
             f"expected replacement values in {path}, got {type(error).__name__}: {error}"
         ) from error
-    observed = Observed(offsets=offsets, counts=counts, layers=())
-    return ReplacementTable(intervention=intervention, values=values, observed=observed)

@@ -1,0 +1,32 @@
+"""Which units attribution hands to the search: the strongest by score, grouped by layer (paper, §4.3).
+
+Apart from `attribution`, which measures the scores on the model, so that questions about a stored search need
+no model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from mecharule_ops.types import Basis, Candidates, LayerCandidates
+
+
+def top_candidates(
+    basis: Basis, scores: Float[np.ndarray, "layer channel"], *, cap: int = 100_000, keep_zero: bool = True
+) -> Candidates:
+    """The `cap` units of largest |score| across layers; on a tie the lower layer and channel first.
+
+    Units of score zero stay by default, so that the recall of the search does not rest on attribution;
+    the paper keeps non-zero ones only (`keep_zero=False`). A layer that keeps nothing is left out.
+    """
+    strength = np.abs(scores).reshape(-1)
+    kept = np.zeros(strength.size, dtype=bool)
+    kept[np.argsort(-strength, kind="stable")[:cap]] = True
+    kept &= keep_zero | (strength > 0)
+    layers = []
+    for layer, mask in enumerate(kept.reshape(scores.shape)):
+        if mask.any():
+            channels = np.flatnonzero(mask)
+            layers.append(LayerCandidates(layer=layer, channels=channels, scores=scores[layer, channels]))
+    return Candidates(basis=basis, layers=tuple(layers))
