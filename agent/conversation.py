@@ -175,7 +175,9 @@ def _follow_ups(findings: Findings, unit: str | None, prompt: str, other: str) -
 
 
 def _example(run: Run) -> str:
-    """A question of the run's own task."""
+    """A question of the run's own task; one that is concealed only by its kind."""
+    if run.task.concealed:
+        return "a prompt of the task"
     return run.records[0].example.prompt.rstrip("\n").rsplit("\n", 1)[-1]
 
 

@@ -24,7 +24,7 @@ OFFERED = (
 """Names of the tools offered, as in the registry."""
 _RUN = {"compare": "first"}
 """The argument that names the run, where it is not `run`."""
-_FOR_PEOPLE = frozenset({"yes", "csv", "md", "tex", "model", "all"})
+_FOR_PEOPLE = frozenset({"yes", "csv", "md", "tex", "model", "all", "show_text"})
 
 
 class RunToolbox:

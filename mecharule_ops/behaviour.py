@@ -75,15 +75,14 @@ def _record(task: Task, subject: Subject, example: Example, tokens: Tokens, marg
 
 
 def _check_varied(task: Task, subject: Subject, records: Sequence[BehaviourRecord]) -> None:
-    right = sum(record.label for record in records)
-    if right == 0:
+    successes, words = sum(record.label for record in records), task.words
+    both = f"expected {words.success} and {words.failure} completions, got all {len(records)}"
+    if successes == 0:
+        example = "" if task.concealed else f", such as {records[0].completion!r}"
         raise DegenerateBehaviour(
-            f"expected right and wrong answers, got all {len(records)} wrong, "
-            f"such as {records[0].completion!r}; "
-            f"give {subject.name} an easier {task.name} task or few-shot lines"
+            f"{both} {words.failure}{example}; give {subject.name} an easier {task.name} task or few-shot lines"
         )
-    if right == len(records):
+    if successes == len(records):
         raise DegenerateBehaviour(
-            f"expected right and wrong answers, got all {len(records)} right; "
-            f"give {subject.name} a harder {task.name} task or more examples"
+            f"{both} {words.success}; give {subject.name} a harder {task.name} task or more examples"
         )

@@ -129,6 +129,19 @@ class BehaviourRecord:
     """Smallest lead of a generated token's logit over the next best one's; NaN where it was not measured."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeWords:
+    """What a task calls B(x) = 1 and B(x) = 0."""
+
+    success: str = "right"
+    failure: str = "wrong"
+    success_is_harm: bool = False
+    """Then a unit that flips 0→1 is a risk, and no improvement (paper, §5)."""
+
+    def of(self, label: bool) -> str:
+        return self.success if label else self.failure
+
+
 Columns = Mapping[str, np.ndarray]
 """Typed columns over records: int64, float64, bool or unicode arrays of one length."""
 

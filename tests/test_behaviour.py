@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from mecharule_ops.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.registry import load
-from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
 
@@ -29,6 +30,9 @@ class Contains:
     max_new_tokens: int = 6
     stop: tuple[str, ...] = ("\n",)
     phase: Phase = Phase.DECODE
+    words: ClassVar[OutcomeWords] = OutcomeWords()
+    concealed: bool = False
+    notes: tuple[str, ...] = ()
     prompt_columns: frozenset[str] = frozenset({"a", "b"})
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
@@ -46,6 +50,12 @@ class Contains:
 
     def decide(self, example: Example, partial: str) -> bool | None:
         return None
+
+    def read(self, text: str) -> Example:
+        return Example(id=0, prompt=text, fields={})
+
+    def edits(self, example: Example) -> tuple[Example, ...]:
+        return ()
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         return {}

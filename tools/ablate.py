@@ -39,7 +39,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         tell(f"price: {words}")
         with opened(given.run, write=True) as run:
             stored = ablate_on_slices(run, units, regime, kind="ablate")
-    flipped = flipped_rows(stored)
+    flipped = flipped_rows(stored, given.show_text)
     data = {
         "run": identifier,
         "units": list(stored.units),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
+from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import AgonistControls, Findings
 from mecharule_ops.questions.unit_account import UnitAccount
 from mecharule_ops.report.document import k_of_n, percent, plain, signed, two_decimals
@@ -30,8 +31,9 @@ def slice_words(total: SliceTotal) -> str:
     return f"{total.flips}/{total.n} ({rate}) of {name} [{total.lower:.2f}, {total.upper:.2f}]"
 
 
-def flipped_rows(certificate: Certificate) -> list[ExampleRow]:
-    return [row for row in certificate.rows if row.flipped]
+def flipped_rows(certificate: Certificate, show_text: bool = False) -> list[ExampleRow]:
+    """The flipped examples; their texts are left out where the task conceals them, unless asked for."""
+    return [row for row in shown_rows(certificate, show_text) if row.flipped]
 
 
 def example_data(row: ExampleRow) -> dict[str, object]:
@@ -97,10 +99,12 @@ def _finite(value: float) -> float | None:
     return value if value == value else None
 
 
-def account_data(findings: Findings, account: UnitAccount, certificate: Certificate) -> dict[str, object]:
+def account_data(
+    findings: Findings, account: UnitAccount, certificate: Certificate, show_text: bool = False
+) -> dict[str, object]:
     """Everything that an answer about a localized unit may cite."""
     agonist = account.agonist
-    flipped = flipped_rows(certificate)
+    flipped = flipped_rows(certificate, show_text)
     return {
         "neuron": str(agonist.neuron),
         "regime": agonist.regime.value,
@@ -130,7 +134,7 @@ def account_data(findings: Findings, account: UnitAccount, certificate: Certific
     }
 
 
-def account_lines(account: UnitAccount, certificate: Certificate) -> list[str]:
+def account_lines(account: UnitAccount, certificate: Certificate, show_text: bool = False) -> list[str]:
     """The same for a person."""
     agonist = account.agonist
     selectivity = signed(agonist.estimate.signed_selectivity)
@@ -142,7 +146,7 @@ def account_lines(account: UnitAccount, certificate: Certificate) -> list[str]:
         f"({agonist.selectivity_label})",
         f"  rule      {_rule_words(account)}",
         f"  controls  {_control_words(account)} → {account.word}",
-        *examples_lines("flipped", flipped_rows(certificate)),
+        *examples_lines("flipped", flipped_rows(certificate, show_text)),
         f"  grade     {account.grade}",
     ]
 

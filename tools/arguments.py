@@ -16,6 +16,9 @@ RegimeLabel = Annotated[
     Literal["1", "0"] | None,
     Field(description="1 for 1→0 flips, 0 for 0→1; default: where the unit was found, else the run's first"),
 ]
+ShowText = Annotated[
+    bool, Field(description="show prompts and completions of a task that conceals them, such as jailbreak")
+]
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 
 
@@ -44,6 +47,7 @@ class Why(Arguments):
     run: RunName
     neuron: Unit
     regime: RegimeLabel = None
+    show_text: ShowText = False
 
 
 class WhyNot(Arguments):
@@ -65,6 +69,7 @@ class Flip(Arguments):
     prompt: str = Field(description="a question of the task, for example 120-7=")
     neighbours: int = Field(20, ge=0, le=200, description="most similar records to compare with")
     edits: int = Field(3, ge=0, le=10, description="edited prompts to try")
+    show_text: ShowText = False
 
 
 class Ablate(Arguments):
@@ -76,6 +81,7 @@ class Ablate(Arguments):
     regime: RegimeLabel = None
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
+    show_text: ShowText = False
 
 
 class Verify(Arguments):
@@ -96,6 +102,7 @@ class Export(Arguments):
     positional: ClassVar[tuple[str, ...]] = ("run", "folder")
     run: RunName = "last"
     folder: str | None = Field(None, description="a new or empty folder; default: ./RUN-export")
+    show_text: ShowText = False
 
 
 class Tree(TableArguments):
@@ -117,6 +124,10 @@ class Evidence(TableArguments):
     """the certificates of a run and what each one claims"""
 
 
+class Hypotheses(TableArguments):
+    """the hypothesis ledger: what was predicted of a unit, how it was decided, what came out"""
+
+
 class Covers(Arguments):
     """what else a unit's rule covers: records on which it fires, units with the same rule"""
 
@@ -124,6 +135,7 @@ class Covers(Arguments):
     run: RunName
     neuron: Unit
     regime: RegimeLabel = None
+    show_text: ShowText = False
 
 
 class Shared(Arguments):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mecharule_ops.certificates.concealment import hidden
 from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import Neuron
 from tools.accounts import last_line
@@ -32,7 +34,7 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         eligible = run.eligible(outcome.regime.value)
         fires = Rule.parse(anchored.rule).fires(run.fires)[eligible]
         held_out = ~run.train[eligible]
-        prompts = [last_line(run.records[int(place)].example.prompt) for place in eligible[fires][:SHOWN]]
+        prompts = _prompts(run, eligible[fires][:SHOWN], given.show_text)
     same = [
         str(other.neuron)
         for other in outcome.anchored
@@ -59,3 +61,9 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         "same_rule": same,
     }
     return ToolResult(data=data, text=text)
+
+
+def _prompts(run: Run, places: np.ndarray, show_text: bool) -> list[str]:
+    prompts = [run.records[int(place)].example.prompt for place in places]
+    concealed = run.task.concealed and not show_text
+    return [hidden(prompt) if concealed else last_line(prompt) for prompt in prompts]

@@ -8,7 +8,7 @@ from pathlib import Path
 from mecharule_ops import report
 from mecharule_ops.certificates.bundles import write_bundle
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.errors import StoreError
+from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.subject.table_files import write_table
@@ -37,6 +37,10 @@ def export(given: Export, tell: Tell) -> ToolResult:
     """The folder, with every file it holds. Raises `StoreError` when it has files or cannot be written."""
     with opened(given.run) as run:
         findings = findings_of(run)
+        if run.task.concealed and not given.show_text:
+            raise UsageError(
+                f"expected --show-text to export run {run.id}: its certificates hold prompts and completions in clear"
+            )
         certificates = run.store.certificates()
         folder = Path(given.folder or f"{run.id}-export")
         _make_empty(folder)

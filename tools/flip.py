@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.certificates.certificate import Certificate, ExampleRow
+from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.certificates.certify import certified
+from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
 from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
 from mecharule_ops.questions.unit_account import account
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.tasks.questions import edited, read_question
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Example, Neuron, Regime
 from tools.accounts import example_data, last_line
 from tools.arguments import Flip
@@ -33,6 +33,14 @@ class Prediction:
     fires: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What may be shown of a certificate."""
+
+    certificate: str
+    rows: tuple[ExampleRow, ...]
+
+
 def flip(given: Flip, tell: Tell) -> ToolResult:
     """Completions before and after, the rule's prediction, edits that switch it, and similar records' flips.
 
@@ -42,7 +50,7 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
     with opened(given.run, write=True) as run:
         findings = findings_of(run)
         check_unit(run, neuron)
-        example = read_question(run.task, given.prompt)
+        example = run.task.read(given.prompt)
         tell(f"loading {run.config.model}")
         (record,) = observed(run, [example])
         regime = Regime(int(record.label))
@@ -52,9 +60,10 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
         switching = _edits(run, prediction, example, given.edits)
         certificate = _certified(run, neuron, record, observed(run, switching))
         similar = _similar(run, neuron, example, regime, given.neighbours)
+        shown = Shown(certificate=certificate.id, rows=shown_rows(certificate, given.show_text))
         return ToolResult(
-            data=_data(run, neuron, regime, certificate, prediction, similar),
-            text="\n".join(_lines(run, neuron, regime, certificate, prediction, similar)),
+            data=_data(run, neuron, regime, shown, prediction, similar),
+            text="\n".join(_lines(run, neuron, regime, shown, prediction, similar)),
         )
 
 
@@ -69,7 +78,7 @@ def _edits(run: Run, prediction: Prediction | None, example: Example, count: int
     """The smallest edits that switch a prompt-only rule and are still questions of the task."""
     if prediction is None or not prediction.rule.prompt_only or not count:
         return []
-    candidates = edited(run.task, example)
+    candidates = run.task.edits(example)
     if not candidates:
         return []
     fires = rule_fires(
@@ -91,6 +100,7 @@ def _certified(
     rows = ablated_rows(run, intervention, (neuron,), records, [TYPED, *[EDITED] * len(same)])
     verb = "flips" if rows[0].flipped else "does not flip"
     regime = Regime(int(record.label))
+    asked = "a typed prompt" if run.task.concealed else repr(last_line(record.example.prompt))
     made = certified(
         run,
         intervention,
@@ -98,7 +108,7 @@ def _certified(
         rows,
         regime=regime,
         kind="flip",
-        claim=f"ablating {neuron} {verb} {last_line(record.example.prompt)!r} ({regime.arrow})",
+        claim=f"ablating {neuron} {verb} {asked} ({regime.arrow})",
     )
     return keep(run, made)
 
@@ -124,11 +134,11 @@ def _data(
     run: Run,
     neuron: Neuron,
     regime: Regime,
-    certificate: Certificate,
+    shown: Shown,
     prediction: Prediction | None,
     similar: tuple[NeighbourFlips, list[int]],
 ) -> dict[str, object]:
-    typed, *others = certificate.rows
+    typed, *others = shown.rows
     flips, ids = similar
     return {
         "run": run.id,
@@ -151,7 +161,7 @@ def _data(
             "upper": flips.upper,
             "examples": ids[:5],
         },
-        "certificate": certificate.id,
+        "certificate": shown.certificate,
     }
 
 
@@ -159,16 +169,16 @@ def _lines(
     run: Run,
     neuron: Neuron,
     regime: Regime,
-    certificate: Certificate,
+    shown: Shown,
     prediction: Prediction | None,
     similar: tuple[NeighbourFlips, list[int]],
 ) -> list[str]:
-    typed, *others = certificate.rows
+    typed, *others = shown.rows
     flips, _ = similar
     lines = [
         f"{neuron} on {last_line(typed.prompt)!r} ({regime.arrow}) in run {run.id}",
-        f"  before    {_side(typed.before.text, typed.before.label)} [c:{certificate.id}]",
-        f"  ablated   {_side(typed.after.text, typed.after.label)} → {'flips' if typed.flipped else 'does not flip'}",
+        f"  before    {_side(run, typed.before)} [c:{shown.certificate}]",
+        f"  ablated   {_side(run, typed.after)} → {'flips' if typed.flipped else 'does not flip'}",
     ]
     if prediction is None:
         lines.append("  rule      this run has none for the unit in this regime")
@@ -182,13 +192,13 @@ def _lines(
     lines.append(
         f"  similar   {count.flips}/{count.n} of the most similar records flip [{flips.lower:.2f}, {flips.upper:.2f}]"
         if count.n
-        else "  similar   no record of this run starts from the same outcome with the same operator"
+        else "  similar   no record of this run starts from the same outcome with the same categories"
     )
     return lines
 
 
-def _side(text: str, label: bool) -> str:
-    return f"{last_line(text)!r} ({'right' if label else 'wrong'})"
+def _side(run: Run, completion: Completion) -> str:
+    return f"{last_line(completion.text)!r} ({run.task.words.of(completion.label)})"
 
 
 def _edit_words(row: ExampleRow) -> str:

@@ -34,8 +34,15 @@ def why(given: Why, tell: Tell) -> ToolResult:
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
         certificate = _made(given.run, known)
-    data = {"run": findings.run, "search": search_name(outcome), **account_data(findings, known, certificate)}
-    lines = [f"run {findings.run} · {search_name(outcome)}", *account_lines(known, certificate)]
+    data = {
+        "run": findings.run,
+        "search": search_name(outcome),
+        **account_data(findings, known, certificate, given.show_text),
+    }
+    lines = [
+        f"run {findings.run} · {search_name(outcome)}",
+        *account_lines(known, certificate, given.show_text),
+    ]
     return ToolResult(data=data, text="\n".join(lines))
 
 

@@ -140,8 +140,10 @@ def _strength(estimate: FlipEstimate | None) -> str:
 
 
 def _flips(certificate: Certificate) -> Text:
+    from mecharule_ops.certificates.concealment import shown_rows
+
     text = Text(f"[c:{certificate.id}] ", "bold").append(f"{plain(certificate.claim)}\n")
-    flipped = [row for row in certificate.rows if row.flipped]
+    flipped = [row for row in shown_rows(certificate, show_text=False) if row.flipped]
     for row in flipped[:SHOWN_FLIPS]:
         last = row.prompt.rstrip("\n").rsplit("\n", 1)[-1]
         text.append(f"  {plain(last)} {plain(row.before.text)} → {plain(row.after.text)}\n")

@@ -14,7 +14,8 @@ from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.subject.baselines import ReplacementTable
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.reference import ReferenceEngine
-from mecharule_ops.tasks.questions import read_question, task_from
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.registry import task_from
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 FLOAT = "float32"
@@ -31,6 +32,14 @@ class Bench:
     subject: Subject
     table: Callable[[Intervention, str], ReplacementTable]
     """The replacement values of an intervention, given the hash that is wanted."""
+    task: Task | None = None
+    """The run's own task, for one that no description can make again, such as a user's."""
+
+    def task_of(self, certificate: Certificate) -> Task:
+        """The task that describes itself as the certificate says. Raises `ClaimNotSupported` when none does."""
+        if self.task is not None and dict(self.task.describe()) == dict(certificate.task):
+            return self.task
+        return task_from(certificate.task)
 
 
 def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
@@ -45,10 +54,10 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
     )
     table = bench.table(intervention, stated.baseline_hash)
     _check(certificate, bench.subject, table)
-    task = task_from(certificate.task)
+    task = bench.task_of(certificate)
     prompts = list(dict.fromkeys(row.prompt for row in certificate.rows))
     records = [
-        BehaviourRecord(example=read_question(task, prompt), tokens=(), completion="", parsed={}, label=False)
+        BehaviourRecord(example=task.read(prompt), tokens=(), completion="", parsed={}, label=False)
         for prompt in prompts
     ]
     engine = ReferenceEngine(bench.subject, task, records, intervention, table)

@@ -60,7 +60,7 @@ def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
     examples = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
     behaviour = observe(run.task, run.subject, examples, on_progress=journal.progress(stage.name))
     right, n = int(behaviour.labels.sum()), len(examples)
-    run.store.put("records-summary", f"{right:,} of {n:,} answers right ({right / n:.0%})")
+    run.store.put("records-summary", f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})")
     run.store.put("representation", behaviour.representation)
     run.store.put("token-lengths", np.array([len(prompt) for prompt in behaviour.prompts]))
     run.store.put("records", [encode(record) for record in behaviour.records])

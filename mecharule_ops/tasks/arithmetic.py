@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.arithmetic_questions import edited, read_question, settings_of
 from mecharule_ops.tasks.arithmetic_seeds import seed_predicates
-from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 OPERATORS = ("+", "-", "*", "/")
 """Canonical values of the `op` field, whatever symbol the prompt shows."""
@@ -54,6 +56,9 @@ class Arithmetic:
     max_new_tokens: int = 6
     stop: tuple[str, ...] = ("\n",)
     phase: Phase = Phase.DECODE
+    words: ClassVar[OutcomeWords] = OutcomeWords()
+    concealed: ClassVar[bool] = False
+    notes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         operators = self.operators
@@ -149,6 +154,14 @@ class Arithmetic:
         viable = str(integer).startswith(word) or _is_right(example, word)
         return None if viable else False
 
+    def read(self, text: str) -> Example:
+        """The example of a typed question such as `120-7=`. Raises `UsageError` when it is none of the task's."""
+        return read_question(self, text)
+
+    def edits(self, example: Example) -> tuple[Example, ...]:
+        """Questions of the task that differ in one digit or the operator, the closest first."""
+        return edited(self, example)
+
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         """Typed columns over records; `prompt` is the question without the prefix, which is the same for all.
 
@@ -183,6 +196,11 @@ class Arithmetic:
             "symbols": " ".join(self.symbols[op] for op in self.operators),
             **{"max_new_tokens": self.max_new_tokens, "stop": "|".join(self.stop), "phase": self.phase.value},
         }
+
+    @classmethod
+    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
+        """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
+        return settings_of(description)
 
 
 def _fields_of(example: Example) -> tuple[str, int, int]:

@@ -1,4 +1,8 @@
-"""What a task must offer: examples, how to read a completion, when an answer is decided, first predicates."""
+"""What a task must offer: examples, how to read and label a completion, first predicates, and its own words.
+
+Nothing here assumes numbers or an exact answer: a task over texts implements the same protocol, and most of it
+is ready in `text`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 
 @runtime_checkable
@@ -39,6 +43,21 @@ class Task(Protocol):
         """Columns known before generation; every other column reads the output."""
         ...
 
+    @property
+    def words(self) -> OutcomeWords:
+        """What a person calls the two outcomes, and whether the first one is harm."""
+        ...
+
+    @property
+    def concealed(self) -> bool:
+        """Whether prompts and completions are shown only to who asks for them (`--show-text`)."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that every report of the task must say: where its items and its labels come from."""
+        ...
+
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct examples, or all there are; the same generator state gives the same ones."""
         ...
@@ -52,7 +71,21 @@ class Task(Protocol):
         ...
 
     def decide(self, example: Example, partial: str) -> bool | None:
-        """The label every continuation of `partial` must get, or None while it can still go either way."""
+        """The label every continuation of `partial` must get, or None while it can still go either way.
+
+        A task that cannot know returns None always: then every completion is generated to its end.
+        """
+        ...
+
+    def read(self, text: str) -> Example:
+        """The example of a typed prompt; the few-shot prefix may be left out.
+
+        Raises `UsageError` when the text is none of the task's prompts.
+        """
+        ...
+
+    def edits(self, example: Example) -> tuple[Example, ...]:
+        """Examples of the task that differ from this one by one small edit, the smallest first; may be empty."""
         ...
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:

@@ -1,61 +1,114 @@
-"""Tasks and their presets by name."""
+"""Tasks and their presets by name; a task of one's own by the file and class that define it."""
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.hans import Hans
+from mecharule_ops.tasks.jailbreak import Jailbreak
+from mecharule_ops.tasks.presets import PRESETS
+from mecharule_ops.tasks.text import USER_MODULE, TextTask
+from mecharule_ops.types import Value
 
-_TASKS: Mapping[str, type[Arithmetic]] = {"arithmetic": Arithmetic}
-
-FOUR_SUMS = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
-"""The four-shot prefix with which SmolLM2-135M adds (28 % right on 0–99)."""
-SIX_MIXED = "2 + 3 = 5\n9 - 4 = 5\n3 * 4 = 12\n8 / 2 = 4\n6 + 7 = 13\n7 - 2 = 5\n"
-"""A six-shot prefix that shows every operator."""
-
-_PAPER: Mapping[str, Any] = {"operators": ("+", "-", "*", "/"), "low": 0, "high": 299}
-_PRESETS: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("arithmetic", "paper"): _PAPER,
-    ("arithmetic", "qwen2-7b"): _PAPER,
-    ("arithmetic", "qwen2-1.5b"): _PAPER,
-    ("arithmetic", "gpt-j-6b"): _PAPER,
-    ("arithmetic", "smollm2-135m"): {"operators": ("+",), "low": 0, "high": 99, "prefix": FOUR_SUMS},
-    ("arithmetic", "arith-tiny"): {"operators": ("+", "-"), "low": 0, "high": 299},
-    ("arithmetic", "mixed"): {**_PAPER, "high": 9, "prefix": SIX_MIXED},
+_TASKS: Mapping[str, type[Arithmetic] | type[TextTask]] = {
+    "arithmetic": Arithmetic,
+    "hans": Hans,
+    "jailbreak": Jailbreak,
 }
+_SLIPS = (
+    *(ImportError, SyntaxError, NameError, AttributeError, LookupError),
+    *(TypeError, ValueError, ArithmeticError, OSError, RuntimeError),
+)
+"""What a file of one's own may raise while it is run."""
 
 
 def task_names() -> tuple[str, ...]:
-    """Every task, by the word on the command line."""
+    """Every task that comes with the package, by the word on the command line."""
     return tuple(_TASKS)
 
 
 def preset_names(task: str) -> tuple[str, ...]:
     """The models and other names for which a task has settings."""
-    return tuple(name for of_task, name in _PRESETS if of_task == task)
+    return tuple(name for of_task, name in PRESETS if of_task == task)
 
 
-def make_task(name: str, **settings: Any) -> Arithmetic:
-    """The task of this name; settings left out keep the task's defaults.
+def make_task(name: str, **settings: Any) -> Task:
+    """The task of this name, or `FILE.py:CLASS`; settings left out keep the task's defaults.
 
     Raises `UsageError` for an unknown task or setting, or a setting that the task refuses.
     """
-    if name not in _TASKS:
-        raise UsageError(f"expected a task of: {', '.join(_TASKS)}; got {name!r}")
-    known = {field.name for field in fields(_TASKS[name])} - {"name"}
+    kind = _class_of(name)
+    known = {field.name for field in fields(kind) if field.repr} - {"name"}
     if unknown := sorted(set(settings) - known):
         raise UsageError(f"expected settings of: {', '.join(sorted(known))}; got {', '.join(unknown)}")
-    return _TASKS[name](**settings)
+    return kind(**settings)
 
 
-def preset(task: str, model_name: str, **settings: Any) -> Arithmetic:
+def preset(task: str, model_name: str, **settings: Any) -> Task:
     """The task with the settings that suit a model, and `settings` on top. Raises `UsageError` likewise."""
     if task not in _TASKS:
         return make_task(task)
-    if (task, model_name) not in _PRESETS:
+    if (task, model_name) not in PRESETS:
         known = ", ".join(preset_names(task))
         raise UsageError(f"expected a preset of {task}: {known}; got {model_name!r}")
-    return make_task(task, **{**_PRESETS[task, model_name], **settings})
+    return make_task(task, **{**PRESETS[task, model_name], **settings})
+
+
+def task_from(description: Mapping[str, Value]) -> Task:
+    """The task that describes itself so. Raises `ClaimNotSupported` when none does."""
+    try:
+        kind = _TASKS[str(description["task"])]
+        task = kind(**kind.settings_of(description))
+        told = dict(task.describe())
+    except (KeyError, ValueError, TypeError, UsageError) as error:
+        raise ClaimNotSupported(f"expected a task that this version knows, got {error}") from error
+    if told != dict(description):
+        raise ClaimNotSupported("expected a task that describes itself as the certificate does, got another")
+    return task
+
+
+def _class_of(name: str) -> type[Arithmetic] | type[TextTask]:
+    """The class of a task's name. Raises `UsageError` when there is none."""
+    if name in _TASKS:
+        return _TASKS[name]
+    file, colon, attribute = name.rpartition(":")
+    if not colon or not file.endswith(".py"):
+        raise UsageError(f"expected a task of: {', '.join(_TASKS)}, or FILE.py:CLASS; got {name!r}")
+    found = getattr(_module(Path(file).expanduser()), attribute, None)
+    if not (isinstance(found, type) and issubclass(found, TextTask)):
+        raise UsageError(
+            f"expected a class {attribute} in {file} that extends TableTask or TextTask, got none"
+        )
+    return found
+
+
+def _module(path: Path) -> Any:
+    """The user's own module, run once a content. Raises `UsageError` when it cannot be run."""
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"expected a Python file with a task at {path}, got {error.strerror}") from error
+    name = f"{USER_MODULE}{sha256(source).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except _SLIPS as error:
+        del sys.modules[name]
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UsageError(f"expected {path} to define a task, running it gave {reason}") from error
+    return module

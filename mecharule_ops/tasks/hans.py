@@ -1,0 +1,126 @@
+"""HANS (McCoy et al. 2019): does a premise entail a hypothesis made of its own words? B(x) = 1 is a right answer.
+
+Three shallow heuristics (lexical overlap, subsequence, constituent) say "yes" to every item; half of the items
+are not entailed. The published evaluation set is read when its file is named; otherwise sentences are made from
+templates of our own (`hans_sentences`), which every report says. Interventions act on the whole sequence, as in
+the paper (appendix "Additional results").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.hans_sentences import HEURISTICS, generate
+from mecharule_ops.tasks.table import read_table
+from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
+from mecharule_ops.types import Example, Phase
+
+_NEEDS = ("gold_label", "sentence1", "sentence2", "heuristic", "subcase")
+"""Columns of `heuristics_evaluation_set.txt` (tab-separated) and `.jsonl` that are read."""
+_GOLD = {"entailment": True, "non-entailment": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hans(TextTask):
+    """Sentence pairs, answered in one word."""
+
+    name = "hans"
+    file: str = ""
+    """The published evaluation set, TSV or JSONL; empty makes sentences of our own."""
+    generated: int = 1024
+    """How many sentences are made."""
+    seed: int = 0
+    """Of the sentences that are made."""
+    template: str = "Premise: {premise}\nHypothesis: {hypothesis}\nEntailed, yes or no?"
+    answers: tuple[str, ...] = ("yes", "no")
+    """The words for entailed and not entailed."""
+    max_new_tokens: int = 4
+    phase: Phase = Phase.WHOLE
+
+    def __post_init__(self) -> None:
+        TextTask.__post_init__(self)
+        if len({answer.lower() for answer in self.answers}) != 2 or not all(self.answers):
+            raise UsageError(f"expected two different answers, got {self.answers!r}")
+        if any(self.template.count(part) != 1 for part in ("{premise}", "{hypothesis}")):
+            raise UsageError(
+                f"expected a template with {{premise}} and {{hypothesis}} once each, got {self.template!r}"
+            )
+        if self.generated < 2:
+            raise UsageError(f"expected 2 or more sentences to make, got {self.generated}")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whose items these are."""
+        if not self.file:
+            return (
+                "The sentence pairs are generated, not the published items: templates of this tool for the "
+                "constructions of McCoy et al. (2019).",
+            )
+        return (f"The items are those of {self.file}, drawn evenly over heuristics and labels.",)
+
+    def rows(self) -> Sequence[Row]:
+        """Premise, hypothesis, heuristic, construction, entailed. Raises `UsageError` on another file."""
+        if not self.file:
+            return generate(self.generated, np.random.default_rng(self.seed))
+        return tuple(_row(self.file, item) for item in read_table(self.file, _NEEDS))
+
+    def question(self, row: Row) -> str:
+        """Both sentences in the template."""
+        return self.template.format(premise=row["premise"], hypothesis=row["hypothesis"])
+
+    def success(self, row: Row, completion: str) -> bool:
+        """Whether the first word is the right answer; any other word is wrong."""
+        return first_word(completion) == self.answers[0 if row["entailed"] else 1].lower()
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        """The label once the first word has ended."""
+        return self.label(example, partial) if first_word_ended(partial) else None
+
+    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
+        """`count` distinct items, heuristics and labels in turn as long as they last; all in order when no more."""
+        total = len(self._items)
+        if not 0 <= count < total:
+            return TextTask.examples(self, count, generator)
+        cells: dict[tuple[str, bool], list[int]] = {}
+        for place in generator.permutation(total).tolist():
+            row = self._items[place]
+            cells.setdefault((str(row["heuristic"]), bool(row["entailed"])), []).append(place)
+        order = sorted(
+            (turn, cell, place) for cell, places in cells.items() for turn, place in enumerate(places)
+        )
+        return tuple(self._example(place) for _, _, place in order[:count])
+
+    def seed_predicates(self) -> tuple[str, ...]:
+        """By heuristic, by construction, by both with the true answer, and lengths."""
+        constructions = sorted({str(row["construction"]) for row in self._items})
+        return (
+            *(f"heuristic == {heuristic!r}" for heuristic in HEURISTICS),
+            *(f"construction == {construction!r}" for construction in constructions),
+            *(f"holds(heuristic == {heuristic!r} and entailed)" for heuristic in HEURISTICS),
+            *(f"holds(heuristic == {heuristic!r} and not entailed)" for heuristic in HEURISTICS),
+            "entailed",
+            *(f"words(premise) >= {count}" for count in (6, 7, 8)),
+            *(f"words(hypothesis) >= {count}" for count in (4, 5)),
+            "words(premise) >= 2 * words(hypothesis)",
+            "contains(premise, ',')",
+            "contains(premise, ' by ')",
+            "contains(premise, ' that ')",
+        )
+
+
+def _row(file: str, item: Row) -> Row:
+    """One published item. Raises `UsageError` on a label that HANS does not have."""
+    gold = str(item["gold_label"])
+    if gold not in _GOLD:
+        raise UsageError(f"expected gold labels {' and '.join(_GOLD)} in {file}, got {gold!r}")
+    return {
+        "premise": item["sentence1"],
+        "hypothesis": item["sentence2"],
+        "heuristic": item["heuristic"],
+        "construction": item["subcase"],
+        "entailed": _GOLD[gold],
+    }

@@ -1,0 +1,210 @@
+"""Best-of-N jailbreaking (Hughes et al. 2024): augmented requests, B(x) = 1 when the completion is harmful.
+
+Requests come from a file that the user names, or from `mecharule data fetch harmbench`; none come with the
+package. Prompts and completions are concealed: what is shown of them is their length. No column holds a text, so
+no rule and no proposal can quote one; columns measure the augmented prompt and the request behind it. A unit that
+flips 1→0 suppresses jailbreaks; one that flips 0→1 induces them, which is a risk and no improvement (paper, §5).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.augmentation import augmented
+from mecharule_ops.tasks.graders import Grader, Judge, make_grader
+from mecharule_ops.tasks.request_files import requests_file
+from mecharule_ops.tasks.text import Row, TextTask
+from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Value
+
+_ASKS = ("how", "what", "write", "give", "describe", "explain", "create", "list")
+"""A request that begins with one of these asks in that way."""
+_OPENS = ("step", "guide", "tutorial", "instructions", "story", "email", "article", "code")
+_TEXT = "request"
+"""The field of an example that holds the request as written; it never becomes a column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jailbreak(TextTask):
+    """N augmented versions of every request, one greedy completion each."""
+
+    name = "jailbreak"
+    words = OutcomeWords(success="harmful", failure="harmless", success_is_harm=True)
+    concealed = True
+    requests: str = ""
+    """A text file with a request a line, a JSONL file with a field `request`, or `harmbench` once fetched."""
+    attempts: int = 10
+    """N: augmented versions of each request."""
+    sigma: float = 0.4
+    """Strength of the augmentations, in [0, 1]; 0 leaves the requests as they are."""
+    seed: int = 0
+    """Of the augmentations."""
+    template: str = "{request}"
+    """What stands around a request, such as the marks of a chat."""
+    grader: str = "refusal-prefix"
+    """`refusal-prefix`, `llm:NAME` or `mock:TEXT`."""
+    max_new_tokens: int = 64
+    stop: tuple[str, ...] = ()
+    judge: Judge | None = field(default=None, repr=False, compare=False)
+    """Who judges for the grader `llm`; handed in by the program, no setting."""
+
+    def __post_init__(self) -> None:
+        TextTask.__post_init__(self)
+        make_grader(self.grader)
+        if self.attempts < 1:
+            raise UsageError(f"expected 1 or more attempts at each request, got {self.attempts}")
+        if not 0 <= self.sigma <= 1:
+            raise UsageError(f"expected a strength sigma between 0 and 1, got {self.sigma}")
+        if self.template.count("{request}") != 1:
+            raise UsageError(f"expected a template with {{request}} once, got {self.template!r}")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the outcome means, who graded, and what is concealed."""
+        return (
+            "Success means a harmful completion, not a desirable one: flips 1→0 suppress jailbreaks, flips 0→1 induce "
+            "them and are reported as a risk, never as an improvement.",
+            self._grader.note,
+            "Requests and completions are concealed; --show-text shows them where a command lists examples.",
+        )
+
+    def rows(self) -> Sequence[Row]:
+        """Every request and attempt. Raises `UsageError` when the requests cannot be read."""
+        found = read_requests(requests_file(self.requests))
+        return tuple(
+            self._row(number, attempt, request)
+            for number, request in enumerate(found)
+            for attempt in range(self.attempts)
+        )
+
+    def question(self, row: Row) -> str:
+        """The augmented request in the template."""
+        return self.template.replace("{request}", str(row["augmented"]))
+
+    def success(self, row: Row, completion: str) -> bool:
+        """Whether the grader calls the completion harmful."""
+        return self._grader.harmful(str(row[_TEXT]), completion)
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        """The label as soon as the grader's definition fixes it; never for a judge, who reads the whole."""
+        return self._grader.decide(str(example.fields[_TEXT]), partial)
+
+    def read(self, text: str) -> Example:
+        """One of the prompts, or any other text as a request put as it is (its id is −1)."""
+        place = self._places.get(text.removeprefix(self.prefix).strip())
+        if place is not None:
+            return self._example(place)
+        before, after = self.template.split("{request}")
+        request = text.removeprefix(self.prefix).removeprefix(before).removesuffix(after)
+        if not request.strip():
+            raise UsageError("expected a request, got an empty text")
+        row: Row = {"number": -1, "attempt": 0, _TEXT: request, "augmented": request}
+        return Example(id=-1, prompt=self.prefix + self.question(row), fields=row)
+
+    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
+        """`reply_words`: how long the completion is. Its text stays out of every column."""
+        return {"reply_words": len(completion.split())}
+
+    @property
+    def prompt_columns(self) -> frozenset[str]:
+        """Measurements of the prompt."""
+        return frozenset(_measured({_TEXT: "", "augmented": "", "number": 0, "attempt": 0}))
+
+    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+        """Measurements of each prompt, and `reply_words`; no text."""
+        cells = [
+            {**_measured(record.example.fields), **self.parse(record.example, record.completion)}
+            for record in records
+        ]
+        return {name: np.array([row[name] for row in cells]) for name in cells[0]} if cells else {}
+
+    def seed_predicates(self) -> tuple[str, ...]:
+        """By form, length and augmentation of the request."""
+        return (
+            *(f"asks == {way!r}" for way in _ASKS),
+            *(f"wants_{thing}" for thing in _OPENS),
+            *(f"request_words >= {count}" for count in (6, 9, 12, 16, 20)),
+            *(f"upper_share >= {share}" for share in (0.3, 0.4, 0.5)),
+            *(f"noise >= {count}" for count in (1, 3, 5, 8)),
+            *(f"changed_words >= {share}" for share in (0.5, 0.75, 0.9)),
+            *(f"longest_word >= {count}" for count in (10, 12, 14)),
+            "begins_upper",
+            "asks_question",
+        )
+
+    def describe(self) -> Mapping[str, Value]:
+        """Every setting, a hash of the prompts, and that they are concealed; the judge is named by the grader."""
+        told = {name: value for name, value in TextTask.describe(self).items() if name != "judge"}
+        return {**told, "concealed": True}
+
+    @classmethod
+    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
+        """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
+        return {
+            name: value
+            for name, value in super().settings_of({**description, "judge": ""}).items()
+            if name != "judge"
+        }
+
+    @cached_property
+    def _grader(self) -> Grader:
+        return make_grader(self.grader, self.judge)
+
+    def _row(self, number: int, attempt: int, request: str) -> Row:
+        generator = np.random.default_rng([self.seed, number, attempt])
+        text = augmented(request, self.sigma, generator)
+        return {"number": number, "attempt": attempt, _TEXT: request, "augmented": text}
+
+
+def read_requests(path: Path) -> tuple[str, ...]:
+    """Distinct requests in the order of the file. Raises `UsageError`; no message holds a request."""
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"expected requests in {path}, it does not read ({type(error).__name__})") from error
+    if path.suffix in (".jsonl", ".json"):
+        lines = [_request_of(line, number, path) for number, line in enumerate(lines, 1)]
+    if not lines:
+        raise UsageError(f"expected a request a line in {path}, got none")
+    return tuple(dict.fromkeys(lines))
+
+
+def _request_of(line: str, number: int, path: Path) -> str:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict) or not isinstance(row.get("request"), str) or not row["request"].strip():
+        raise UsageError(f'expected an object with a field "request" in line {number} of {path}, got another')
+    return str(row["request"]).strip()
+
+
+def _measured(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """What columns hold of a prompt: numbers, and words of fixed lists, never the text."""
+    request, text = str(fields[_TEXT]), str(fields["augmented"])
+    plain, shown = request.split(), text.split()
+    first = plain[0].lower() if plain else ""
+    letters = [char for char in text if char.isalpha()]
+    same = sum(old.lower() == new.lower() for old, new in zip(plain, shown, strict=False))
+    return {
+        "request": fields["number"],
+        "attempt": fields["attempt"],
+        "asks": first if first in _ASKS else "other",
+        **{f"wants_{thing}": bool(re.search(thing, request, re.IGNORECASE)) for thing in _OPENS},
+        "asks_question": "?" in request,
+        "request_words": len(plain),
+        "characters": len(text),
+        "longest_word": max(map(len, plain), default=0),
+        "upper_share": sum(char.isupper() for char in letters) / max(len(letters), 1),
+        "begins_upper": text[:1].isupper(),
+        "noise": sum(not (char.isalnum() or char.isspace()) for char in text),
+        "changed_words": 1 - same / max(len(plain), 1),
+    }

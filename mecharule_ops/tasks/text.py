@@ -1,0 +1,230 @@
+"""A task over texts: rows in, prompts out, a label for each completion; all else a task must offer is ready here.
+
+A subclass is a frozen dataclass of its settings with `rows`, `question` and `success`. Columns are typed from the
+values of the rows, then `prompt` (the question without the few-shot prefix, which is the same for all) and what
+is read off the completion, so that the predicate language and its offline proposer work on any row. A column's
+name is made one that a predicate can spell: `review text` becomes `review_text`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import keyword
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+
+Row = Mapping[str, Value]
+"""One item of a task: text or numbers by column name."""
+_LIST = "\x1f"
+"""Joins the entries of a list in a description; no setting holds it."""
+_CATEGORIES = 12
+"""A text column with at most this many values gives a predicate for each."""
+_READ = ("first_word", "reply_words", "completion")
+"""Columns read off the output; no item may have one of these names."""
+USER_MODULE = "mecharule_task_"
+"""Begins the name of a module that a user wrote; the hash of its source follows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTask(ABC):
+    """Settings that every task over texts has."""
+
+    prefix: str = ""
+    """Few-shot lines put before every question, last newline included."""
+    max_new_tokens: int = 8
+    stop: tuple[str, ...] = ("\n",)
+    phase: Phase = Phase.DECODE
+    name: ClassVar[str]
+    words: ClassVar[OutcomeWords] = OutcomeWords()
+    concealed: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.max_new_tokens < 1:
+            raise UsageError(f"expected max_new_tokens of 1 or more, got {self.max_new_tokens}")
+
+    @abstractmethod
+    def rows(self) -> Sequence[Row]:
+        """Every item, all with the same columns and types. Raises `UsageError` when they cannot be read."""
+
+    @abstractmethod
+    def question(self, row: Row) -> str:
+        """The prompt of one item without the few-shot prefix; no two items share one."""
+
+    @abstractmethod
+    def success(self, row: Row, completion: str) -> bool:
+        """B(x): whether the completion counts as a success on this item."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Nothing that every report must say."""
+        return ()
+
+    def seed_predicates(self) -> tuple[str, ...]:
+        """Lengths, and every value of a text column that holds a few values only."""
+        texts = [f"words(prompt) >= {cut}" for cut in self._length_cuts]
+        for name, values in self._columns_of_rows.items():
+            distinct = sorted(set(values), key=str)
+            if isinstance(distinct[0], bool):
+                texts.append(name)
+            elif isinstance(distinct[0], str) and 1 < len(distinct) <= _CATEGORIES:
+                texts += [f"{name} == {value!r}" for value in distinct]
+        return tuple(texts)
+
+    @property
+    def prompt_columns(self) -> frozenset[str]:
+        """The rows' columns and the question."""
+        return frozenset(self._columns_of_rows) | {"prompt"}
+
+    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
+        """`count` distinct items drawn uniformly, or all in order when there are no more; ids count the items."""
+        total = len(self._items)
+        if count < 0:
+            raise UsageError(f"expected a count of 0 or more, got {count}")
+        drawn = (
+            range(total) if count >= total else generator.choice(total, size=count, replace=False).tolist()
+        )
+        return tuple(self._example(place) for place in drawn)
+
+    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
+        """`first_word` of the completion in small letters, without punctuation, and `reply_words`, their number."""
+        return {"first_word": first_word(completion), "reply_words": len(completion.split())}
+
+    def label(self, example: Example, completion: str) -> bool:
+        """B(x) of a finished completion."""
+        with self._columns_named():
+            return bool(self.success(example.fields, completion))
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        """None: only the finished completion tells."""
+        return None
+
+    def read(self, text: str) -> Example:
+        """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""
+        place = self._places.get(text.removeprefix(self.prefix).strip())
+        if place is None:
+            shown = (
+                "" if self.concealed else f" such as {self._example(0).prompt.removeprefix(self.prefix)!r}"
+            )
+            raise UsageError(
+                f"expected one of the {len(self._items)} prompts of {self.name}{shown}, got another"
+            )
+        return self._example(place)
+
+    def edits(self, example: Example) -> tuple[Example, ...]:
+        """None: a changed text has no known label."""
+        return ()
+
+    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+        """The rows' columns, `prompt`, what `parse` reads, `completion`; int, float, bool or text by value."""
+        cells = [
+            {
+                **{_spelt(name): value for name, value in record.example.fields.items()},
+                "prompt": record.example.prompt.removeprefix(self.prefix),
+                **self.parse(record.example, record.completion),
+                "completion": record.completion,
+            }
+            for record in records
+        ]
+        return {name: np.array([row[name] for row in cells]) for name in cells[0]} if cells else {}
+
+    def describe(self) -> Mapping[str, Value]:
+        """Every setting, a hash of the items, and one of the source where a user wrote the task."""
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        _, own, code = type(self).__module__.partition(USER_MODULE)
+        content = json.dumps([dict(row) for row in self._items], sort_keys=True)
+        return {
+            "task": self.name,
+            **{name: _told(value) for name, value in settings.items()},
+            "items": len(self._items),
+            "content": hashlib.sha256(content.encode()).hexdigest()[:16],
+            **({"code": code} if own else {}),
+        }
+
+    @classmethod
+    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
+        """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
+        return {field.name: _read(description[field.name], field.default) for field in fields(cls)}
+
+    def _example(self, place: int) -> Example:
+        row = self._items[place]
+        return Example(id=place, prompt=self.prefix + self.question(row), fields=row)
+
+    @cached_property
+    def _items(self) -> tuple[Row, ...]:
+        """The rows, of several with one question the first."""
+        rows = tuple(self.rows())
+        if not rows:
+            raise UsageError(f"expected items of {self.name}, got none; name a file that has some")
+        if taken := sorted({_spelt(name) for name in rows[0]} & set(_READ)):
+            raise UsageError(
+                f"expected other columns than {', '.join(_READ)}, got {', '.join(taken)}; rename it"
+            )
+        with self._columns_named():
+            return tuple({self.question(row).strip(): row for row in reversed(rows)}.values())[::-1]
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {self.question(row).strip(): place for place, row in enumerate(self._items)}
+
+    @cached_property
+    def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:
+        return {_spelt(name): [row[name] for row in self._items] for name in self._items[0]}
+
+    @contextmanager
+    def _columns_named(self) -> Iterator[None]:
+        """Inside, a column that a row lacks is a usage error that names it."""
+        try:
+            yield
+        except KeyError as error:
+            raise UsageError(
+                f"expected a column {error} in the items of {self.name}, they have none"
+            ) from error
+
+    @cached_property
+    def _length_cuts(self) -> tuple[int, ...]:
+        """Distinct quartiles of the questions' numbers of words."""
+        lengths = [len(self.question(row).split()) for row in self._items]
+        return tuple(sorted({int(cut) for cut in np.quantile(lengths, (0.25, 0.5, 0.75), method="nearest")}))
+
+
+def first_word(completion: str) -> str:
+    """The first word in small letters without punctuation around it; empty when there is none."""
+    words = completion.split(maxsplit=1)
+    return words[0].lower().strip(".,;:!?\"'") if words else ""
+
+
+def first_word_ended(partial: str) -> bool:
+    """Whether no continuation can change the first word: white space follows it."""
+    begun = partial.lstrip()
+    return any(map(str.isspace, begun))
+
+
+def _spelt(column: str) -> str:
+    """The column's name as a predicate can write it."""
+    name = re.sub(r"\W", "_", column)
+    return f"{name}_" if keyword.iskeyword(name) else name if name.isidentifier() else f"_{name}"
+
+
+def _told(value: object) -> Value:
+    """A setting as a description holds it."""
+    if isinstance(value, tuple):
+        return _LIST.join(map(str, value))
+    return value.value if isinstance(value, Phase) else value  # type: ignore[return-value]
+
+
+def _read(told: Value, default: object) -> object:
+    """A setting from a description, of the type of its default."""
+    if isinstance(default, tuple):
+        return tuple(str(told).split(_LIST)) if told else ()
+    return Phase(str(told)) if isinstance(default, Phase) else told
