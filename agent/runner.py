@@ -97,13 +97,13 @@ def start(
     run = new_run_id(folder, secrets.token_hex)
     settings = {"run": run, "settings": config.model_dump(mode="json")}
     with RunStore.create(run_path(run, folder), settings) as store:
-        return _finish(Run(store), show, approve, should_stop)
+        return _finish(Run(store, should_stop), show, approve)
 
 
 def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
     """An earlier run, from where it was; its price was accepted when it began."""
     with RunStore.open(find_run(run, runs_directory())) as store:
-        return _finish(Run(store), show, lambda price: True, should_stop)
+        return _finish(Run(store, should_stop), show, lambda price: True)
 
 
 def _choice(config: RunConfig) -> Choice | None:
@@ -121,17 +121,22 @@ def _proposer(run: Run, show: Show) -> Proposer | None:
         return None
     from agent.proposing import proposer_of
 
+    def emit(event: Event) -> None:
+        run.store.append([event])
+        show(event)
+
     return proposer_of(
         choice,
         task=run.config.task,
         rounds=max(1, run.config.proposals),
         seed=run.config.seed,
         store=run.store,
-        notify=lambda text: show(Notice(text=text)),
+        notify=lambda text: emit(Notice(text=text)),
+        emit=emit,
     )
 
 
-def _finish(run: Run, show: Show, approve: Approve, should_stop: Callable[[], bool]) -> ToolResult:
+def _finish(run: Run, show: Show, approve: Approve) -> ToolResult:
     from mecharule_ops.pipeline.analyse import analyse
 
     findings = analyse(
@@ -139,7 +144,6 @@ def _finish(run: Run, show: Show, approve: Approve, should_stop: Callable[[], bo
         show,
         clock=time.monotonic,
         approve=approve,
-        should_stop=should_stop,
         proposer=_proposer(run, show),
     )
     return report_of(findings)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.errors import MechaRuleError, UsageError
+from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.subject.baselines import ReplacementTable
 from mecharule_ops.subject.batches import chunks_by_length, default_rows, parts
 from mecharule_ops.subject.chunks import Chunks
@@ -30,10 +30,6 @@ from mecharule_ops.types import BehaviourRecord, Intervention, Neuron
 
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
-
-
-class AblationStopped(MechaRuleError):
-    """`should_stop` said so between two batches; what earlier calls returned stays valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -44,7 +44,11 @@ class RunConfig(BaseModel):
     testing: Testing = Testing.SEQUENTIAL
     """When a node's counts are looked at; `fixed` is the paper's."""
     parity: bool = False
-    """True searches by Algorithm 1 as printed, whatever `testing` says."""
+    """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say."""
+    largest: int | None = Field(None, ge=1)
+    """Units of the largest group asked: smaller hides less and costs more; None is 8 in 1→0, 4 in 0→1."""
+    audit: int | None = Field(None, ge=0)
+    """Pruned units drawn at random and tested exactly, to bound what was missed; None is an eighth, at most 256."""
     exhaustive_up_to: int = Field(0, ge=0)
     """Bases with at most this many units are ablated exhaustively too, which measures CHA's recall."""
     records: int = Field(2000, ge=50, le=1_000_000)
@@ -78,7 +82,7 @@ class RunConfig(BaseModel):
     rows: int | None = Field(None, ge=1)
     """Rows a batch; None sizes batches by free memory."""
     budget: int | None = Field(None, ge=1)
-    """Group ablations after which the search stops and keeps what it has."""
+    """Group ablations after which searches stop and keep what they have; each `resume` grants as many again."""
     seed: int = 0
     """Of every random choice."""
 

@@ -7,11 +7,11 @@
     ├─ BudgetSpent            5: the budget ended first; a partial result is kept
     ├─ DegenerateBehaviour    1: all right, all wrong or empty, so there is nothing to explain
     ├─ StoreError             1: a corrupt run file, a full disk, a run that another process holds
-    ├─ AblationStopped        1: a batch of ablations was told to stop; finished ones are kept (`ablation`)
+    ├─ AblationStopped        130: told to stop between two batches; what was stored is kept
     ├─ AnswerError            1: an answer that a search did not ask for (`cha`)
     └─ GuardFailed            1: an intervention does not act as declared (`subject.guard`)
 
-    UsageError has PredicateRefused (`predicate_types`) and PriceDeclined (`pipeline`) below it.
+    UsageError has PredicateRefused (`predicates`) and PriceDeclined (`pipeline`) below it.
 
 A message is one line: what was expected, what came, what to do.
 """
@@ -43,6 +43,12 @@ class BudgetSpent(MechaRuleError):
 
 class DegenerateBehaviour(MechaRuleError):
     pass
+
+
+class AblationStopped(MechaRuleError):
+    """`should_stop` said so between two batches; what earlier calls returned stays valid."""
+
+    exit_code = 130
 
 
 class StoreError(MechaRuleError):

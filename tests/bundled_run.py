@@ -72,7 +72,8 @@ def finish(run: Run, should_stop: Callable[[], bool] = lambda: False) -> tuple[F
     from mecharule_ops.pipeline.analyse import analyse
 
     told: list[Event] = []
-    return analyse(run, told.append, clock=lambda: 0.0, should_stop=should_stop), told
+    run.should_stop = should_stop
+    return analyse(run, told.append, clock=lambda: 0.0), told
 
 
 @pytest.fixture(scope="session")

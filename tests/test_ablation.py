@@ -12,8 +12,8 @@ import torch
 from toy_behaviour import Toy, naive_completion, toy
 
 from mecharule_ops import ablation
-from mecharule_ops.ablation import AblationEngine, AblationStopped
-from mecharule_ops.errors import UsageError
+from mecharule_ops.ablation import AblationEngine
+from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.subject import ablated, speculation
 from mecharule_ops.subject.baselines import replacement_table
 from mecharule_ops.subject.batches import chunks_by_length

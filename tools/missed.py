@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.prose import search_name
+from mecharule_ops.report.prose import audit_sentence, search_name
 from tools.arguments import Missed
 from tools.opening import findings_of, opened
 from tools.registry import Tell
@@ -24,6 +24,13 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
     row: dict[str, object] = {"search": search_name(outcome), "candidates": units}
     if outcome.exhaustive is None:
         untested = max(0, units - outcome.singletons_tested)
+        if outcome.audit is not None:
+            return row | {
+                "untested": outcome.audit.untested,
+                "missed_at_most": outcome.audit.missed_at_most,
+                "confidence": outcome.audit.confidence,
+                "sentence": audit_sentence(outcome.audit).removesuffix("."),
+            }
         sentence = (
             f"{untested:,} of {units:,} units were never tested alone, because a group that held them was pruned "
             "or the search ended first; what they hide is not bounded here. Testing every unit alone "

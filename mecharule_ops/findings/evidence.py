@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.types import Baseline, ChaNode, FlipEstimate, Neuron, Verdict
+from mecharule_ops.cha.audit import StratumResult
+from mecharule_ops.types import Agonist, Baseline, ChaNode, FlipEstimate, Neuron, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +110,27 @@ class ExhaustiveRun:
 
     units: tuple[UnitStrength, ...]
     cost: SearchCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAudit:
+    """A search's pruned units drawn at random and tested exactly: what it missed at most."""
+
+    strata: tuple[StratumResult, ...]
+    found: tuple[Agonist, ...]
+    """The τ-agonists that the search had missed and the audit met; they count as found."""
+    missed_at_most: int
+    """Upper bound on the τ-agonists among the units still untested."""
+    confidence: float
+
+    @property
+    def tested(self) -> int:
+        return sum(stratum.tested for stratum in self.strata)
+
+    @property
+    def untested(self) -> int:
+        """Pruned units that were not drawn."""
+        return sum(stratum.units for stratum in self.strata) - self.tested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from mecharule_ops.findings.evidence import (
     ExhaustiveRun,
     LayerCoverage,
     RecallRow,
+    SearchAudit,
     SearchCost,
     Share,
     TreeNode,
@@ -35,6 +36,7 @@ __all__ = [
     "NamedChoice",
     "PredicateCounts",
     "RecallRow",
+    "SearchAudit",
     "SearchCost",
     "SearchOutcome",
     "Share",
@@ -85,6 +87,8 @@ class SearchOutcome:
     dominance: tuple[Dominance, ...] = ()
     exhaustive: ExhaustiveRun | None = None
     recall: tuple[RecallRow, ...] = ()
+    audit: SearchAudit | None = None
+    """What the search missed at most; None when brute force ran or nothing was pruned."""
 
     @property
     def tau_agonists(self) -> tuple[Agonist, ...]:

@@ -12,10 +12,11 @@ from itertools import product
 from typing import cast
 
 from mecharule_ops.certificates.certify import certify_agonist
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
 from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
 from mecharule_ops.pipeline.journal import Journal
@@ -45,21 +46,24 @@ def analyse(
     *,
     clock: Callable[[], float],
     approve: Callable[[Price], bool] = lambda price: True,
-    should_stop: Callable[[], bool] = lambda: False,
     proposer: Proposer | None = None,
 ) -> Findings:
     """Run or continue every stage; returns the findings, which are stored too.
 
     `show` is told each event, `clock` gives seconds, `approve` is asked once a search with its price,
     `proposer` stands in for the one that the config names.
-    Raises `PriceDeclined`, or what a stage raises; what was stored stays.
+    Raises `PriceDeclined`, `AblationStopped` before the first search, or what a stage raises; what was stored stays.
     """
     journal = Journal(run.store, show, clock)
     try:
         journal.emit(_started(run))
         prepare(run, journal, proposer)
-        cells = list(product(run.config.bases, (Regime(label) for label in run.config.regimes)))
-        outcomes = [_cell(run, journal, basis, regime, approve, should_stop) for basis, regime in cells]
+        outcomes: list[SearchOutcome] = []
+        for basis, regime in product(run.config.bases, (Regime(label) for label in run.config.regimes)):
+            if reason := _over(run) if outcomes else "":
+                journal.notice(f"{basis.value} {regime.arrow}: not searched, {reason}")
+                continue
+            outcomes.append(_cell(run, journal, basis, regime, approve))
         findings = run_findings(run, tuple(outcomes), journal.stages)
         run.store.put("findings", to_json(findings))
         journal.emit(RunFinished(run=run.id, status=run_status(findings)))
@@ -85,15 +89,21 @@ def _started(run: Run) -> RunStarted:
     )
 
 
+def _over(run: Run) -> str:
+    """Why no further search may begin; empty when one may."""
+    if run.should_stop():
+        return "the run was stopped"
+    budget = run.config.budget
+    return "the budget is spent" if budget is not None and run.cost.group_evaluations >= budget else ""
+
+
 def _cell(
-    run: Run,
-    journal: Journal,
-    basis: Basis,
-    regime: Regime,
-    approve: Callable[[Price], bool],
-    should_stop: Callable[[], bool],
+    run: Run, journal: Journal, basis: Basis, regime: Regime, approve: Callable[[Price], bool]
 ) -> SearchOutcome:
-    """Slices, attribution, guard, search, rules and controls of one basis and regime."""
+    """Slices, attribution, guard, search, audit, rules and controls of one basis and regime.
+
+    A stop after the search has begun leaves what was found without rules and controls.
+    """
     slices = slices_of(run, regime)
     journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
     candidates = rank_candidates(run, journal, basis, slices)
@@ -109,8 +119,12 @@ def _cell(
     journal.emit(cost)
     if not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
-    found = localise(run, journal, candidates, slices, whole, should_stop)
-    return _explain(run, journal, found)
+    found = localise(run, journal, candidates, slices, whole)
+    try:
+        found = audited(run, journal, found)
+        return _explain(run, journal, found)
+    except AblationStopped:
+        return search_outcome(run, found, Explained.nothing(run.eligible(regime.value)))
 
 
 def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:

@@ -13,6 +13,7 @@ from itertools import groupby
 import numpy as np
 
 from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.errors import AblationStopped
 from mecharule_ops.events import AgonistFound, CostChanged, Event, NodeAsked, NodeTested, SearchFinished
 from mecharule_ops.store.stored_engine import StoredEngine
 from mecharule_ops.types import (
@@ -62,11 +63,15 @@ class Drive:
             if not pending:
                 break
             reason = self._reason_to_stop()
+            if reason is None:
+                try:
+                    yield from self._answer(pending[: self._affordable])
+                except AblationStopped:
+                    reason = SearchStatus.STOPPED
             if reason is not None:
                 for named in searches:
                     named.search.stop(reason)
                 break
-            yield from self._answer(pending[: self._affordable])
             cost = self.engine.cost
             yield CostChanged(
                 group_evaluations=cost.group_evaluations,

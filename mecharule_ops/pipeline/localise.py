@@ -18,7 +18,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price, SearchStarted
-from mecharule_ops.findings.records import WholeLayer
+from mecharule_ops.findings.records import SearchAudit, WholeLayer
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.run import Run
@@ -39,6 +39,10 @@ from mecharule_ops.types import (
 
 BATCH = 8
 """Groups a call to the engine outside a search, between two signs of progress."""
+LARGEST = {Regime.BASELINE_POSITIVE: 8, Regime.BASELINE_NEGATIVE: 4}
+"""Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
+AUDITED_AT_MOST = 256
+"""Units that an audit draws unless the config says how many."""
 Approve = Callable[[Price], bool]
 """Whether to go on at this price."""
 
@@ -55,12 +59,20 @@ class Localised:
     trees: tuple[ChaTree, ...]
     exhaustive: tuple[ChaTree, ...]
     """Singletons of every unit; empty when they were not asked for."""
+    audit: SearchAudit | None = None
+    """What the search missed at most; None when it was not audited."""
 
     @property
     def agonists(self) -> tuple[Agonist, ...]:
-        """Localized units, strongest first."""
+        """Localized units, those that the audit met among them, strongest first."""
         found = [agonist for tree in self.trees for agonist in tree.agonists(self.basis)]
+        found += self.audit.found if self.audit else ()
         return tuple(sorted(found, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every layer's search came to its own end."""
+        return all(tree.status is SearchStatus.COMPLETE for tree in self.trees)
 
     @property
     def examples(self) -> list[int]:
@@ -103,30 +115,33 @@ def _scores(run: Run, journal: Journal, basis: Basis, slices: CompactSlices, sta
 
 def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
     """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
-    alpha = AlphaPolicy(alpha=config.alpha, spending=config.spending)
-    settings = ChaSettings(
+    if config.parity:
+        settings = ChaSettings.algorithm_1()
+    else:
+        largest = config.largest or LARGEST[slices.regime]
+        settings = ChaSettings(testing=config.testing, largest=largest)
+    return replace(
+        settings,
         tau=config.tau,
         epsilon=config.epsilon,
-        alpha=alpha,
+        alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending),
         n_associated=len(slices.associated),
         n_unrelated=len(slices.unrelated),
-        testing=config.testing,
         seed=config.seed,
     )
-    if not config.parity:
-        return settings
-    printed = ChaSettings.algorithm_1()
-    return replace(
-        settings, testing=printed.testing, order=printed.order, small=printed.small, overhead=printed.overhead
-    )
+
+
+def audit_tests(config: RunConfig, pruned: int) -> int:
+    """Units that the audit of a search draws when so many were pruned."""
+    return min(pruned, AUDITED_AT_MOST, pruned // 8) if config.audit is None else min(pruned, config.audit)
 
 
 def price(run: Run, candidates: Candidates, settings: ChaSettings, seconds_a_forward: float) -> Price:
     """The most that the searches of one basis and regime can cost; CHA usually costs a small part of it."""
     full, overhead = candidates.total, settings.overhead
     limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
-    exhaustive = candidates.total if candidates.total <= run.config.exhaustive_up_to else 0
-    evaluations = limit + exhaustive
+    afterwards = full if full <= run.config.exhaustive_up_to else audit_tests(run.config, full)
+    evaluations = limit + afterwards
     forwards = evaluations * settings.full_test
     return Price(evaluations=evaluations, example_forwards=forwards, seconds=forwards * seconds_a_forward)
 
@@ -177,7 +192,6 @@ def localise(
     candidates: Candidates,
     slices: CompactSlices,
     whole: tuple[WholeLayer, ...],
-    should_stop: Callable[[], bool],
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
     settings = search_settings(run.config, slices)
@@ -190,7 +204,7 @@ def localise(
         unrelated=slices.unrelated.tolist(),
         tau=run.config.tau,
         budget=run.config.budget,
-        should_stop=should_stop,
+        should_stop=run.should_stop,
     )
     cha = [
         _named(
@@ -201,7 +215,7 @@ def localise(
     with journal.stage(f"CHA {candidates.basis.value} {slices.regime.arrow}", unit="ablations") as stage:
         stage.summary = _search(journal, drive, cha, candidates)
     singly: list[NamedSearch] = []
-    if candidates.total <= run.config.exhaustive_up_to and not should_stop():
+    if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
         singly = [
             _named(
                 "exhaustive",
@@ -229,8 +243,13 @@ def localise(
 def _named(
     kind: str, regime: Regime, layer: LayerCandidates, search: ChaSearch, candidates: Candidates
 ) -> NamedSearch:
-    identifier = f"{kind}:{regime.value}:{candidates.basis.letter}{layer.layer}"
+    identifier = search_id(kind, regime, candidates.basis, layer.layer)
     return NamedSearch(id=identifier, search=search, layer=layer.layer)
+
+
+def search_id(kind: str, regime: Regime, basis: Basis, layer: int) -> str:
+    """The name under which a layer's search is told in events: `cha:1:m4`."""
+    return f"{kind}:{regime.value}:{basis.letter}{layer}"
 
 
 def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], candidates: Candidates) -> str:

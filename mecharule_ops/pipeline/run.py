@@ -43,7 +43,7 @@ def task_of(config: RunConfig) -> Task:
         if config.model in preset_names(name):
             return preset(name, config.model, **settings)
         return make_task(name, **settings)
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise UsageError(f"expected settings of the types {name} has, got {settings}: {reason}") from error
 
@@ -51,8 +51,10 @@ def task_of(config: RunConfig) -> Task:
 class Run:
     """An open run. Attributes are loaded when first read and kept."""
 
-    def __init__(self, store: RunStore) -> None:
+    def __init__(self, store: RunStore, should_stop: Callable[[], bool] = lambda: False) -> None:
+        """`should_stop` is asked before every batch of ablations; then `AblationStopped` is raised."""
         self.store = store
+        self.should_stop = should_stop
         self.config: RunConfig = make_config(**cast(Mapping[str, object], store.config["settings"]))
         self.id = str(store.config["run"])
         self.cost = Cost()
@@ -204,11 +206,24 @@ class Run:
             if self.config.engine == "plain":
                 from mecharule_ops.subject.reference import ReferenceEngine
 
-                return ReferenceEngine(self.subject, self.task, self.records, intervention, replacement)
+                return ReferenceEngine(
+                    self.subject,
+                    self.task,
+                    self.records,
+                    intervention,
+                    replacement,
+                    should_stop=self.should_stop,
+                )
             from mecharule_ops.ablation import AblationEngine
 
             return AblationEngine(
-                self.subject, self.task, self.records, intervention, replacement, rows=self.config.rows
+                self.subject,
+                self.task,
+                self.records,
+                intervention,
+                replacement,
+                rows=self.config.rows,
+                should_stop=self.should_stop,
             )
 
         return make

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import cast
 
+import numpy as np
+from jaxtyping import Int
+
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.events import StageFinished
@@ -45,6 +48,12 @@ class Explained:
     random_flips: Coverage
     """Of as many random units of the same layers."""
 
+    @classmethod
+    def nothing(cls, eligible: Int[np.ndarray, " eligible"]) -> Explained:
+        """Where stage 4 was not reached."""
+        none = Coverage(neurons=(), eligible=eligible, flips=np.zeros((0, len(eligible)), bool))
+        return cls(anchored=(), controls=(), flips=none, random_flips=none)
+
 
 def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
     """One basis and regime of the report."""
@@ -79,6 +88,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.alpha)
         if truth
         else (),
+        audit=found.audit,
     )
 
 

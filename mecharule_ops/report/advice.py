@@ -40,6 +40,16 @@ def suggestions(
     return (*power, *_about_place(outcome, tau, searched), *_about_baseline(outcome))
 
 
+def after_audit(outcome: SearchOutcome) -> tuple[str, ...]:
+    """What to do when the audit met τ-agonists that the search had pruned; empty when it met none."""
+    if outcome.audit is None or not outcome.audit.found:
+        return ()
+    return (
+        f"The audit met {plural(len(outcome.audit.found), 'τ-agonist')} that the search had pruned with a group: "
+        "search smaller groups (--set largest=2) or every unit alone (--set largest=1).",
+    )
+
+
 def _about_power(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, ...]:
     needed, smallest = required_slice_size(alpha, tau), min(outcome.associated_n, outcome.unrelated_n)
     if smallest >= needed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import tables
 from mecharule_ops.report.absence import negative, whole_layer_words
-from mecharule_ops.report.advice import suggestions
+from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
 from mecharule_ops.report.document import Block, Bullets, Document, Section, two_decimals
 from mecharule_ops.report.limits import limits
@@ -68,7 +68,11 @@ def _search_section(findings: Findings, outcome: SearchOutcome, name: str, index
         blocks.append("Negative result: " + negative(findings, outcome))
     elif outcome.whole_layers:
         blocks.append(_sentence(whole_layer_words(outcome, findings.tau)))
-    if advice := suggestions(outcome, findings.tau, findings.alpha, _bases(findings)):
+    advice = (
+        *after_audit(outcome),
+        *suggestions(outcome, findings.tau, findings.alpha, _bases(findings)),
+    )
+    if advice:
         blocks += ["What to try next:", Bullets(advice)]
     layers = tables.layers(findings, outcome)
     blocks += [layers] if layers.rows else []

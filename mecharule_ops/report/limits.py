@@ -20,8 +20,7 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "A unit's strength is measured on the same examples that selected it, so the strongest estimates are "
         "biased upwards.",
         "Pruning is safe only where a group is at least as strong as its strongest member. Where that "
-        "fails the search misses units; recall against exhaustive ablation, where it was run, measures how "
-        "many.",
+        "fails the search misses units; recall against exhaustive ablation, or the audit's bound, says how many.",
         "Attribution only chose and grouped the units to test; no claim here rests on its scores.",
         "A held-out MCC says how well a rule, learned on the train split, predicts on unseen records which "
         "of them flip when the unit is ablated: 1 is perfect, 0 is no better than chance. It is a "

@@ -7,7 +7,7 @@ bound alone does is "not ruled out"; both are "localized". A percentage comes wi
 from __future__ import annotations
 
 from mecharule_ops.findings.controls import verdict
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
 from mecharule_ops.report.document import k_of_n, plural, two_decimals
 from mecharule_ops.types import Agonist, FlipEstimate, RuleScore
 
@@ -71,3 +71,19 @@ def rule_note(score: RuleScore) -> str:
     """A rule score as printed: `0.78 (n 412, 96 flips)`, with † on a small sample."""
     mark = " †" if is_small(score) else ""
     return f"{two_decimals(score.mcc)} (n {score.n:,}, {plural(score.positives, 'flip')}){mark}"
+
+
+def audit_sentence(audit: SearchAudit) -> str:
+    """How many τ-agonists the search missed at most, and on what that rests."""
+    drawn = (
+        f"Of the {plural(audit.tested + audit.untested, 'unit')} whose full strength the search left unknown, "
+        f"{audit.tested:,} were drawn at random and tested alone: {len(audit.found) or 'none'} "
+        f"{'reaches' if len(audit.found) <= 1 else 'reach'} τ"
+    )
+    if not audit.untested:
+        return f"{drawn}, so nothing is left unknown."
+    bound = "none" if not audit.missed_at_most else f"at most {audit.missed_at_most:,}"
+    return (
+        f"{drawn}, so {bound} of the other {audit.untested:,} "
+        f"{'does' if audit.missed_at_most <= 1 else 'do'} ({100 * audit.confidence:g} % confidence)."
+    )

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from statistics import median
 
-from mecharule_ops.findings.records import RecallRow, SearchOutcome, Share
+from mecharule_ops.findings.records import RecallRow, SearchAudit, SearchOutcome, Share
 from mecharule_ops.report.document import Block, Table, k_of_n, plural
+from mecharule_ops.report.prose import audit_sentence
 
 
 def recall_blocks(outcome: SearchOutcome) -> tuple[Block, ...]:
-    """Dom(1) where it was measured, then recall by strength bin, or that it is unknown."""
+    """Dom(1) where it was measured, then recall by strength bin, what an audit bounds, or that it is unknown."""
     dominance = [_dominance(outcome)] if outcome.dominance else []
+    if outcome.exhaustive is None and outcome.audit is not None:
+        return (*dominance, audit_sentence(outcome.audit), _strata(outcome.audit))
     if outcome.exhaustive is None:
         return (*dominance, "Testing every unit alone was not run here: recall is unknown, not assumed.")
     return (*dominance, "Recall of the search against testing every unit alone:", _recall(outcome))
+
+
+def _strata(audit: SearchAudit) -> Table:
+    """A row a way in which the search left units: how many there were, were drawn, and reach τ."""
+    rows = tuple(
+        (stratum.name, f"{stratum.units:,}", f"{stratum.tested:,}", f"{stratum.found:,}")
+        for stratum in audit.strata
+    )
+    return Table(
+        header=("units that the search left", "units", "tested alone now", "τ-agonists"),
+        rows=rows,
+        align="lrrr",
+    )
 
 
 def _recall(outcome: SearchOutcome) -> Table:

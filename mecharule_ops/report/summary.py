@@ -10,6 +10,7 @@ from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets, k_of_n, plural
 from mecharule_ops.report.prose import (
     NO_CONTROL,
+    audit_sentence,
     by_strength,
     control_word,
     is_small,
@@ -119,6 +120,8 @@ def _recall(outcome: SearchOutcome, tau: float) -> str:
         untested = max(0, outcome.cost.candidates - outcome.singletons_tested)
         if not untested:
             return "Every searched unit was tested alone."
+        if outcome.audit is not None:
+            return audit_sentence(outcome.audit)
         was = "was" if untested == 1 else "were"
         return (
             f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."

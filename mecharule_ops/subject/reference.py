@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedTokenizerBase
 
-from mecharule_ops.ablation import AblationStopped, Completions, Group, Outcomes
+from mecharule_ops.ablation import Completions, Group, Outcomes
+from mecharule_ops.errors import AblationStopped
 from mecharule_ops.subject.baselines import ReplacementTable
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.tasks.base import Task
