@@ -1,0 +1,233 @@
+"""What each option of the search finds and costs, against testing every unit alone; on real models.
+
+One line a search setting: τ-agonists found of those that brute force finds on the same slices (by point estimate, in
+all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. Every outcome
+is kept in a run file a case, so that a second start asks nothing twice.
+
+    python benchmarks/recall.py [CASE …] [--runs FOLDER] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
+from mecharule_ops.cha.partition import Order
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.config import make_config
+from mecharule_ops.pipeline.driver import Drive, NamedSearch
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.localise import LARGEST, rank_candidates, search_settings
+from mecharule_ops.pipeline.preparation import prepare, slices_of
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store.run_directory import runs_directory
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime
+
+STRONG = 0.3
+"""From this strength up every agonist shall be found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One model, basis and regime."""
+
+    basis: Basis
+    regime: Regime
+    settings: Mapping[str, object]
+    layers: tuple[int, ...] = ()
+    """Layers searched; none for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One row of the table."""
+
+    case: str
+    search: str
+    units: int
+    agonists: int
+    found: int
+    strong: int
+    strong_found: int
+    localized: int
+    localized_found: int
+    groups: int
+    share: float
+    missed: list[str] = field(default_factory=list)
+
+
+def cases() -> dict[str, Case]:
+    """By name; `tiny` ones take seconds, the others minutes."""
+    found = {}
+    tiny = {"model": "arith-tiny", "records": 3000}
+    for seed in range(5):
+        for regime in (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE):
+            for basis in Basis if seed == 0 else (Basis.MLP_OUT,):
+                name = f"arith-tiny {basis.value} {regime.arrow} seed {seed}"
+                found[name] = Case(basis=basis, regime=regime, settings={**tiny, "seed": seed})
+    for regime in (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE):
+        found[f"smollm2-135m attn_head {regime.arrow}"] = Case(
+            basis=Basis.ATTN_HEAD, regime=regime, settings={"model": "smollm2-135m"}
+        )
+    found["smollm2-135m mlp_out zero 1→0, layers 0 1 10 13"] = Case(
+        basis=Basis.MLP_OUT,
+        regime=Regime.BASELINE_POSITIVE,
+        settings={"model": "smollm2-135m", "baseline": "zero"},
+        layers=(0, 1, 10, 13),
+    )
+    return found
+
+
+def searches(base: ChaSettings, regime: Regime) -> dict[str, ChaSettings]:
+    """The default of a regime, Algorithm 1, and each option changed alone."""
+    base = replace(base, largest=LARGEST[regime])
+    printed = replace(
+        ChaSettings.algorithm_1(),
+        n_associated=base.n_associated,
+        n_unrelated=base.n_unrelated,
+        seed=base.seed,
+    )
+    return {
+        "algorithm 1": printed,
+        "default": base,
+        "fixed tests": replace(base, testing=printed.testing),
+        "channel order": replace(base, order=Order.CHANNEL),
+        "random order": replace(base, order=Order.RANDOM),
+        "whole layers first": replace(base, largest=None),
+        "groups of at most 16": replace(base, largest=16),
+        "groups of at most 8": replace(base, largest=8),
+        "groups of at most 4": replace(base, largest=4),
+        "every unit, sequentially": replace(base, largest=1),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bench:
+    """A case made ready: slices, candidates, and an engine behind the run file."""
+
+    run: Run
+    case: Case
+    slices: CompactSlices
+    candidates: Candidates
+
+    @property
+    def layers(self) -> list[LayerCandidates]:
+        chosen = self.case.layers
+        return [layer for layer in self.candidates.layers if not chosen or layer.layer in chosen]
+
+    def driven(self, searches: Sequence[ChaSearch]) -> list[ChaTree]:
+        """The trees of the searches of all layers."""
+        drive = Drive(
+            engine=self.run.engine(self.run.intervention(self.case.basis)),
+            basis=self.case.basis,
+            regime=self.case.regime,
+            associated=self.slices.associated.tolist(),
+            unrelated=self.slices.unrelated.tolist(),
+            tau=self.run.config.tau,
+        )
+        named = [
+            NamedSearch(id=str(layer.layer), search=search, layer=layer.layer)
+            for layer, search in zip(self.layers, searches, strict=True)
+        ]
+        for _ in drive.run(named):
+            pass
+        return [search.tree for search in searches]
+
+
+def made_ready(name: str, case: Case, folder: Path) -> Bench:
+    """The case's run file, its behaviour, rule, slices and ranking; what is stored is not done again."""
+    path = folder / f"{name.replace(' ', '-').replace(',', '').replace('→', '')}.mecharule"
+    config = make_config(**case.settings, bases=(case.basis,), regimes=(case.regime.value,))
+    if not path.exists():
+        with RunStore.create(path, {"run": path.stem, "settings": config.model_dump(mode="json")}):
+            pass
+    run = Run(RunStore.open(path))
+    journal = Journal(run.store, lambda event: None, time.monotonic)
+    prepare(run, journal, None)
+    slices = slices_of(run, case.regime)
+    candidates = rank_candidates(run, journal, case.basis, slices)
+    journal.flush()
+    return Bench(run=run, case=case, slices=slices, candidates=candidates)
+
+
+def measured(name: str, bench: Bench) -> list[Line]:
+    """A line a search setting."""
+    settings = search_settings(bench.run.config, bench.slices)
+    regime, basis = bench.case.regime, bench.case.basis
+    brute = [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.layers]
+    truth: dict[Neuron, FlipEstimate] = {}
+    for tree in bench.driven(brute):
+        truth |= singleton_estimates(tree, basis)
+    reach = {unit for unit, estimate in truth.items() if estimate.strength >= settings.tau}
+    strong = {unit for unit in reach if truth[unit].strength >= STRONG}
+    open_ = {unit for unit, estimate in truth.items() if estimate.ucb(settings.alpha.alpha) >= settings.tau}
+    lines = []
+    for label, chosen in searches(settings, regime).items():
+        trees = bench.driven([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers])
+        found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
+        lines.append(
+            Line(
+                case=name,
+                search=label,
+                units=len(truth),
+                agonists=len(reach),
+                found=len(found & reach),
+                strong=len(strong),
+                strong_found=len(found & strong),
+                localized=len(open_),
+                localized_found=len(found & open_),
+                groups=sum(tree.queries for tree in trees),
+                share=sum(tree.example_forwards for tree in trees) / (len(truth) * settings.full_test),
+                missed=sorted(map(str, reach - found)),
+            )
+        )
+    return lines
+
+
+def printed(line: Line) -> str:
+    """`default   4/4   2/2   10/10   78   18.6 %`"""
+    kept = (
+        f"{line.found}/{line.agonists}",
+        f"{line.strong_found}/{line.strong}",
+        f"{line.localized_found}/{line.localized}",
+    )
+    missed = f"  missed {', '.join(line.missed)}" if line.missed else ""
+    return f"{line.search:26}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
+
+
+def main() -> None:
+    known = cases()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("case", nargs="*", help=f"beginnings of: {'; '.join(known)}")
+    parser.add_argument("--runs", type=Path, default=runs_directory() / "benchmark-recall")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    given.runs.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for name, case in known.items():
+        if given.case and not name.startswith(tuple(given.case)):
+            continue
+        print(
+            f"\n{name}\n{'search':26}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}",
+            flush=True,
+        )
+        for line in measured(name, made_ready(name, case, given.runs)):
+            print(printed(line), flush=True)
+            lines.append(line)
+    if given.json:
+        given.json.write_text(
+            json.dumps([asdict(line) for line in lines], indent=1, ensure_ascii=False) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
