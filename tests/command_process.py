@@ -10,9 +10,11 @@ import contextlib
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,14 @@ class Commands:
     def main(self, *arguments: str, **environment: str) -> Done:
         """`mecharule` with these arguments; environment variables hold for this command only."""
         return Done(**self._ask({"main": arguments, "environment": environment}))
+
+    @contextmanager
+    def small_files(self, size: int) -> Iterator[None]:
+        """Meanwhile the process can write no file beyond `size` bytes: a disk that is full."""
+        _, hard = resource.prlimit(self._child.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self._child.pid, resource.RLIMIT_FSIZE, (size, hard))
+        yield
+        resource.prlimit(self._child.pid, resource.RLIMIT_FSIZE, (hard, hard))
 
     def tool(self, name: str, **given: object) -> Result:
         """A tool's result; its error is raised as the same class with the same message."""

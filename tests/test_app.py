@@ -134,6 +134,21 @@ def test_a_corrupt_run_file_is_said_to_be_damaged(commands: Commands, runs: Path
     broken.unlink()
 
 
+def test_a_full_disk_ends_the_run_in_one_line_and_what_was_stored_is_kept(
+    commands: Commands, runs: Path
+) -> None:
+    """Exit 1 with what to do; with room again `resume` goes on from the stored behaviour."""
+    with commands.small_files(150_000):
+        _refused(commands.main("run", "arithmetic", "-m", "arith-tiny", *TINY, "--yes"), 1, "disk", "resume")
+    (path,) = runs.glob("*.mecharule")
+    done = commands.main("resume", path.stem, "--display", "plain")
+    assert done.code == 0, done.err
+    assert "behaviour" in done.err
+    with RunStore.open(path, read_only=True) as store:
+        assert store.has("findings")
+    path.unlink()
+
+
 def test_a_second_process_on_one_run_is_told_who_holds_it(commands: Commands, runs: Path) -> None:
     """Exit 1, and the holder's run is untouched."""
     path = runs / "beef.mecharule"

@@ -65,6 +65,11 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
         return (
             f"expected room to write {path}, the disk is full; free some and resume: what was stored is kept"
         )
+    if name.startswith("SQLITE_IOERR"):
+        return (
+            f"expected to read and write {path}, the disk refused ({error}); check its space and limits, then resume: "
+            "what was stored is kept"
+        )
     if name.startswith("SQLITE_READONLY"):
         return f"expected to write {path}, it is open for reading only; open the run for writing"
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
