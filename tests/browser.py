@@ -12,7 +12,7 @@ import codecs
 import io
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import aiohttp
 from PIL import Image
 
-PATIENCE = 300.0
+PATIENCE = 120.0
 ESCAPE = re.compile(r"\x1b(?:\[([0-9;?<>=$]*)([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
 FLAGS = (
     "--headless=new",
@@ -123,10 +123,23 @@ class Page:
         return (await answer)["result"]
 
     async def open(self, address: str) -> None:
-        """Go to an address, watching what it loads."""
+        """Go to an address, watching what it loads, until keys would go to its terminal."""
         for domain in ("Network", "Page", "Runtime"):
             await self.call(f"{domain}.enable")
         await self.call("Page.navigate", url=address)
+        await self.until(self._takes_keys, "the terminal to have the focus")
+
+    async def _takes_keys(self) -> bool:
+        asked = await self.call("Runtime.evaluate", expression="document.activeElement?.className")
+        return "xterm-helper-textarea" in str(asked["result"].get("value"))
+
+    async def until(self, condition: Callable[[], Awaitable[bool]], what: str) -> None:
+        """Wait until something holds; fail with what is on the screen when it never does."""
+        deadline = time.monotonic() + PATIENCE
+        while not await condition():
+            shown = self.screen.text
+            assert time.monotonic() < deadline, f"expected {what}; the page shows\n{shown}\n{self.errors}"
+            await asyncio.sleep(0.2)
 
     async def press(self, *keys: str) -> None:
         """Press keys as a person does: a character, or a named key such as `F3`, `Enter`, `Escape`."""
@@ -142,11 +155,11 @@ class Page:
 
     async def sees(self, *texts: str) -> str:
         """Wait until every text stands on the screen at once."""
-        deadline = time.monotonic() + PATIENCE
-        while not all(text in self.screen.text for text in texts):
-            shown = self.screen.text
-            assert time.monotonic() < deadline, f"expected {texts}; the page shows\n{shown}\n{self.errors}"
-            await asyncio.sleep(0.2)
+
+        async def there() -> bool:
+            return all(text in self.screen.text for text in texts)
+
+        await self.until(there, " and ".join(map(repr, texts)))
         return self.screen.text
 
     async def picture(self) -> Image.Image:

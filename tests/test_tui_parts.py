@@ -13,14 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from findings_fixture import FINDINGS
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from tui_story import HOSTILE, FakeBackend, big_search, run_started, story
+from tui_story import HOSTILE, FakeBackend, big_search, found, run_started, story, tested
 
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.events import Event, LayerCovered, NodeTested, SearchStarted
+from mecharule_ops.events import Event, LayerCovered, NodeTested, RuleAnchored, RunFinished, SearchStarted
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import plain as report_plain
 from mecharule_ops.state.run_state import RunState
@@ -37,6 +39,7 @@ from tui.headline import progress
 from tui.hypothesis_rows import hypothesis_rows, hypothesis_text
 from tui.keys import key_said
 from tui.layout import PANES, Arrangement, arrangement, panes_shown
+from tui.neuron_card import Evidence, card
 from tui.pictures import bar, coverage, figures, interval
 from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
 from tui.screens.base import CommandScreen
@@ -327,6 +330,50 @@ def test_coverage_of_layers_grows_with_the_events() -> None:
         ("m1", "0→1", "0/100"),
     ]
     assert lines[0][2] == bar(0.08, 24).strip()
+
+
+def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
+    """A finished attention-head run whose search tested one unit alone and anchored its rule."""
+    search = "cha:1:a20"
+    return fold(
+        [
+            run_started(regimes=(1,)),
+            SearchStarted(search=search, regime=1, layer=20, units=9),
+            tested(search, 0, None, unit, 1, flips, "kept"),
+            found(search, unit, 1, flips),
+            RuleAnchored(
+                regime=1, neuron=unit, rule="b >= 50", held_out_mcc=0.78, full_mcc=None, prompt_only=True
+            ),
+            RunFinished(run="0c1f", status="1 localized"),
+        ]
+    )
+
+
+def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
+    state = _one_unit(unit, flips)
+    return card(state, state.searches["cha:1:a20"], 0, Evidence(findings=findings), 60).plain
+
+
+def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_the_verdict() -> None:
+    """Random units flip 6/512 and 5/512, the fake rule's split 30/64, the zero baseline 60/64: by hand."""
+    told = _card("a20.h8", (50, 8), FINDINGS)
+    assert "MCC .78 held-out, prompt only" in told
+    assert "controls  random ×8 .01 · fake rule .47 · zero .94\n" in told
+    assert "verdict   supported\n" in told
+    alike = _card("a21.h2", (41, 39), FINDINGS)
+    assert "random ×8 .01 · fake rule not run\n" in alike
+    assert "verdict   not selective\n" in alike
+    assert "controls: none were run for this unit" in _card("a14.h2", (8, 1), FINDINGS)
+    assert "controls: not on file" in _card("a20.h8", (50, 8), None)
+
+
+def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
+    """The green of an agonist ends with its word; what is read stays in the terminal's own colour."""
+    state = _one_unit("a20.h8", (50, 8))
+    made = card(state, state.searches["cha:1:a20"], 0, Evidence(findings=FINDINGS), 60)
+    assert made.style == ""
+    (green,) = [span for span in made.spans if "green" in str(span.style)]
+    assert made.plain[green.start : green.end] == "● AGONIST"
 
 
 # --- forms ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ def headline(state: RunState, phase: str, pace: str) -> Text:
         return Text(f" MechaRule  {phase}", "bold", no_wrap=True)
     regimes = " and ".join(map(arrow, header.regimes))
     settings = f"τ {rate(header.tau)} ε {rate(header.epsilon)} α {rate(header.alpha)} n {header.slice_size}"
-    text = Text(f" run {plain(header.run)} ", "bold", no_wrap=True)
+    text = Text(no_wrap=True).append(f" run {plain(header.run)} ", "bold")
     text.append(f"{phase}{pace}", "bold reverse")
     text.append(f"  {plain(header.model)} · {plain(header.task)} · {regimes} · {settings}")
     return text.append(f" · {plain(header.basis)} {plain(header.baseline)} {plain(header.phase)}", "dim")

@@ -55,7 +55,7 @@ def ledger_sentence(state: RunState) -> str:
 def hypothesis_text(entry: HypothesisView) -> Text:
     """One entry: the prediction, what decides it, and what came out."""
     said, decided, look = entry.registered, entry.decided, _LOOKS[entry.state]
-    text = Text(f"{look.glyph} {look.word}", look.style)
+    text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(said.subject)}  {plain(said.hypothesis)}\n", "bold")
     text.append(f"evidence: {'asserted' if decided is None else 'held-out'}\n", "dim")
     text.append(f"{plain(said.statement)}\n")

@@ -47,7 +47,7 @@ def card(state: RunState, view: SearchView, number: int, evidence: Evidence, wid
     tau, epsilon, alpha = thresholds(state)
     look = look_of(node, tau)
     grade = "exact singleton" if node.size == 1 else "group-ablated"
-    text = Text(f"{look.glyph} {look.word}", look.style)
+    text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {number}'}  {arrow(view.regime)}\n", "bold")
     text.append(f"evidence: {grade}\n", "dim")
     if node.verdict is None:
@@ -127,7 +127,7 @@ def _control_lines(findings: Findings, outcome: SearchOutcome, ran: AgonistContr
     parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule {_strength(ran.fake_split)}"]
     if ran.second_baseline is not None:
         parts.append(f"{ran.second_baseline.value} {_strength(ran.second)}")
-    text = Text("controls  ", "bold").append(" · ".join(parts) + "\n")
+    text = Text().append("controls  ", "bold").append(" · ".join(parts) + "\n")
     own = next((agonist for agonist in outcome.agonists if agonist.neuron == neuron), None)
     if own is not None:
         word = verdict(own.estimate, ran, findings.tau, findings.epsilon, findings.alpha).value
@@ -142,7 +142,7 @@ def _strength(estimate: FlipEstimate | None) -> str:
 def _flips(certificate: Certificate) -> Text:
     from mecharule_ops.certificates.concealment import shown_rows
 
-    text = Text(f"[c:{certificate.id}] ", "bold").append(f"{plain(certificate.claim)}\n")
+    text = Text().append(f"[c:{certificate.id}] ", "bold").append(f"{plain(certificate.claim)}\n")
     flipped = [row for row in shown_rows(certificate, show_text=False) if row.flipped]
     for row in flipped[:SHOWN_FLIPS]:
         last = row.prompt.rstrip("\n").rsplit("\n", 1)[-1]

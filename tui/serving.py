@@ -37,7 +37,8 @@ class AppServer(Server):
 
     def __init__(self, host: str) -> None:
         super().__init__(shlex.join([sys.executable, "-c", APP]), host=host, title="MechaRule")
-        self._page = Template(files("tui").joinpath("page.html").read_text(encoding="utf-8"))
+        self._page = Template(_own_file("page.html"))
+        self._script = _own_file("page.js")
 
     def application(self) -> web.Application:
         """The routes of the server."""
@@ -45,6 +46,7 @@ class AppServer(Server):
         made.add_routes(
             [
                 web.get("/", self.handle_index),
+                web.get("/page.js", self.handle_script),
                 web.get("/ws", self.handle_websocket),
                 web.get("/download/{key}", self.handle_download),
                 web.static("/static", self.statics_path),
@@ -58,6 +60,10 @@ class AppServer(Server):
         scheme = "wss" if request.secure else "ws"
         page = self._page.substitute(websocket=escape(f"{scheme}://{request.host}/ws", quote=True))
         return web.Response(text=page, content_type="text/html", headers={"Content-Security-Policy": POLICY})
+
+    async def handle_script(self, request: web.Request) -> web.Response:
+        """The page's own script."""
+        return web.Response(text=self._script, content_type="text/javascript")
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """One app for one page of this server."""
@@ -101,6 +107,10 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(
             f"expected a free port of this machine, got {host}:{port} ({reason}); choose another with --port"
         ) from error
+
+
+def _own_file(name: str) -> str:
+    return files("tui").joinpath(name).read_text(encoding="utf-8")
 
 
 def _url(host: str, port: int) -> str:

@@ -161,10 +161,11 @@ class TreePane(ScrollView, can_focus=True):
         return strip.adjust_cell_length(width, self.rich_style).apply_style(self.rich_style)
 
     def _marked(self, strip: Strip, width: int) -> Strip:
-        """The line of the cursor, in reverse to its end; underlined while another pane is at work."""
-        style = Style(reverse=True) if self.has_focus else Style(underline=True)
-        padded = [*strip, Segment(" " * max(0, width - strip.cell_length))]
-        return Strip(Segment.apply_style(padded, post_style=style))
+        """The line of the cursor, in reverse to its end and of one colour; underlined while another pane is at work."""
+        padding = " " * max(0, width - strip.cell_length)
+        if self.has_focus:
+            return Strip([Segment(strip.text + padding, Style(reverse=True))])
+        return Strip(Segment.apply_style([*strip, Segment(padding)], post_style=Style(underline=True)))
 
     def on_click(self, event: Click) -> None:
         self._place(event.y + self.scroll_offset.y)
