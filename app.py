@@ -181,8 +181,26 @@ def _tool(options: argparse.Namespace) -> int:
 
 def _ask(options: argparse.Namespace) -> int:
     from agent.chat import ask
+    from mecharule_ops.events import Event, Notice, QuestionAnswered
 
-    return _print(options, ask(options.run, options.question, _tell, llm=options.llm))
+    def work(show: Callable[[Event], None]) -> Any:
+        def heard(event: Event) -> None:
+            # A person reads the answer itself below; a program reads it in the stream.
+            if options.output or not isinstance(event, QuestionAnswered):
+                show(event)
+
+        earlier = None if options.follow else ()
+        return ask(
+            options.run,
+            options.question,
+            lambda line: show(Notice(text=line)),
+            llm=options.llm,
+            earlier=earlier,
+            show=heard,
+        )
+
+    options.display = options.display or "plain"
+    return _work(options, work)
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
@@ -261,10 +279,11 @@ def _parser() -> argparse.ArgumentParser:
     _refine_arguments(
         working("refine", "seek better rules for units without one; held-out records decide once", _refine)
     )
-    ask = verb("ask", "answer a question about a finished run, every number with its source", _ask)
+    ask = working("ask", "answer a question about a finished run, every number with its source", _ask)
     ask.add_argument("run", help="run id, file, or `last`")
     ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
     ask.add_argument("--llm", help="who words the answer: none, mock:FILE, anthropic/NAME or openai/NAME")
+    ask.add_argument("--follow", action="store_true", help="follow on what was asked about the run before")
     for name, help, arguments in import_module("tools.catalogue").VERBS:
         made = verb(name, help, _tool)
         for flags, settings in arguments:

@@ -1,15 +1,18 @@
 """Questions about a run put to a language model with tools, every number of its answer checked.
 
-With no model, or one that fails, the same question goes to the rule-based router, and the answer says so.
+With no model, or one that fails, the same question goes to the rule-based router, and the answer says so. What was
+asked and answered is kept in the run file; a question under way is checkpointed beside it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import prompts
 from agent import conversation
@@ -17,30 +20,27 @@ from agent.answers import ASKABLE
 from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.protocol import OnText, unheard
+from agent.memory import Exchange, Memory
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
 from agent.toolbox import RunToolbox
 from mecharule_ops.errors import StoreError
+from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.questions.unit_account import strongest
-from tools.opening import LAST_ANSWER, findings_of, opened
+from mecharule_ops.store.codec import canonical_json
+from tools.opening import findings_of, opened
 from tools.registry import Tell
 from tools.result import ToolResult
 
+if TYPE_CHECKING:
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+Show = Callable[[Event], None]
 PROMPT = "converse"
 """Of the conversation."""
 MOST_CALLS = 8
 """Tool calls a question."""
-LOG = "llm-questions"
-"""Artefact: what was asked of which model, with which prompt, at which cost."""
 _MOST_FACTS = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """A question and its checked answer, for the next question to follow on."""
-
-    question: str
-    answer: str
 
 
 def ask(
@@ -49,22 +49,28 @@ def ask(
     tell: Tell = lambda line: None,
     *,
     llm: str | None = None,
-    earlier: Sequence[Exchange] = (),
+    earlier: Sequence[Exchange] | None = (),
     on_text: OnText = unheard,
+    show: Show = lambda event: None,
     environment: Mapping[str, str] = os.environ,
 ) -> ToolResult:
     """The answer as text and data, by the model that flag, environment or config file choose.
 
-    `on_text` hears the model's unchecked words as they come. Raises what choosing a model or opening the run
-    raises; a model that fails is told about, not raised.
+    `earlier` None follows on what was asked about the run before; `on_text` hears the model's unchecked words as they
+    come, `show` the events. Raises what choosing a model or opening the run raises; a model that fails is told about,
+    not raised.
     """
     choice = choose(llm, environment)
     model = make_model(choice, environment)
     tell(str(choice))
+    memory = Memory(run, show, tell)
     if model is None:
-        return conversation.ask(run, question, tell)
-    asker = Asker(model=model, sleep=time.sleep, price=choice.price)
-    return answer(run, question, asker, choice, tell, earlier, on_text)
+        result = conversation.ask(run, question, tell)
+        memory.keep(result)
+        return result
+    asker = Asker(model=model, sleep=time.sleep, price=choice.price, emit=memory.emit)
+    before = memory.exchanges() if earlier is None else earlier
+    return answer(run, question, asker, choice, tell, before, on_text, memory)
 
 
 def answer(
@@ -75,24 +81,58 @@ def answer(
     tell: Tell,
     earlier: Sequence[Exchange] = (),
     on_text: OnText = unheard,
+    memory: Memory | None = None,
 ) -> ToolResult:
-    """The model's checked answer, or the router's with the reason why the model gave none."""
+    """The model's checked answer, or the router's with the reason why the model gave none.
+
+    A question that was killed continues at its node when it is asked again: no reply and no tool call is paid twice.
+    """
     from agent.graph import conversation_graph, run_to_end
 
+    memory = memory or Memory(run, lambda event: None, tell)
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
     runtime = ConversationRuntime(
-        asker=asker, toolbox=RunToolbox(path, tell), run=findings.run, facts=facts(findings), on_text=on_text
+        asker=asker,
+        toolbox=RunToolbox(path, tell),
+        run=findings.run,
+        facts=facts(findings),
+        on_text=on_text,
+        emit=memory.emit,
     )
     begin: ConversationInput = {"turns": _turns(earlier, question), "most_calls": MOST_CALLS}
-    state = cast(ConversationState, run_to_end(conversation_graph(), begin, runtime, "question"))
-    _log(path, question, asker, state, tell)
-    if state["ended"]:
-        tell(f"{state['ended']}; answered without it")
-        offline = conversation.ask(path, question, tell)
-        data = {**offline.data, "llm": f"none ({choice.spec}: {state['ended']})"}
-        return ToolResult(data=data, text=offline.text, exit_code=offline.exit_code)
-    return _result(findings, question, choice, state, asker)
+    thread = _thread(asker.model.name, begin)
+    with ExitStack() as stack:
+        saver = _saver(stack, Path(path), tell)
+        state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
+        if state["ended"]:
+            tell(f"{state['ended']}; answered without it")
+            offline = conversation.ask(path, question, tell)
+            data = {**offline.data, "llm": f"none ({choice.spec}: {state['ended']})"}
+            result = ToolResult(data=data, text=offline.text, exit_code=offline.exit_code)
+        else:
+            result = _result(findings, question, choice, state, asker)
+        memory.keep(result, _entry(question, asker, state), state.get("cited", []))
+        if saver is not None:
+            saver.delete_thread(thread)
+    return result
+
+
+def _saver(stack: ExitStack, path: Path, tell: Tell) -> SqliteSaver | None:
+    """The run's checkpointer until the stack closes; None beside a run that nothing can be written to."""
+    from agent.graph import checkpoints
+
+    try:
+        return stack.enter_context(checkpoints(path))
+    except StoreError as error:
+        tell(f"the question could not be continued after a kill: {error}")
+        return None
+
+
+def _thread(model: str, begin: ConversationInput) -> str:
+    """The name of a question's checkpoints: the same question after the same talk, put to the same model."""
+    content = canonical_json({"model": model, "turns": [dict(turn) for turn in begin["turns"]]})
+    return f"question-{hashlib.sha256(content.encode('ascii')).hexdigest()[:16]}"
 
 
 def facts(findings: Findings) -> str:
@@ -166,9 +206,9 @@ def _flags(arguments: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in arguments.items())
 
 
-def _log(path: str, question: str, asker: Asker, state: ConversationState, tell: Tell) -> None:
-    """Keep what was asked and what is cited; a run that another process works on is left alone."""
-    entry = {
+def _entry(question: str, asker: Asker, state: ConversationState) -> dict[str, object]:
+    """What the run file keeps of a question to a model: no key and no transcript."""
+    return {
         "question": question,
         "model": asker.model.name,
         "prompts": {PROMPT: prompts.load(PROMPT).record()},
@@ -178,12 +218,3 @@ def _log(path: str, question: str, asker: Asker, state: ConversationState, tell:
         "faults": state.get("faults", []),
         "ended": state["ended"],
     }
-    cited = [id.removeprefix("c:") for id in state.get("cited", []) if id.startswith("c:")]
-    try:
-        with opened(path, write=True) as run:
-            log = cast(list[object], run.store.get(LOG)) if run.store.has(LOG) else []
-            run.store.put(LOG, [*log, entry])
-            if cited:
-                run.store.put(LAST_ANSWER, {"question": question, "certificates": cited})
-    except StoreError as error:
-        tell(f"the question is not remembered in the run: {error}")

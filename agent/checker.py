@@ -7,7 +7,8 @@
 A number is compared with what its source says of the units named in the same stretch of text, and, when a word
 beside it says what it is of (associated, unrelated, MCC, upper, lower, random, fake), with that. Quoted rules,
 prompts and completions are compared as texts (`quoting`). What the check cannot see: a number that is true of something
-else in the same source where no word says of what, and sentences without numbers and units, `none`, `all` and `never` among them.
+else in the same source where no word says of what, and sentences without numbers and units:
+`none`, `all` and `never` pass.
 """
 
 from __future__ import annotations

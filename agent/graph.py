@@ -24,6 +24,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from agent import nodes_conversing, nodes_proposing, nodes_refining
+from agent.refinement_state import RefinementInput, RefinementRuntime, RefinementState
 from agent.state import (
     ConversationInput,
     ConversationRuntime,
@@ -31,10 +32,8 @@ from agent.state import (
     ProposalInput,
     ProposalRuntime,
     ProposalState,
-    RefinementInput,
-    RefinementRuntime,
-    RefinementState,
 )
+from mecharule_ops.errors import StoreError
 
 Saver = BaseCheckpointSaver | None
 CHECKPOINTS = ".agent.sqlite"
@@ -98,10 +97,16 @@ def run_to_end(graph: CompiledStateGraph[Any, Any, Any, Any], begin: Any, contex
 
 @contextmanager
 def checkpoints(run_file: Path) -> Iterator[SqliteSaver]:
-    """The checkpointer of a run, in a file beside the run file."""
+    """The checkpointer of a run, in a file beside the run file. Raises `StoreError` when it cannot be written."""
     path = run_file.with_name(run_file.name + CHECKPOINTS)
-    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
-        yield SqliteSaver(connection)
+    try:
+        connection = sqlite3.connect(path, check_same_thread=False)
+        saver = SqliteSaver(connection)
+        saver.setup()
+    except sqlite3.Error as error:
+        raise StoreError(f"expected to write checkpoints to {path}, SQLite says: {error}") from error
+    with closing(connection):
+        yield saver
 
 
 def _next_unit(state: RefinementState) -> str:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.store.codec import canonical_json, decode, encode
 from mecharule_ops.store.run_store import RunStore
 
@@ -86,8 +87,10 @@ class Hypothesis:
 class Ledger:
     """The hypotheses of one run, in the order registered."""
 
-    def __init__(self, store: RunStore) -> None:
+    def __init__(self, store: RunStore, emit: Callable[[Event], None] = lambda event: None) -> None:
+        """`emit` is told before an entry changes, so that no verdict is ever told of what nobody heard registered."""
         self._store = store
+        self._emit = emit
 
     def entries(self) -> tuple[Hypothesis, ...]:
         """Every hypothesis. Raises `ClaimNotSupported` when a registered prediction was changed."""
@@ -116,6 +119,7 @@ class Ledger:
             )
         entries = self.entries()
         known = next((entry for entry in entries if entry.id == prediction.id), None)
+        self._emit(_registered(prediction))
         if known is not None:
             return known
         made = Hypothesis(prediction=prediction, sha256=prediction.sha256)
@@ -132,11 +136,34 @@ class Ledger:
             raise UsageError(f"expected an open hypothesis, {id} is {entry.state}; register a new prediction")
         outcome = test(entry.prediction)
         decided = replace(entry, state=_verdict(entry.prediction, outcome).value, outcome=outcome)
+        self._emit(_decided(decided, outcome))
         self._write(tuple(decided if other.id == id else other for other in self.entries()))
         return decided
 
     def _write(self, entries: tuple[Hypothesis, ...]) -> None:
         self._store.put(ARTEFACT, [encode(entry) for entry in entries])
+
+
+def _registered(prediction: Prediction) -> HypothesisRegistered:
+    return HypothesisRegistered(
+        hypothesis=prediction.id,
+        subject=prediction.subject,
+        statement=prediction.statement,
+        condition=prediction.condition,
+        test=prediction.test,
+        threshold=prediction.threshold,
+    )
+
+
+def _decided(entry: Hypothesis, outcome: TestOutcome) -> HypothesisDecided:
+    return HypothesisDecided(
+        hypothesis=entry.id,
+        subject=entry.prediction.subject,
+        state=entry.state,
+        value=outcome.value,
+        n=outcome.n,
+        positives=outcome.positives,
+    )
 
 
 def _verdict(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:

@@ -12,6 +12,8 @@ from agent.checker import check
 from agent.llm.protocol import Request, ToolCall, Turn
 from agent.state import Consulted, ConversationRuntime, ConversationState, Said
 from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.events import LONGEST_MESSAGE, ToolCalled
+from mecharule_ops.store.codec import canonical_json
 
 _LONGEST_RESULT = 6000
 _LIMIT = (
@@ -27,7 +29,8 @@ def ask(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> Conv
     turns = tuple(map(_turn, state["turns"]))
     if spent:
         turns = (*turns, Turn(role="user", text=_LIMIT))
-    request = Request(system=system, turns=turns, tools=() if spent else context.toolbox.specs)
+    tools = () if spent else context.toolbox.specs
+    request = Request(system=system, turns=turns, tools=tools, purpose="question")
     try:
         reply = context.asker.ask(request, context.on_text)
     except MechaRuleError as fault:
@@ -59,6 +62,7 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
         else:
             result = _called(runtime.context, name, arguments)
             consulted.append(result)
+            runtime.context.emit(_told(result))
         turns.append({"role": "tool", "answers": str(call["id"]), "text": _shown(result)})
     return {**_kept(state), "turns": turns, "consulted": consulted}
 
@@ -76,6 +80,16 @@ def verify(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> C
         "faults": [str(mark) for mark in checked.marks],
         "cited": list(checked.cited),
     }
+
+
+def _told(result: Consulted) -> ToolCalled:
+    first = next((line for line in result["text"].splitlines() if line.strip()), "")
+    return ToolCalled(
+        tool=result["name"],
+        arguments=canonical_json(result["arguments"]),
+        ok=result["ok"],
+        result=first.removeprefix("error: ")[:LONGEST_MESSAGE],
+    )
 
 
 def _called(context: ConversationRuntime, name: str, arguments: dict[str, object]) -> Consulted:

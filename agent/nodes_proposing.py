@@ -120,4 +120,6 @@ def _request(state: ProposalState, context: ProposalRuntime) -> Request:
         failures=showing.records(data.columns, wrong),
         power=f"{state['powers'][-1]:.3f}",
     )
-    return Request(system=system, turns=(Turn(role="user", text=user),), schema=Proposals)
+    return Request(
+        system=system, turns=(Turn(role="user", text=user),), schema=Proposals, purpose="predicates"
+    )

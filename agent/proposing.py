@@ -21,6 +21,7 @@ from agent.llm.choice import Choice, make_model
 from agent.llm.protocol import OnText, unheard
 from agent.nodes_proposing import PROMPT
 from agent.state import ProposalInput, ProposalRuntime, ProposalState
+from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import MockProposer, ProposalContext, Proposer
 from mecharule_ops.store.run_store import RunStore
 
@@ -108,11 +109,12 @@ def proposer_of(
     store: RunStore | None = None,
     notify: Callable[[str], None] = unheard,
     on_text: OnText = unheard,
+    emit: Callable[[Event], None] = lambda event: None,
 ) -> Proposer | None:
     """The proposer of a choice, None for `none`, which leaves the pipeline its offline grammar.
 
-    A mock file that holds a list is the scripted rounds of `MockProposer`; one that holds an object is a
-    scripted model.
+    `emit` is told every reply and what it cost. A mock file that holds a list is the scripted rounds of
+    `MockProposer`; one that holds an object is a scripted model.
     """
     if choice.spec.startswith("mock:"):
         path = Path(choice.spec.removeprefix("mock:"))
@@ -121,7 +123,7 @@ def proposer_of(
     model = make_model(choice)
     if model is None:
         return None
-    asker = Asker(model=model, sleep=time.sleep, price=choice.price, most_requests=3 * rounds)
+    asker = Asker(model=model, sleep=time.sleep, price=choice.price, most_requests=3 * rounds, emit=emit)
     return LlmProposer(
         asker, task=task, rounds=rounds, seed=seed, store=store, notify=notify, on_text=on_text
     )

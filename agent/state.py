@@ -1,4 +1,4 @@
-"""What the graphs carry and what they are given: typed states of JSON values, contexts that are injected.
+"""What the loops of proposals and of conversation carry and are given: typed states, injected contexts.
 
 A state holds nothing that a checkpoint could not: texts, numbers, lists. Models, stores and tables come in by
 the context of an invocation and are never global.
@@ -6,18 +6,15 @@ the context of an invocation and are never global.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
-import numpy as np
-
-from agent.ledger import Ledger
 from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, ToolSpec, unheard
 from agent.sources import Evidence
+from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import ProposalContext
-from mecharule_ops.types import Columns
 from tools.result import ToolResult
 
 
@@ -66,79 +63,6 @@ class ProposalRuntime:
     """Records of each outcome that the model is shown a round."""
     patience: int = 2
     """Rounds without a rise of the power before it ends."""
-    on_text: OnText = unheard
-
-
-# --- refinement of units without a good rule -------------------------------------------------------------
-
-
-class RefinementInput(TypedDict):
-    """All that a refinement is started with."""
-
-    units: list[str]
-    """In the order in which they are refined."""
-    rounds: int
-    """Most rounds a unit."""
-
-
-class UnitReport(TypedDict):
-    """HQ-T of one unit before and after."""
-
-    unit: str
-    before: float | None
-    after: float | None
-    rule: str | None
-    hypothesis: str | None
-    """Id in the ledger."""
-    ended: str
-
-
-class RefinementState(RefinementInput, total=False):
-    """A refinement under way; the round's fields belong to the first of `units`."""
-
-    done: int
-    waiting: list[str]
-    accepted: list[str]
-    refused: list[RefusalEntry]
-    statement: str
-    condition: str
-    """Of the unit's hypothesis; empty without one."""
-    ended: str
-    reports: list[UnitReport]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UnitCase:
-    """One unit with its flips on the eligible records D_b."""
-
-    unit: str
-    arrow: str
-    """Direction of a flip."""
-    columns: Columns
-    """Of D_b."""
-    flips: np.ndarray
-    """Bool, one an eligible record."""
-    train: np.ndarray
-    """Bool, one an eligible record; the others are held out."""
-    vocabulary: tuple[str, ...]
-    prompt_columns: frozenset[str]
-    rule: str | None
-    """HQ-T rule before refinement."""
-    before: float | None
-    """Its held-out MCC."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefinementRuntime:
-    """What a refinement works with."""
-
-    asker: Asker
-    cases: Mapping[str, UnitCase]
-    ledger: Ledger
-    seed: int
-    threshold: float = 0.70
-    """Held-out MCC of a good rule."""
-    examples: int = 12
     on_text: OnText = unheard
 
 
@@ -213,3 +137,5 @@ class ConversationRuntime:
     facts: str
     """What the model is told of the run beforehand."""
     on_text: OnText = unheard
+    emit: Callable[[Event], None] = lambda event: None
+    """Is told each tool call."""

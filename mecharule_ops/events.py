@@ -178,7 +178,7 @@ class LlmMessage(Event):
     purpose: str
     """What it was asked for: `predicates`, `refinement of m4.1234` or `question`."""
     text: str
-    """What it replied, or the fault's line; cut to `LONGEST_MESSAGE` characters."""
+    """What it proposed or called, or the fault's line, cut to `LONGEST_MESSAGE`; never an unchecked answer."""
     ok: bool
     """False for a fault."""
     input_tokens: int
@@ -206,6 +206,21 @@ class ToolCalled(Event):
     ok: bool
     result: str
     """The first line of what the tool said, or its error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAnswered(Event):
+    """A question about the run and its answer after the check."""
+
+    question: str
+    answer: str
+    """With what differs from its source struck, and what is uncited marked."""
+    llm: str
+    """Who worded it: `none (offline)`, `anthropic/…`, `openai/…` or `mock:FILE`."""
+    checked: str
+    """What the check found, in a sentence."""
+    certificates: tuple[str, ...]
+    """Cited certificates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

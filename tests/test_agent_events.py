@@ -12,6 +12,7 @@ from mecharule_ops.events import (
     HypothesisRegistered,
     LlmCost,
     LlmMessage,
+    QuestionAnswered,
     RefinementFinished,
     ToolCalled,
 )
@@ -25,6 +26,9 @@ REPLY = LlmMessage(
 )
 COST = LlmCost(requests=2, input_tokens=1200, output_tokens=3, dollars=0.0125)
 CALL = ToolCalled(tool="why", arguments='{"neuron":"m1.14"}', ok=False, result="no such unit")
+ANSWERED = QuestionAnswered(
+    question="why?", answer="It flips.", llm="mock:s", checked="every number checked", certificates=("7f3a",)
+)
 REGISTERED = HypothesisRegistered(
     hypothesis="0a1b2c3d",
     subject="m1.14",
@@ -41,6 +45,7 @@ LINES = {
     REPLY: "mock:s (question; 1,200 + 3 tokens): It flips.",
     COST: "language model: 2 requests, 1,200 + 3 tokens, $0.0125",
     CALL: 'tool why {"neuron":"m1.14"}: failed: no such unit',
+    ANSWERED: "answered 'why?' (mock:s): every number checked",
     REGISTERED: "hypothesis 0a1b2c3d registered: It carries. Decided by: held-out MCC, at least 0.70",
     DECIDED: "hypothesis 0a1b2c3d on m1.14: refuted (0.30 on 148 records, 20 of them flips)",
     REFINED: "HQ-T anchors among 5 units: 1 before refinement, 2 after (3 refined by offline)",

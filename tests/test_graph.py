@@ -14,20 +14,16 @@ from llm_scripted import Recorder, asker
 from agent import nodes_proposing
 from agent.graph import (
     CHECKPOINTS,
-    checkpoints,
     conversation_graph,
     proposal_graph,
-    refinement_graph,
     run_to_end,
 )
-from agent.ledger import Ledger
 from agent.llm.choice import Choice
 from agent.llm.protocol import ToolSpec
 from agent.power import discriminative_power, held_back
 from agent.proposing import ARTEFACT, LlmProposer, proposer_of
-from agent.refining import summary
 from agent.sources import Evidence
-from agent.state import ConversationRuntime, ProposalRuntime, RefinementRuntime, UnitCase
+from agent.state import ConversationRuntime, ProposalRuntime
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import MockProposer, ProposalContext, Proposer
@@ -291,113 +287,6 @@ def test_a_choice_gives_its_proposer(tmp_path: Path) -> None:
     for name in ("broken.json", "absent.json"):
         with pytest.raises(UsageError, match="expected a script of a mock model"):
             made(f"mock:{tmp_path / name}")
-
-
-# --- refinement ------------------------------------------------------------------------------------------
-
-
-def _case(unit: str = "m4.1", flips: np.ndarray | None = None) -> UnitCase:
-    columns = _columns(300)
-    train = np.arange(300) % 3 > 0
-    return UnitCase(
-        unit=unit,
-        arrow="1→0",
-        columns=columns,
-        flips=_carry(columns) if flips is None else flips,
-        train=train,
-        vocabulary=("a > b", "a >= 50"),
-        prompt_columns=frozenset(columns),
-        rule="a > b",
-        before=0.05,
-    )
-
-
-def _refine(
-    tmp_path: Path, model: Recorder, *cases: UnitCase, rounds: int = 3
-) -> tuple[list[dict[str, Any]], Ledger, RunStore]:
-    store = RunStore.create(tmp_path / "0c1f.mecharule", {"run": "0c1f"})
-    ledger = Ledger(store)
-    runtime = RefinementRuntime(
-        asker=asker(model), cases={case.unit: case for case in cases}, ledger=ledger, seed=0
-    )
-    begin = {"units": [case.unit for case in cases], "rounds": rounds}
-    with checkpoints(store.path) as saver:
-        ended = run_to_end(refinement_graph(saver), begin, runtime, "r")
-    return ended.get("reports", []), ledger, store
-
-
-IDEA = {"statement": "It flips where a carry leaves the units.", "condition": "carry_at(a, b, 0)"}
-
-
-def test_a_good_idea_is_registered_tested_and_becomes_a_rule(tmp_path: Path) -> None:
-    """HQ-T before and after, the hypothesis supported, and only train records in the prompts."""
-    model = Recorder(tmp_path, {"json": {"predicates": ["carry_at(a, b, 0)"], "hypothesis": IDEA}})
-    case = _case()
-    (report,), ledger, store = _refine(tmp_path, model, case)
-    assert (report["before"], report["rule"], report["ended"]) == (
-        0.05,
-        "carry_at(a, b, 0)",
-        "the train rule is good; its hypothesis is supported",
-    )
-    assert report["after"] > 0.8
-    (entry,) = ledger.entries()
-    assert (entry.id, entry.state, entry.prediction.subject) == (report["hypothesis"], "supported", "m4.1")
-    assert entry.outcome is not None
-    assert entry.outcome.n == 100
-    held_out = [f'"{text}"' for text in case.columns["prompt"][~case.train].tolist()]
-    assert not any(text in sent for text in held_out for sent in model.sent)
-    assert summary([report], 0.7) == "HQ-T rules among 1 refined units: 0 before, 1 after"
-    store.close()
-
-
-def test_every_way_out_of_a_unit_is_taken_and_the_next_one_follows(tmp_path: Path) -> None:
-    """Rounds spent with a refuted idea, nothing new, a fault, flips all alike: four units, four reports."""
-    wrong = {"statement": "It flips where a is larger.", "condition": "a > b"}
-    model = Recorder(
-        tmp_path,
-        {
-            "when": ["Unit: m4.1."],
-            "unless": ["a >= 33"],
-            "json": {"predicates": ["a >= 33"], "hypothesis": wrong},
-        },
-        {"when": ["Unit: m4.1."], "json": {"predicates": ["b >= 44"], "hypothesis": IDEA}},
-        {"when": ["Unit: m4.2."], "json": {"predicates": ["a > b"], "hypothesis": None}},
-        {"when": ["Unit: m4.3."], "fault": "refusal"},
-        {
-            "when": ["Unit: m4.4."],
-            "json": {"predicates": ["a + "], "hypothesis": {"statement": "s", "condition": "os.system('x')"}},
-        },
-    )
-    cases = [_case("m4.1"), _case("m4.2"), _case("m4.3"), _case("m4.4")]
-    reports, ledger, store = _refine(tmp_path, model, *cases, rounds=2)
-    assert [report["unit"] for report in reports] == ["m4.1", "m4.2", "m4.3", "m4.4"]
-    assert reports[0]["ended"] == "the rounds are spent; its hypothesis is refuted"
-    assert (reports[1]["ended"], reports[1]["after"]) == ("the model had nothing new to propose", 0.05)
-    assert (
-        reports[2]["ended"] == "the model could not be asked: the model declined to answer; ask another way"
-    )
-    assert reports[3]["ended"].startswith(
-        "the model had nothing new to propose; its hypothesis was not registered: "
-    )
-    assert [(entry.prediction.condition, entry.state) for entry in ledger.entries()] == [("a > b", "refuted")]
-    store.close()
-
-
-def test_a_unit_that_flips_nothing_on_train_is_a_sentence(tmp_path: Path) -> None:
-    """One value of the target only: nothing to learn, said in words, and the loop goes on."""
-    model = Recorder(tmp_path, {"json": {"predicates": ["b >= 44"], "hypothesis": None}})
-    (report,), ledger, store = _refine(tmp_path, model, _case(flips=np.zeros(300, bool)))
-    assert "got 0 successes of 200" in report["ended"]
-    assert (report["rule"], report["after"], ledger.entries()) == ("a > b", 0.05, ())
-    store.close()
-
-
-def test_no_units_no_questions(tmp_path: Path) -> None:
-    """An empty list ends at once."""
-    model = Recorder(tmp_path)
-    reports, _, store = _refine(tmp_path, model)
-    assert (reports, model.sent) == ([], [])
-    store.close()
 
 
 # --- conversation ----------------------------------------------------------------------------------------

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from llm_scripted import Recorder, asker
 
-from agent import conversation
-from agent.chat import LOG, Exchange, answer, ask
-from agent.ledger import Ledger
+from agent import conversation, nodes_conversing
+from agent.chat import answer, ask
+from agent.graph import CHECKPOINTS
 from agent.llm.choice import Choice
-from agent.refining import refine, summary
+from agent.memory import LOG, Exchange
 from agent.toolbox import OFFERED, RunToolbox
 from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event, LlmCost, LlmMessage, QuestionAnswered, ToolCalled
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.store.event_json import event_to_json
 from tools.opening import LAST_ANSWER, findings_of, opened
 
 CHOICE = Choice(spec="mock:script", why="chosen by --llm")
@@ -142,19 +144,102 @@ def test_a_model_can_neither_accept_a_price_nor_leave_its_run(copied_run: Path) 
             toolbox.call(name, arguments)
 
 
-def test_refinement_of_a_real_run_reports_before_and_after(copied_run: Path, tmp_path: Path) -> None:
-    """Units without a good rule are put to the model; the run keeps reports, ledger and prompt hash; findings stay."""
-    idea = {"statement": "It flips where the units carry.", "condition": "carry_at(a, b, 0)"}
-    model = Recorder(tmp_path, {"json": {"predicates": ["digit(a, 0) >= 6"], "hypothesis": idea}})
-    before = _findings(copied_run)
-    with opened(str(copied_run), write=True) as run:
-        reports = refine(run, asker(model), rounds=1, most_units=2)
-        entries = Ledger(run.store).entries()
-        again = refine(run, asker(Recorder(tmp_path)), rounds=1, most_units=2)
-        assert run.cost.group_evaluations == 0
-    assert len(reports) == 2
-    assert again == reports
-    assert {entry.prediction.subject for entry in entries} == {report["unit"] for report in reports}
-    assert all(entry.state in ("supported", "refuted", "underpowered") for entry in entries)
-    assert summary(reports, before.mcc_floor).startswith("HQ-T rules among 2 refined units: 0 before, ")
-    assert _findings(copied_run) == before
+# --- what a run remembers --------------------------------------------------------------------------------
+
+
+def _told(path: Path) -> list[Event]:
+    with opened(str(path)) as run:
+        return [event for _, _, event in run.store.events()]
+
+
+def _script(folder: Path, *replies: dict[str, Any]) -> str:
+    path = folder / "chat.json"
+    path.write_text(json.dumps({"replies": list(replies)}))
+    return f"mock:{path}"
+
+
+CALL = {"last": ["what was missed?"], "calls": [{"name": "missed", "arguments": {}}]}
+
+
+def test_replies_calls_costs_and_answers_are_events_of_the_run(copied_run: Path, tmp_path: Path) -> None:
+    """Shown as they happen and kept with the answer; a draft's words are in no event before their check."""
+    script = _script(tmp_path, CALL, {"text": "It missed 7777 units [run:b00d]."})
+    before, shown = len(_told(copied_run)), list[Event]()
+    result = ask(str(copied_run), "what was missed?", _quiet, llm=script, show=shown.append)
+    assert _told(copied_run)[before:] == shown
+    assert [type(event) for event in shown] == [
+        *(LlmMessage, LlmCost, ToolCalled),
+        *(LlmMessage, LlmCost, QuestionAnswered),
+    ]
+    called, answered = shown[2], shown[-1]
+    assert isinstance(called, ToolCalled)
+    assert (called.tool, called.arguments, called.ok) == ("missed", "{}", True)
+    assert isinstance(answered, QuestionAnswered)
+    assert (
+        answered.answer
+        == result.data["answer"]
+        == "It missed ~~7777~~ [differs from its source] units [run:b00d]."
+    )
+    assert not any("7777" in event_to_json(event) for event in shown[:-1])
+    cost = shown[4]
+    assert isinstance(cost, LlmCost)
+    assert (cost.requests, cost.input_tokens) == (2, result.data["input_tokens"])
+
+
+def test_an_offline_answer_is_an_event_too(copied_run: Path, tmp_path: Path) -> None:
+    """Who answered is said: none."""
+    shown: list[Event] = []
+    ask(str(copied_run), "what was found?", _quiet, llm="none", show=shown.append)
+    (answered,) = shown
+    assert isinstance(answered, QuestionAnswered)
+    assert answered.llm == "none (offline)"
+    assert _told(copied_run)[-1] == answered
+
+
+def test_a_question_killed_in_the_middle_goes_on_where_it_was(
+    copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed at its check, after a tool call: asked again, nothing is paid twice; a third time it is."""
+    script = (CALL, {"text": "It is not bounded."})
+    first = Recorder(tmp_path, *script)
+
+    def killed(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nodes_conversing, "check", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _answer(copied_run, "what was missed?", first)
+    assert len(first.sent) == 2
+    second = Recorder(tmp_path, *script)
+    data = _answer(copied_run, "what was missed?", second)
+    assert second.sent == []
+    assert (data["answer"], [one["tool"] for one in data["tools"]]) == ("It is not bounded.", ["missed"])
+    third = Recorder(tmp_path, *script)
+    _answer(copied_run, "what was missed?", third)
+    assert len(third.sent) == 2
+
+
+def test_a_conversation_goes_on_in_another_process(copied_run: Path, tmp_path: Path) -> None:
+    """`earlier=None` takes what was asked before from the run file; without it a question stands alone."""
+    script = _script(
+        tmp_path,
+        {"last": ["and the second?"], "when": ["what was found?", "Nothing much."], "text": "Neither."},
+        {"last": ["and the second?"], "text": "Who?"},
+        {"text": "Nothing much."},
+    )
+    ask(str(copied_run), "what was found?", _quiet, llm=script)
+    alone = ask(str(copied_run), "and the second?", _quiet, llm=script)
+    following = ask(str(copied_run), "and the second?", _quiet, llm=script, earlier=None)
+    assert (alone.data["answer"], following.data["answer"]) == ("Who?", "Neither.")
+
+
+def test_beside_a_run_that_cannot_be_written_a_question_is_answered_all_the_same(
+    copied_run: Path, tmp_path: Path
+) -> None:
+    """The checkpoint file is a folder here: said in a line, and the answer comes."""
+    copied_run.with_name(copied_run.name + CHECKPOINTS).mkdir()
+    told: list[str] = []
+    result = ask(str(copied_run), "so?", told.append, llm=_script(tmp_path, {"text": "Yes."}))
+    assert result.data["answer"] == "Yes."
+    assert any("could not be continued after a kill" in line for line in told)

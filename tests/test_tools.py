@@ -228,7 +228,7 @@ def test_an_exported_folder_whose_values_were_changed_cannot_verify(tool: Tool, 
     for path in (folder / "replacement").glob("*.npz"):
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
-        arrays["layer0"] = arrays["layer0"] + 1
+        arrays["value0"] = arrays["value0"] + 1
         np.savez_compressed(path, **arrays)
     result = tool("verify", what=str(folder))
     assert result.exit_code == 3

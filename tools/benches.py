@@ -29,7 +29,9 @@ def bench_of_run(run: Run, model: str | None) -> Bench:
 
     def table(intervention: Intervention, wanted: str) -> ReplacementTable:
         if intervention not in tables:
-            raise CannotRepeat(f"expected an intervention of run {run.id}, got {intervention}; name its own run")
+            raise CannotRepeat(
+                f"expected an intervention of run {run.id}, got {intervention}; name its own run"
+            )
         return tables[intervention]
 
     return Bench(subject=subject, table=table)

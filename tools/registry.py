@@ -50,6 +50,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("neurons", arguments.Neurons),
         Tool("rules", arguments.Rules),
         Tool("evidence", arguments.Evidence),
+        Tool("hypotheses", arguments.Hypotheses),
         Tool("covers", arguments.Covers),
         Tool("shared", arguments.Shared),
         Tool("missed", arguments.Missed),

@@ -29,6 +29,7 @@ from mecharule_ops.events import (
     LlmMessage,
     Notice,
     Price,
+    QuestionAnswered,
     RefinementFinished,
     RuleAnchored,
     RunFinished,
@@ -164,6 +165,8 @@ def _agent_sentence(event: Event) -> str | None:
             price = "" if event.dollars is None else f", ${event.dollars:.4f}"
             tokens = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"
             return f"language model: {event.requests} requests, {tokens}{price}"
+        case QuestionAnswered():
+            return f"answered {event.question!r} ({event.llm}): {event.checked}"
         case HypothesisRegistered():
             needed = f"{event.test}, at least {event.threshold:.2f}"
             return f"hypothesis {event.hypothesis} registered: {event.statement} Decided by: {needed}"

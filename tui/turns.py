@@ -15,6 +15,7 @@ from mecharule_ops.events import (
     LlmMessage,
     Notice,
     Price,
+    QuestionAnswered,
     RefinementFinished,
     RunFinished,
     StageFinished,
@@ -41,7 +42,7 @@ _STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "error": "
 _SPEAKERS: tuple[tuple[tuple[type[Event], ...], str], ...] = (
     ((LlmMessage,), "agent"),
     ((ToolCalled,), "tool"),
-    ((LlmCost, HypothesisRegistered, HypothesisDecided, RefinementFinished), "note"),
+    ((LlmCost, QuestionAnswered, HypothesisRegistered, HypothesisDecided, RefinementFinished), "note"),
     ((StageFinished, Notice, Price, RunFinished), "note"),
 )
 """Who says what each event tells."""

@@ -2,7 +2,7 @@
 
 A transient fault is tried again after the wait that the provider names, else after 1, 2, 4 … s; a reply that
 does not read is answered with what was wrong with it. Everything else is raised at once. At most `tries`
-requests a question, whatever went wrong.
+requests a question, whatever went wrong. Every reply and fault is told as an event, with what was spent so far.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from agent.llm.faults import ReplyUnusable, TransientFault
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, Turn, Usage, unheard
-from mecharule_ops.errors import BudgetSpent
+from mecharule_ops.errors import BudgetSpent, MechaRuleError
+from mecharule_ops.events import LONGEST_MESSAGE, Event, LlmCost, LlmMessage
 
 LONGEST_WAIT = 60.0
 """Seconds; a provider that asks for more is not waited for."""
@@ -41,6 +42,7 @@ class Asker:
     most_requests: int = 100
     most_tokens: int = 1_000_000
     """Input and output together, over the life of this asker."""
+    emit: Callable[[Event], None] = lambda event: None
     spent: Usage = field(default_factory=Usage)
     requests: int = 0
     """Requests made, retries included."""
@@ -75,9 +77,43 @@ class Asker:
                 f"the model's budget is spent: {self.requests} requests, {used:,} tokens; what was found is kept"
             )
         self.requests += 1
-        reply = self.model.complete(request, on_text)
+        try:
+            reply = self.model.complete(request, on_text)
+        except MechaRuleError as fault:
+            self._tell(request, str(fault), Usage(), ok=False)
+            raise
         self.spent += reply.usage
+        self._tell(request, _said(request, reply), reply.usage, ok=True)
         return reply
+
+    def _tell(self, request: Request, text: str, usage: Usage, *, ok: bool) -> None:
+        self.emit(
+            LlmMessage(
+                model=self.model.name,
+                purpose=request.purpose,
+                text=text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…",
+                ok=ok,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+            )
+        )
+        self.emit(
+            LlmCost(
+                requests=self.requests,
+                input_tokens=self.spent.input_tokens,
+                output_tokens=self.spent.output_tokens,
+                dollars=self.cost,
+            )
+        )
+
+
+def _said(request: Request, reply: Reply) -> str:
+    """What may be shown before a check: proposals and calls as they are, of an answer only its length."""
+    if reply.calls:
+        return f"calls {', '.join(call.name for call in reply.calls)}"
+    if request.schema is None:
+        return f"an answer of {len(reply.text)} characters, checked before it is shown"
+    return " ".join(reply.text.split())
 
 
 def _corrected(request: Request, fault: str) -> Request:

@@ -62,6 +62,8 @@ class Request:
     """Shape of the reply; None for free text."""
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 4096
+    purpose: str = "request"
+    """What it is for, in the event stream; the model is not told."""
 
     def transcript(self) -> str:
         """Everything the model is shown, as one text: what tests and scripted models look at."""

@@ -37,7 +37,7 @@ def refined_vocabulary(
         labels=flips[train],
         schema=schema_of(run.columns),
         prompt_columns=run.task.prompt_columns,
-        known=_known(texts, matrix[train], flips[train]),
+        known=known_scores(texts, matrix[train], flips[train]),
     )
     fresh = [
         text for text in OfflineProposer(limit=run.config.refinements).propose(context) if text not in texts
@@ -47,10 +47,10 @@ def refined_vocabulary(
     return [*texts, *fresh], np.column_stack([matrix, *(run.fires(text)[eligible] for text in fresh)])
 
 
-def _known(
+def known_scores(
     texts: Sequence[str], matrix: Bool[np.ndarray, "record predicate"], target: Bool[np.ndarray, " record"]
 ) -> dict[str, PredicateScore]:
-    """Φ's predicates that vary on these records, with their scores against the flips."""
+    """The predicates that vary on these records, with their scores against the flips."""
     varied = np.flatnonzero(matrix.any(axis=0) & ~matrix.all(axis=0))
     scores = score_predicates(matrix[:, varied], target)
     return {texts[int(index)]: score for index, score in zip(varied, scores, strict=True)}
