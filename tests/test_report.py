@@ -44,6 +44,7 @@ from mecharule_ops.report.content import document
 from mecharule_ops.report.document import k_of_n, percent, plain
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.icicle import icicle
+from mecharule_ops.report.plots import figures
 from mecharule_ops.report.prose import is_small, rule_note, search_names
 from mecharule_ops.report.rule_lines import LONGEST_WEAK_RULE, clipped
 from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, RuleScore, Verdict
@@ -463,3 +464,12 @@ def test_findings_and_report_load_neither_torch_nor_matplotlib() -> None:
     )
     root = Path(__file__).parents[1]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_a_tree_without_one_of_the_verdicts_is_drawn() -> None:
+    """Not every search prunes, opens, keeps and drops."""
+    for verdict in Verdict:
+        some = tuple(node for node in POSITIVE.tree if node.verdict is not verdict)
+        search = dataclasses.replace(POSITIVE, tree=some)
+        drawn = figures(dataclasses.replace(FINDINGS, searches=(search,)))
+        assert "tree-0" in drawn

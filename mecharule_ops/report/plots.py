@@ -101,6 +101,8 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
     boxes = icicle(outcome.tree)
     for verdict, (color, hatch) in _SHADE.items():
         some = [box for box in boxes if box.tree_node.verdict is verdict]
+        if not some:
+            continue
         patches = [Rectangle((box.left, box.tree_node.depth), box.width, 0.92) for box in some]
         faintest = 0.55 if verdict is Verdict.KEPT else 0.25
         alpha = [faintest + (0.95 - faintest) * box.tree_node.estimate.strength for box in some]
