@@ -92,6 +92,7 @@ def _run(options: argparse.Namespace) -> int:
         proposer=options.llm,
         budget=options.budget,
         parity=options.parity,
+        suppress_only=options.suppress_only,
         seed=options.seed,
     )
     if options.dry_run:
@@ -329,6 +330,11 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     option(
         "--llm",
         help="who proposes predicates: none (offline grammar), mock:FILE, anthropic/NAME or openai/NAME",
+    )
+    option(
+        "--suppress-only",
+        action="store_true",
+        help="units that flip 0→1 stay anonymous: for tasks where that direction is a risk",
     )
     option("--parity", action="store_true", help="Algorithm 1 as printed, without later improvements")
     option(

@@ -110,7 +110,9 @@ def cases_of(run: Run, most: int) -> dict[str, UnitCase]:
     Cost: one rule learned a unit looked at.
     """
     findings, cases = run.findings, dict[str, UnitCase]()
-    anchored = [(search, rule) for search in findings.searches for rule in search.anchored]
+    anchored = [
+        (search, rule) for search in findings.searches if not search.suppressed for rule in search.anchored
+    ]
     for search, rule in anchored:
         if len(cases) == most:
             break

@@ -19,6 +19,7 @@ from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.subject.registry import resolve
+from mecharule_ops.tasks.graders import Judge
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
@@ -93,17 +94,27 @@ def start(
     task_of(config)
     resolve(config.model)
     _choice(config)
+    judge = _judge(config)
     folder = runs_directory()
     run = new_run_id(folder, secrets.token_hex)
     settings = {"run": run, "settings": config.model_dump(mode="json")}
     with RunStore.create(run_path(run, folder), settings) as store:
-        return _finish(Run(store, should_stop), show, approve)
+        return _finish(Run(store, should_stop, judge), show, approve)
 
 
 def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
     """An earlier run, from where it was; its price was accepted when it began."""
     with RunStore.open(find_run(run, runs_directory())) as store:
-        return _finish(Run(store, should_stop), show, lambda price: True)
+        return _finish(Run(store, should_stop, _judge(Run(store).config)), show, lambda price: True)
+
+
+def _judge(config: RunConfig) -> Judge | None:
+    """The language model that grades; None where the task's own grader does. Raises what choosing raises."""
+    if not str(config.task_settings.get("grader", "")).startswith("llm:"):
+        return None
+    from agent.judging import judge_of
+
+    return judge_of(config)
 
 
 def _choice(config: RunConfig) -> Choice | None:

@@ -183,7 +183,7 @@ class AblationEngine:
             if not group:
                 raise UsageError("expected groups of at least one unit, got an empty one")
             for neuron in group:
-                inside = neuron.basis is basis and neuron.layer < depth and neuron.channel < width
+                inside = neuron.basis is basis and neuron.layer < depth and 0 <= neuron.channel < width
                 if not inside:
                     raise UsageError(
                         f"expected {basis} units of {depth} layers of {width}, got {neuron}; "

@@ -83,6 +83,8 @@ class RunConfig(BaseModel):
     """Rows a batch; None sizes batches by free memory."""
     budget: int | None = Field(None, ge=1)
     """Group ablations after which searches stop and keep what they have; each `resume` grants as many again."""
+    suppress_only: bool = False
+    """Units that flip 0→1 stay anonymous in everything that is shown: for tasks where that direction is a risk."""
     seed: int = 0
     """Of every random choice."""
 

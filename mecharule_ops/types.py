@@ -70,7 +70,10 @@ class Phase(StrEnum):
     """Every position of prompt and generation."""
 
 
-_NEURON = re.compile(r"(?:([mn])(\d{1,4})\.(\d{1,7})|a(\d{1,4})\.h(\d{1,5}))\Z")
+_NEURON = re.compile(
+    r"(?:([mn])(\d{1,4})\.(\d{1,7})|a(\d{1,4})\.h(\d{1,5})|([mna])(\d{1,4})\.hidden(\d{1,7}))\Z"
+)
+_BASES = {"m": Basis.MLP_OUT, "n": Basis.MLP_HIDDEN, "a": Basis.ATTN_HEAD}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,9 +85,16 @@ class Neuron:
     layer: int
     """Zero-based layer."""
     channel: int
-    """Zero-based coordinate in the layer; the head index for `attn_head`."""
+    """Zero-based coordinate in the layer; the head index for `attn_head`. Negative: a unit kept anonymous."""
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it stands for a unit whose name a run does not tell; it prints as `m4.hidden17`."""
+        return self.channel < 0
 
     def __str__(self) -> str:
+        if self.is_hidden:
+            return f"{self.basis.letter}{self.layer}.hidden{-self.channel}"
         dot = ".h" if self.basis is Basis.ATTN_HEAD else "."
         return f"{self.basis.letter}{self.layer}{dot}{self.channel}"
 
@@ -94,10 +104,11 @@ class Neuron:
         match = _NEURON.match(text.strip())
         if match is None:
             raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}")
+        if match[6] is not None:
+            return cls(_BASES[match[6]], int(match[7]), -int(match[8]))
         if match[4] is not None:
             return cls(Basis.ATTN_HEAD, int(match[4]), int(match[5]))
-        basis = Basis.MLP_OUT if match[1] == "m" else Basis.MLP_HIDDEN
-        return cls(basis, int(match[2]), int(match[3]))
+        return cls(_BASES[match[1]], int(match[2]), int(match[3]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +152,9 @@ class OutcomeWords:
     def of(self, label: bool) -> str:
         return self.success if label else self.failure
 
+
+RIGHT_OR_WRONG = OutcomeWords()
+"""Of a task with right answers."""
 
 Columns = Mapping[str, np.ndarray]
 """Typed columns over records: int64, float64, bool or unicode arrays of one length."""

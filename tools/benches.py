@@ -34,7 +34,7 @@ def bench_of_run(run: Run, model: str | None) -> Bench:
             )
         return tables[intervention]
 
-    return Bench(subject=subject, table=table)
+    return Bench(subject=subject, table=table, task=run.task)
 
 
 def bench_of_folder(folder: Path, model: str | None) -> Bench:

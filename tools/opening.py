@@ -44,15 +44,22 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
 
     Raises `UsageError` when the run never searched the unit's basis in that regime.
     """
-    fitting = [
-        search
-        for search in findings.searches
-        if search.intervention.basis is neuron.basis and regime in (None, search.regime)
-    ]
+    of_basis = [search for search in findings.searches if search.intervention.basis is neuron.basis]
+    fitting = [search for search in of_basis if regime in (None, search.regime) and not search.suppressed]
+    if not fitting and any(search.suppressed for search in of_basis):
+        check_direction(findings.run, Regime.BASELINE_NEGATIVE, hidden=True)
     if not fitting:
         searched = ", ".join(map(short_name, findings.searches))
         raise UsageError(f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}")
     return max(fitting, key=lambda search: _strength(search, neuron))
+
+
+def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:
+    """Raises `UsageError` when a run that hides the units of 0→1 is asked about one of them."""
+    if hidden and regime is Regime.BASELINE_NEGATIVE:
+        raise UsageError(
+            f"expected a unit of 1→0, run {run} does not tell which units flip 0→1 (--suppress-only)"
+        )
 
 
 def _strength(search: SearchOutcome, neuron: Neuron) -> float:
@@ -67,6 +74,8 @@ def short_name(outcome: SearchOutcome) -> str:
 
 def check_unit(run: Run, neuron: Neuron) -> None:
     """Raises `UsageError` when the model has no such unit; reads the stored attribution, not the model."""
+    if neuron.is_hidden:
+        check_direction(run.id, Regime.BASELINE_NEGATIVE, hidden=True)
     for label in run.config.regimes:
         name = f"attribution-{neuron.basis.value}-{label}"
         if run.store.has(name):

@@ -58,6 +58,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("show", arguments.Show),
         Tool("compare", arguments.Compare),
         Tool("models", arguments.Models, works=True),
+        Tool("data", arguments.Data, works=True),
         Tool("doctor", arguments.Doctor, works=True),
         Tool("spec", arguments.Spec),
     )

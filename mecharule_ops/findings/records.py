@@ -24,7 +24,16 @@ from mecharule_ops.findings.evidence import (
     WholeLayer,
 )
 from mecharule_ops.rules.quality import COVERAGE_FLOOR, THRESHOLD, is_hq_full, is_hq_test
-from mecharule_ops.types import Agonist, AnchoredRule, Intervention, Neuron, Regime, Value
+from mecharule_ops.types import (
+    RIGHT_OR_WRONG,
+    Agonist,
+    AnchoredRule,
+    Intervention,
+    Neuron,
+    OutcomeWords,
+    Regime,
+    Value,
+)
 
 __all__ = [
     "AgonistControls",
@@ -87,6 +96,8 @@ class SearchOutcome:
     dominance: tuple[Dominance, ...] = ()
     exhaustive: ExhaustiveRun | None = None
     recall: tuple[RecallRow, ...] = ()
+    suppressed: bool = False
+    """Its units stand under numbers, because the run does not tell their names."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when brute force ran or nothing was pruned."""
 
@@ -186,6 +197,10 @@ class Findings:
     answers: tuple[AnsweredQuestion, ...] = ()
     choices: tuple[NamedChoice, ...] = ()
     stages: tuple[StageCost, ...] = ()
+    words: OutcomeWords = RIGHT_OR_WRONG
+    """What the task calls its two outcomes."""
+    notes: tuple[str, ...] = ()
+    """What the task must say in every report: where its items and labels come from."""
     mcc_floor: float = THRESHOLD
     """HQ-T and HQ-F need at least this MCC."""
     coverage_floor: float = COVERAGE_FLOOR

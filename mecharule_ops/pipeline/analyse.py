@@ -16,6 +16,7 @@ from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
 from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
@@ -54,7 +55,8 @@ def analyse(
     `proposer` stands in for the one that the config names.
     Raises `PriceDeclined`, `AblationStopped` before the first search, or what a stage raises; what was stored stays.
     """
-    journal = Journal(run.store, show, clock)
+    hide = run.suppression
+    journal = Journal(run.store, show, clock, told_as=hide.event if hide else lambda event: event)
     try:
         journal.emit(_started(run))
         prepare(run, journal, proposer)
@@ -65,6 +67,7 @@ def analyse(
                 continue
             outcomes.append(_cell(run, journal, basis, regime, approve))
         findings = run_findings(run, tuple(outcomes), journal.stages)
+        findings = hide.findings(findings) if hide else findings
         run.store.put("findings", to_json(findings))
         journal.emit(RunFinished(run=run.id, status=run_status(findings)))
         return findings
@@ -151,7 +154,8 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         random_flips = coverage(run, journal, found, others, stage.name)
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
-        strong = [a for a in found.agonists[: run.config.controls_for] if a.is_tau_agonist]
+        named = () if run.suppression and found.regime is RISKY else found.agonists
+        strong = [a for a in named[: run.config.controls_for] if a.is_tau_agonist]
         rules = {rule.neuron: rule for rule in anchored}
         for agonist in strong:
             certificate = certify_agonist(run, found, agonist, rules.get(agonist.neuron))

@@ -6,6 +6,7 @@ ablation is needed that the file does not hold.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -17,12 +18,16 @@ from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.store.codec import decode
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, Engine, StoredEngine, context_key
+from mecharule_ops.store.verdicts import StoredVerdicts
 from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.jailbreak import with_judge
 from mecharule_ops.tasks.registry import make_task, preset, preset_names
 from mecharule_ops.types import Basis, BehaviourRecord, Columns, Intervention
 
@@ -51,9 +56,18 @@ def task_of(config: RunConfig) -> Task:
 class Run:
     """An open run. Attributes are loaded when first read and kept."""
 
-    def __init__(self, store: RunStore, should_stop: Callable[[], bool] = lambda: False) -> None:
-        """`should_stop` is asked before every batch of ablations; then `AblationStopped` is raised."""
+    def __init__(
+        self,
+        store: RunStore,
+        should_stop: Callable[[], bool] = lambda: False,
+        judge: Judge | None = None,
+    ) -> None:
+        """`should_stop` is asked before every batch of ablations; then `AblationStopped` is raised.
+
+        `judge` is the language model of a task that is graded by one.
+        """
         self.store = store
+        self._judge = judge
         self.should_stop = should_stop
         self.config: RunConfig = make_config(**cast(Mapping[str, object], store.config["settings"]))
         self.id = str(store.config["run"])
@@ -63,7 +77,16 @@ class Run:
     @cached_property
     def task(self) -> Task:
         """The task with the model's preset and the run's own settings on top."""
-        return task_of(self.config)
+        return with_judge(task_of(self.config), lambda judge: StoredVerdicts(self.store, judge), self._judge)
+
+    @cached_property
+    def suppression(self) -> Suppression | None:
+        """How this run hides units that flip 0→1; None when it tells them. The key is made once a run."""
+        if not self.config.suppress_only:
+            return None
+        if not self.store.has("suppression-key"):
+            self.store.put("suppression-key", secrets.token_hex(16))
+        return Suppression(bytes.fromhex(cast(str, self.store.get("suppression-key"))))
 
     @cached_property
     def subject(self) -> Subject:

@@ -30,7 +30,7 @@ from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import splitter
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.choices import NAMED_CHOICES
+from mecharule_ops.report.choices import choices_for
 from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.types import AnchoredRule, ChaNode, SearchStatus, Verdict
 
@@ -151,7 +151,7 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         model=config.model,
         model_hash=run.subject.model_hash,
         tokenizer_hash=run.subject.tokenizer_hash,
-        task=config.task,
+        task=run.task.name,
         task_settings=run.task.describe(),
         task_score=Share(count=int(run.labels.sum()), n=len(run.records)),
         tau=config.tau,
@@ -165,7 +165,9 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
             proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
         ),
         searches=searches,
-        choices=NAMED_CHOICES,
+        choices=choices_for(run.task.name),
+        words=run.task.words,
+        notes=run.task.notes,
         stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
     )
 

@@ -87,7 +87,8 @@ def flips_needed(n: int, tau: float, alpha: float) -> int | None:
 
 def strongest(findings: Findings, place: int = 1) -> Agonist | None:
     """The unit of that place by strength over all searches, where it is strongest; None when there are fewer."""
-    found = [agonist for outcome in findings.searches for agonist in outcome.agonists]
+    named = (outcome for outcome in findings.searches if not outcome.suppressed)
+    found = [agonist for outcome in named for agonist in outcome.agonists]
     found.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
     first: dict[Neuron, Agonist] = {}
     for agonist in found:

@@ -79,4 +79,10 @@ NAMED_CHOICES = tuple(
         ),
     )
 )
-"""In the order of the pipeline's influence on the numbers; a run copies the ones that apply to it."""
+"""In the order of the pipeline's influence on the numbers."""
+_OF_ONE_TASK = {"division": "arithmetic"}
+
+
+def choices_for(task: str) -> tuple[NamedChoice, ...]:
+    """The choices that a run of this task makes."""
+    return tuple(choice for choice in NAMED_CHOICES if _OF_ONE_TASK.get(choice.setting, task) == task)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mecharule_ops.findings.controls import verdict
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
 from mecharule_ops.report.document import k_of_n, plural, two_decimals
-from mecharule_ops.types import Agonist, FlipEstimate, RuleScore
+from mecharule_ops.types import Agonist, FlipEstimate, Regime, RuleScore
 
 NO_CONTROL = "no control run"
 
@@ -35,6 +35,11 @@ def shared_replacement(findings: Findings) -> str | None:
         return None
     baseline, phase = how.pop()
     return f"baseline {baseline}, phase {phase}"
+
+
+def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
+    """Whether the flips of a search do harm: 0→1 where success is harm."""
+    return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
 
 
 def stronger_slice(estimate: FlipEstimate) -> str:

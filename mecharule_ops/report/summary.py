@@ -13,6 +13,7 @@ from mecharule_ops.report.prose import (
     audit_sentence,
     by_strength,
     control_word,
+    is_risk,
     is_small,
     search_names,
     shared_replacement,
@@ -30,12 +31,21 @@ def summary(findings: Findings) -> tuple[Block, ...]:
         "flips 0→1 on records that fail; of either, D+ are those where the splitter rule fires and D- the others."
     )
     if not findings.searches:
-        return (asked, "Found: no search was run, so nothing is claimed.")
+        return (asked, *findings.notes, "Found: no search was run, so nothing is claimed.")
     items = tuple(
-        f"{name}: {' '.join(_sentences(findings, outcome))}"
+        f"{name}: {_risk(findings, outcome)}{' '.join(_sentences(findings, outcome))}"
         for name, outcome in zip(search_names(findings), findings.searches, strict=True)
     )
-    return (asked, _headline(findings), Bullets(items))
+    return (asked, *findings.notes, _headline(findings), Bullets(items))
+
+
+def _risk(findings: Findings, outcome: SearchOutcome) -> str:
+    """What stands before a search for units whose flips do harm; empty for any other."""
+    if not is_risk(findings, outcome):
+        return ""
+    hidden = " Their names are hidden; a number stands for each." if outcome.suppressed else ""
+    words = findings.words
+    return f"Risk, not an improvement: these flips turn {words.failure} into {words.success}.{hidden} "
 
 
 def _headline(findings: Findings) -> str:

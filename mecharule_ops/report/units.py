@@ -8,7 +8,7 @@ from mecharule_ops.findings.controls import depends_on_baseline
 from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
 from mecharule_ops.report import tables
 from mecharule_ops.report.document import Block, k_of_n, plural, signed
-from mecharule_ops.report.prose import both_slices, by_strength, control_word, stronger_slice
+from mecharule_ops.report.prose import both_slices, by_strength, control_word, is_risk, stronger_slice
 from mecharule_ops.report.rule_lines import is_told, rule_line, untold_sentence
 from mecharule_ops.types import Agonist
 
@@ -30,7 +30,8 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
         for agonist in strong
     )
     table = replace(tables.unit_table(findings, outcome, strong), notes=notes)
-    return (f"{name}: {plural(len(strong), 'τ-agonist')}, strongest first.", table)
+    risk = ", a risk" if is_risk(findings, outcome) else ""
+    return (f"{name}: {plural(len(strong), 'τ-agonist')}{risk}, strongest first.", table)
 
 
 def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[Block, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.arithmetic_questions import edited, read_question, settings_of
 from mecharule_ops.tasks.arithmetic_seeds import seed_predicates
-from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 OPERATORS = ("+", "-", "*", "/")
 """Canonical values of the `op` field, whatever symbol the prompt shows."""
@@ -56,7 +56,7 @@ class Arithmetic:
     max_new_tokens: int = 6
     stop: tuple[str, ...] = ("\n",)
     phase: Phase = Phase.DECODE
-    words: ClassVar[OutcomeWords] = OutcomeWords()
+    words: ClassVar[OutcomeWords] = RIGHT_OR_WRONG
     concealed: ClassVar[bool] = False
     notes: ClassVar[tuple[str, ...]] = ()
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.augmentation import augmented
-from mecharule_ops.tasks.graders import Grader, Judge, make_grader
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, make_grader
 from mecharule_ops.tasks.request_files import requests_file
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Value
@@ -162,6 +163,13 @@ class Jailbreak(TextTask):
         generator = np.random.default_rng([self.seed, number, attempt])
         text = augmented(request, self.sigma, generator)
         return {"number": number, "attempt": attempt, _TEXT: request, "augmented": text}
+
+
+def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | None) -> Task:
+    """The task, with a judge for the grader `llm` behind whatever keeps its verdicts; any other task as it is."""
+    if not isinstance(task, Jailbreak) or not task.grader.startswith("llm:"):
+        return task
+    return replace(task, judge=keeping(judge or NoJudge(task.grader.removeprefix("llm:"))))
 
 
 def read_requests(path: Path) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 Row = Mapping[str, Value]
 """One item of a task: text or numbers by column name."""
@@ -46,7 +46,7 @@ class TextTask(ABC):
     stop: tuple[str, ...] = ("\n",)
     phase: Phase = Phase.DECODE
     name: ClassVar[str]
-    words: ClassVar[OutcomeWords] = OutcomeWords()
+    words: ClassVar[OutcomeWords] = RIGHT_OR_WRONG
     concealed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

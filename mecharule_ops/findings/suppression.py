@@ -1,0 +1,67 @@
+"""Findings and events without the names of the units that flip 0→1, for tasks where that direction is a risk.
+
+With `--suppress-only` a run says how many such units there are and how strong, and nowhere which. A unit keeps its
+layer and gets a number from a keyed hash: the same in every event and table of the run, meaningless without the
+run's own key. What an ablation flipped is still counted per unit in the run file, which resuming needs.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from mecharule_ops.events import AgonistFound, Event, NodeTested, RuleAnchored
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.types import Neuron, Regime
+
+RISKY = Regime.BASELINE_NEGATIVE
+"""The direction whose units are hidden."""
+_NUMBERS = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """Hides units under a key."""
+
+    key: bytes
+
+    def hidden(self, neuron: Neuron) -> Neuron:
+        """What stands for a unit: its layer, and a negative channel that no model has."""
+        digest = hmac.digest(self.key, str(neuron).encode(), "sha256")
+        number = int.from_bytes(digest[:6], "big") % _NUMBERS
+        return Neuron(neuron.basis, neuron.layer, -1 - number)
+
+    def event(self, event: Event) -> Event:
+        """The event as it may be told and kept."""
+        match event:
+            case NodeTested(search=search, units=units) if f":{RISKY.value}:" in search:
+                return replace(event, units=self._units(units))
+            case AgonistFound(regime=RISKY.value) | RuleAnchored(regime=RISKY.value):
+                return replace(event, neuron=str(self.hidden(Neuron.parse(event.neuron))))
+        return event
+
+    def findings(self, findings: Findings) -> Findings:
+        """The findings with every unit of the risky direction hidden, and the searches marked so."""
+        searches = tuple(
+            replace(self._walk(outcome), suppressed=True) if outcome.regime is RISKY else outcome
+            for outcome in findings.searches
+        )
+        return replace(findings, searches=searches)
+
+    def _units(self, printed: str) -> str:
+        """A group's printed first and last unit."""
+        names: Sequence[str] = printed.split(" … ")
+        return " … ".join(str(self.hidden(Neuron.parse(name))) for name in names)
+
+    def _walk(self, value: Any) -> Any:
+        if isinstance(value, Neuron):
+            return self.hidden(value)
+        if isinstance(value, tuple):
+            return tuple(map(self._walk, value))
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(
+                value, **{part.name: self._walk(getattr(value, part.name)) for part in fields(value)}
+            )
+        return value
