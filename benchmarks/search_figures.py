@@ -23,7 +23,7 @@ from mecharule_ops.types import Basis, Intervention, Neuron
 MASSIVE = {"m10.507", "m0.308", "m13.247"}
 """The massive-activation channels of SmolLM2 that flip most when they are set to zero."""
 SAME_RUN = (
-    "run arithmetic -m smollm2-135m --basis attn_head --regime 1 --budget 120 --yes --display none "
+    "run arithmetic -m smollm2-135m --basis attn_head --regime 1 --budget 60 --yes --display none "
     "--set controls_for=0 --set anchor_for=0 --set audit=0 --set records=700 --set ig_steps=5"
 )
 
@@ -81,7 +81,7 @@ def rules() -> Iterator[Figure]:
 
 
 def whole_run() -> Iterator[Figure]:
-    """A run of the command cut to 120 group ablations, by the engine and by the plain path: wall clock of each."""
+    """A run of the command cut to 60 group ablations, by the engine and by the plain path: wall clock of each."""
     ours, theirs = (_wall_clock(engine) for engine in ("fast", "plain"))
     yield Figure(
         "a run over the same run by the plain path",
