@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
+from findings_fixture import FINDINGS
 from textual.messages import ExitApp
 from textual.widgets import Input
 from tui_driving import Driver, drive
@@ -172,6 +173,7 @@ def test_new_run_is_a_form_of_every_setting_and_asks_before_it_starts(tmp_path: 
     async def script(user: Driver) -> None:
         await user.press("n")
         await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form")
+        await user.sees("A task's name")
         lines = {line.field.name: line for line in user.app.screen.query(FieldLine)}
         assert set(lines) == set(backend.schema()["properties"])
         lines["tau"].query_one(Input).value = "7"
@@ -359,7 +361,11 @@ def test_replay_scrubs_forwards_and_back_and_says_why_a_group_was_opened(tmp_pat
         assert (
             "its upper bound 1.0 reaches τ .20, so it may hold an agonist and was opened" in user.app.told[-1]
         )
-        await user.press("end", "shift+left", "escape")
+        screen.session.findings = FINDINGS
+        assert screen.evidence.findings is None
+        await user.press("end")
+        assert screen.evidence.findings is FINDINGS
+        await user.press("shift+left", "escape")
         assert isinstance(user.app.screen, RunScreen)
 
     drive(FakeBackend(tmp_path), script)

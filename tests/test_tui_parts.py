@@ -17,7 +17,8 @@ from findings_fixture import FINDINGS
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from tui_story import HOSTILE, FakeBackend, big_search, found, run_started, story, tested
+from tui_story import HOSTILE, FakeBackend, big_search, found, run_started, story
+from tui_story import tested as node_tested
 
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
@@ -42,7 +43,7 @@ from tui.layout import PANES, Arrangement, arrangement, panes_shown
 from tui.neuron_card import Evidence, card
 from tui.pictures import bar, coverage, figures, interval
 from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
-from tui.screens.base import CommandScreen
+from tui.screens.base import CommandScreen, fitted
 from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen
 from tui.screens.ledger import LedgerScreen
@@ -339,7 +340,7 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
         [
             run_started(regimes=(1,)),
             SearchStarted(search=search, regime=1, layer=20, units=9),
-            tested(search, 0, None, unit, 1, flips, "kept"),
+            node_tested(search, 0, None, unit, 1, flips, "kept"),
             found(search, unit, 1, flips),
             RuleAnchored(
                 regime=1, neuron=unit, rule="b >= 50", held_out_mcc=0.78, full_mcc=None, prompt_only=True
@@ -357,7 +358,7 @@ def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
 def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_the_verdict() -> None:
     """Random units flip 6/512 and 5/512, the fake rule's split 30/64, the zero baseline 60/64: by hand."""
     told = _card("a20.h8", (50, 8), FINDINGS)
-    assert "MCC .78 held-out, prompt only" in told
+    assert "rule      MCC .78 held-out, prompt only\nb >= 50\n" in told
     assert "controls  random ×8 .01 · fake rule .47 · zero .94\n" in told
     assert "verdict   supported\n" in told
     alike = _card("a21.h2", (41, 39), FINDINGS)
@@ -461,6 +462,15 @@ def test_no_method_of_a_screen_is_outside_the_table() -> None:
     known = {command.method for command in COMMANDS}
     for owner in (*SCREENS, MechaRuleApp):
         assert {name for name in dir(owner) if name.startswith("do_")} <= known, owner
+
+
+def test_keys_that_do_not_fit_give_way_to_help_and_palette() -> None:
+    """Worked by hand: 29 columns hold all, 28 do not; the last two stay whatever the width."""
+    parts = ["Esc back", "F2 chat", "F1", "^P"]
+    assert fitted(parts, 40) == " Esc back · F2 chat · F1 · ^P"
+    assert fitted(parts, 29) == " Esc back · F2 chat · F1 · ^P"
+    assert fitted(parts, 28) == " Esc back · F1 · ^P"
+    assert fitted(parts, 3) == " F1 · ^P"
 
 
 def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:

@@ -90,14 +90,14 @@ def _group_sentence(node: NodeView, tau: float) -> str:
 
 def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evidence) -> Text:
     text = Text()
+    text.append_text(_controls(evidence.findings, view.regime, node.units, state.finished))
     rule = state.rules.get((view.regime, node.units))
     if rule is not None:
         held_out = "not scored" if rule.held_out_mcc is None else f"MCC {rate(rule.held_out_mcc)} held-out"
         scope = "prompt only" if rule.prompt_only else "reads the output"
-        text.append("rule  ", "bold").append(f"{plain(rule.rule)}\n").append(f"      {held_out}, {scope}\n")
+        text.append("rule      ", "bold").append(f"{held_out}, {scope}\n{plain(rule.rule)}\n")
     elif node.verdict == "kept":
-        text.append("rule  none yet\n", "dim")
-    text.append_text(_controls(evidence.findings, view.regime, node.units, state.finished))
+        text.append(f"rule      none{'' if state.finished else ' yet'}\n", "dim")
     found = [c for c in evidence.certificates if node.units in c.units and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
@@ -44,11 +45,24 @@ class CommandScreen(Screen[None]):
         self.owner.pop_screen()
 
 
-def hints(screen: str, names: tuple[str, ...], words: dict[str, str] | None = None) -> str:
-    """`^R resume · F1 help`: the keys of some commands with a word each."""
+def hint_parts(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> list[str]:
+    """`^R resume`, `F1 help`: the keys of some commands with a word each."""
     commands = {command.name: command for command in commands_of(screen)}
     shown = [commands[name] for name in names if commands[name].keys]
-    return " · ".join(f"{key_said(each.keys[0])} {(words or {}).get(each.name, each.name)}" for each in shown)
+    return [f"{key_said(each.keys[0])} {(words or {}).get(each.name, each.name)}" for each in shown]
+
+
+def hints(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> str:
+    """`^R resume · F1 help`."""
+    return " · ".join(hint_parts(screen, names, words))
+
+
+def fitted(parts: Sequence[str], width: int, last: int = 2) -> str:
+    """The parts in one line; where they do not fit, those before the `last` ones give way."""
+    kept, end = list(parts[:-last]), list(parts[-last:])
+    while kept and len(" · ".join([*kept, *end])) > width - 1:
+        kept.pop()
+    return f" {' · '.join([*kept, *end])}"
 
 
 class Line(Static):

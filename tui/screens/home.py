@@ -17,7 +17,7 @@ from tui.words import counted
 if TYPE_CHECKING:
     from mecharule_ops.store.run_directory import RunSummary
 
-HEADER = ("run", "status", "model", "task", "when")
+HEADER = ("run", "status", "model", "task", "when (UTC)")
 
 
 class HomeScreen(TableScreen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
+from textual.events import DescendantFocus
 from textual.widgets import Input, Label, Select
 
 from mecharule_ops.errors import UsageError
@@ -68,6 +69,12 @@ class NewRunScreen(CommandScreen):
 
     def on_mount(self) -> None:
         self.query(Input).first().focus()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say the whole hint of the setting at hand, which a narrow terminal cuts beside it."""
+        line = next((each for each in event.widget.ancestors if isinstance(each, FieldLine)), None)
+        if line is not None:
+            self.query_one("#problem", Line).say(said(f" {line.field.hint}", "italic"))
 
     def do_start(self) -> None:
         texts = {line.field.name: line.text for line in self.query(FieldLine)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -52,15 +53,20 @@ class HelpPopup(ModalScreen[None]):
         self.of_screen = screen
 
     def compose(self) -> ComposeResult:
-        text = Text(f"{self.about}\n\n") if self.about else Text()
-        for command in commands_of(self.of_screen):
+        commands = commands_of(self.of_screen)
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(justify="right", no_wrap=True)
+        grid.add_column(ratio=1)
+        for command in commands:
             keys = ", ".join(map(key_said, command.keys)) or "–"
-            text.append(f"{keys:>14}", "bold").append(f"  {command.help}\n")
-        text.append("            ^P", "bold").append("  every command by name\n")
-        text.append("\nIn the chat each is /its-name: ", "dim")
-        text.append(", ".join(command.name for command in commands_of(self.of_screen)), "dim")
+            grid.add_row(Text(keys, "bold"), Text(command.help))
+        grid.add_row(Text("^P", "bold"), Text("every command by name"))
+        names = f"\nIn the chat of a run each is /its-name: {', '.join(command.name for command in commands)}"
         with VerticalScroll(classes="popup tall"):
-            yield Static(text, markup=False)
+            if self.about:
+                yield Static(Text(f"{self.about}\n"), markup=False)
+            yield Static(grid)
+            yield Static(Text(names, "dim"), markup=False)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()

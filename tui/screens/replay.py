@@ -7,9 +7,10 @@ from rich.text import Text
 from tui.commands import bindings_of
 from tui.headline import headline, progress
 from tui.layout import PANES
+from tui.neuron_card import Evidence
 from tui.panes.tree import TreePane
 from tui.pictures import bar
-from tui.screens.base import Line, hints
+from tui.screens.base import Line, fitted, hint_parts
 from tui.screens.pane_commands import PaneCommands
 from tui.session import Session
 from tui.timeline import Timeline
@@ -38,6 +39,11 @@ class ReplayScreen(PaneCommands):
         self.state = self.timeline.at(self.position)
         self.draw()
 
+    @property
+    def evidence(self) -> Evidence:
+        """Before its end a run had neither findings nor certificates."""
+        return super().evidence if self.state.finished else Evidence()
+
     def draw_lines(self) -> None:
         total = len(self.timeline)
         self.query_one("#headline", Line).say(headline(self.state, "REPLAY", ""))
@@ -45,8 +51,9 @@ class ReplayScreen(PaneCommands):
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
         self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
         words = {"forward": "on", "backward": "back", "leap": "leap", "why-opened": "why", "back": "leave"}
-        names = ("backward", "forward", "leap", "why-opened", "follow", "back", "help")
-        self.query_one("#status", Line).say(f" {hints('replay', names, words)}")
+        names = ("backward", "forward", "leap", "why-opened", "ledger", "follow", "back", "help")
+        keys = [*hint_parts("replay", names, words), "^P palette"]
+        self.query_one("#status", Line).say(fitted(keys, self.app.size.width))
 
     def do_forward(self) -> None:
         self.go(self.position + 1)

@@ -13,7 +13,7 @@ from tui.layout import Arrangement
 from tui.panes.chat import ChatPane
 from tui.panes.table import TextTable
 from tui.panes.tree import TreePane
-from tui.screens.base import Line, hints
+from tui.screens.base import Line, fitted, hint_parts
 from tui.screens.popups import PricePopup
 from tui.screens.talking import Talking
 from tui.session import Phase, Session
@@ -73,18 +73,17 @@ class RunScreen(Talking):
         first, second = progress(state, session.elapsed), how
         parts = [second, first] if narrow or session.phase is Phase.FAILED else [first, second]
         self.query_one("#progress", Line).say(f" {' · '.join(parts)}")
-        self.query_one("#status", Line).say(f" {self._keys(narrow)}")
+        self.query_one("#status", Line).say(fitted(self._keys(narrow), self.app.size.width))
 
-    def _keys(self, narrow: bool) -> str:
+    def _keys(self, narrow: bool) -> list[str]:
         words = {"tool-output": "output", "why-unit": "why", "pane-chat": "chat", "back": "back"}
         if self.session.busy:
             words["back"] = "stop"
             names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
         else:
-            names = ("back", "pane-chat", "why-unit", "resume", "replay", "ledger", "report", "help")
-        keys = hints("run", names[:3] if narrow else names, words)
-        model = "" if narrow else f"LLM {self.owner.backend.provider} · "
-        return f"{model}{keys} · ^P palette"
+            names = ("back", "pane-chat", "why-unit", "replay", "ledger", "report", "resume", "help")
+        model = [] if narrow else [f"LLM {self.owner.backend.provider}"]
+        return [*model, *hint_parts("run", names, words), "^P palette"]
 
     def _pace(self) -> str:
         """` 6/s`: ablations a second over the last few."""

@@ -164,7 +164,7 @@ class RunView(CommandScreen):
             self.query_one("#rules", TextTable).show([row.cells for row in rows])
         if "figures" in self.shown:
             pane = self.query_one("#figures", ReadingPane)
-            pane.show(figures(self.state, self.session.singles, self.session.findings, pane.size.width))
+            pane.show(figures(self.state, self.session.singles, self.evidence.findings, pane.size.width))
         self.draw_lines()
 
     def _favourite(self, view: SearchView | None) -> int | None:
@@ -181,8 +181,12 @@ class RunView(CommandScreen):
         if view is None or node is None or node not in view.nodes:
             pane.show(said("Move the cursor of the tree to a group or unit.", "dim"))
             return
-        evidence = Evidence(findings=self.session.findings, certificates=self.session.certificates)
-        pane.show(card(self.state, view, node, evidence, pane.size.width))
+        pane.show(card(self.state, view, node, self.evidence, pane.size.width))
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the run file adds to the snapshot on show."""
+        return Evidence(findings=self.session.findings, certificates=self.session.certificates)
 
     def draw_lines(self) -> None:
         """The lines above and below the panes."""
