@@ -135,7 +135,7 @@ def _refined(
         return case.anchored, None
     prediction = Prediction(
         subject=case.unit,
-        statement=f"{case.unit} flips ({case.arrow}) where {rule}.",
+        statement=f"{case.unit} flips ({case.arrow}) exactly where its refined rule holds.",
         condition=rule,
         test=RULE_TEST,
         threshold=context.threshold,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -84,6 +85,7 @@ def _result(run: Run, refined: Refined) -> ToolResult:
     else:
         lines += [_table(refined.reports), *map(_ended, refined.reports)]
     lines += [_verdict(entry) for entry in hypotheses]
+    lines += _looks(Ledger(run.store).entries(), refined.reports)
     data = {
         "run": run.id,
         "proposer": refined.proposer,
@@ -132,6 +134,16 @@ def _verdict(entry: Hypothesis) -> str:
     measured = "" if outcome is None else f" ({outcome.value:.2f} on {outcome.n} held-out records)"
     needed = f"needed {entry.prediction.threshold:.2f}"
     return f"hypothesis {entry.id} {entry.state}{measured}, {needed}: {entry.prediction.statement}"
+
+
+def _looks(entries: Sequence[Hypothesis], reports: Sequence[UnitReport]) -> list[str]:
+    """What repeated refinements do to the evidence: each further prediction has another chance."""
+    tested = Counter(entry.prediction.subject for entry in entries if entry.outcome is not None)
+    often = [f"{unit} {tested[unit]}" for unit in {report["unit"] for report in reports} if tested[unit] > 2]
+    if not often:
+        return []
+    names = ", ".join(sorted(often))
+    return [f"predictions put to the same held-out records so far: {names}; one of many may pass by chance"]
 
 
 def _hypothesis_data(entry: Hypothesis) -> dict[str, object]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from committed_questions import QUESTIONS as COMMITTED
+from committed_questions import asked_of_a_model, units_of, worded
 from llm_scripted import Recorder, asker
 
 from agent import conversation, nodes_conversing
@@ -72,6 +74,18 @@ def test_a_model_that_repeats_what_its_tool_says_is_never_marked(
     assert all(conversation.route(one) is not None for one in data["follow_ups"])
 
 
+@pytest.mark.parametrize("question", COMMITTED)
+def test_the_committed_questions_are_answered_by_a_model_too(
+    copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """The list that is answered offline, through the graph: a model that repeats its tool is never marked."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    unit, other = units_of(_findings(copied_run))
+    said, result = asked_of_a_model(copied_run, tmp_path, worded(question, unit, other), unit)
+    assert result.data["verified"], result.data["checked"]
+    assert result.data["answer"] == said
+
+
 def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
     copied_run: Path, tmp_path: Path
 ) -> None:
@@ -91,7 +105,7 @@ def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
     assert f"{unit.neuron} flips {plus.flips}/{plus.n} associated [c:" in data["answer"]
     assert not data["verified"]
     with opened(str(copied_run)) as run:
-        (entry,) = run.store.get(LOG)  # type: ignore[misc]
+        (entry,) = cast(list[Any], run.store.get(LOG))
         remembered = run.store.get(LAST_ANSWER)
     assert entry["prompts"]["converse"].keys() == {"version", "sha256"}
     assert len(entry["faults"]) == 1
