@@ -50,6 +50,10 @@ def config_from(
     chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
     if bases is not None:
         chosen["bases"] = tuple(bases.split(","))
+    if str(chosen.get("task", "")).rpartition(":")[0].endswith(".py"):
+        # A run is asked about from other folders than the one it was started in.
+        file, _, name = str(chosen["task"]).rpartition(":")
+        chosen["task"] = f"{Path(file).expanduser().resolve()}:{name}"
     if chosen.get("proposer") == "none":
         chosen["proposer"] = "offline"
     return make_config(**chosen | {"task_settings": task_settings})

@@ -79,7 +79,7 @@ def _started(run: Run) -> RunStarted:
     config = run.config
     return RunStarted(
         run=run.id,
-        task=config.task,
+        task=run.task.name,
         model=config.model,
         basis="+".join(config.bases),
         baseline=config.baseline,

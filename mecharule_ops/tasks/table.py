@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +21,16 @@ class TableTask(TextTask, ABC):
     """A task over the rows of a file; a subclass says how a row becomes a question and what counts as success."""
 
     file: str = ""
-    """CSV, TSV or JSONL with a header or keys; the path counts from the folder that the command runs in."""
+    """CSV, TSV or JSONL with a header or keys, from the folder that the command runs in, else the task's own."""
     needs: ClassVar[tuple[str, ...]] = ()
     """Columns that the file must have."""
 
     def rows(self) -> Sequence[Row]:
         """The file's rows. Raises `UsageError` as `read_table` does."""
-        return read_table(self.file, self.needs)
+        given = Path(self.file).expanduser()
+        beside = Path(str(sys.modules[type(self).__module__].__file__)).parent / given
+        chosen = beside if self.file and not given.is_file() and beside.is_file() else given
+        return read_table(str(chosen) if self.file else "", self.needs)
 
 
 def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
@@ -45,18 +49,15 @@ def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
         raise UsageError(f"expected rows in {path}, it does not read: {error}") from error
     if not found:
         raise UsageError(f"expected rows in {path}, got none; the first line of a table names its columns")
-    names = list(found[0])
+    names = [name for name in found[0] if name is not None]
     if missing := [name for name in needs if name not in names]:
         raise UsageError(
-            f"expected the columns {', '.join(needs)} in {path}, got {', '.join(map(str, names))}; "
+            f"expected the columns {', '.join(needs)} in {path}, got {', '.join(names)}; "
             f"{', '.join(missing)} is missing"
         )
-    if uneven := next(
-        (place for place, row in enumerate(found, 1) if list(row) != names or None in row.values()), 0
-    ):
-        raise UsageError(
-            f"expected the columns {', '.join(map(str, names))} in row {uneven} of {path}, got others"
-        )
+    for number, row in enumerate(found, 1):
+        if list(row) != names or None in row.values():
+            raise UsageError(f"expected the columns {', '.join(names)} in row {number} of {path}, got others")
     kinds = {name: _kind([row[name] for row in found]) for name in names}
     return tuple({name: kinds[name](row[name]) for name in names} for row in found)
 

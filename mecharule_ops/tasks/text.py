@@ -15,7 +15,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -50,6 +50,9 @@ class TextTask(ABC):
     concealed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            if each.repr and each.default is not MISSING:
+                object.__setattr__(self, each.name, _typed(each.name, getattr(self, each.name), each.default))
         if self.max_new_tokens < 1:
             raise UsageError(f"expected max_new_tokens of 1 or more, got {self.max_new_tokens}")
 
@@ -170,8 +173,11 @@ class TextTask(ABC):
             raise UsageError(
                 f"expected other columns than {', '.join(_READ)}, got {', '.join(taken)}; rename it"
             )
+        first: dict[str, Row] = {}
         with self._columns_named():
-            return tuple({self.question(row).strip(): row for row in reversed(rows)}.values())[::-1]
+            for row in rows:
+                first.setdefault(self.question(row).strip(), row)
+        return tuple(first.values())
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
@@ -214,6 +220,19 @@ def _spelt(column: str) -> str:
     """The column's name as a predicate can write it."""
     name = re.sub(r"\W", "_", column)
     return f"{name}_" if keyword.iskeyword(name) else name if name.isidentifier() else f"_{name}"
+
+
+def _typed(name: str, value: object, default: object) -> object:
+    """A setting of its default's type. Raises `UsageError` on another type."""
+    if isinstance(default, Phase):
+        known = [phase.value for phase in Phase]
+        if value not in known:
+            raise UsageError(f"expected task.{name} of {', '.join(known)}, got {value!r}")
+        return Phase(str(value))
+    wanted = (int, float) if isinstance(default, float) else type(default)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
+        raise UsageError(f"expected task.{name} of type {type(default).__name__}, got {value!r}")
+    return value
 
 
 def _told(value: object) -> Value:

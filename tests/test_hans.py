@@ -1,0 +1,181 @@
+"""HANS: sentences of our own and the published file's form, labels, early decision, balance."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.tasks.hans import Hans
+from mecharule_ops.tasks.hans_sentences import CONSTRUCTIONS, HEURISTICS, generate
+from mecharule_ops.tasks.registry import preset, task_from
+from mecharule_ops.types import BehaviourRecord, Example, Phase
+
+HEADER = ("gold_label", "sentence1", "sentence2", "pairID", "heuristic", "subcase", "template")
+ITEMS = [
+    (
+        "non-entailment",
+        "The cook saw the king .",
+        "The king saw the cook .",
+        "ex0",
+        "lexical_overlap",
+        "ln_s",
+        "t1",
+    ),
+    (
+        "entailment",
+        "The cook who sang saw the king .",
+        "The cook saw the king .",
+        "ex1",
+        "subsequence",
+        "se_r",
+        "t2",
+    ),
+]
+
+
+def words(sentence: object) -> list[str]:
+    return str(sentence).lower().strip(".").replace(",", "").split()
+
+
+def is_subsequence_side_by_side(part: list[str], whole: list[str]) -> bool:
+    return any(whole[i : i + len(part)] == part for i in range(len(whole)))
+
+
+def test_the_default_set_is_balanced_and_the_same_every_time() -> None:
+    """1,024 distinct pairs, half of them entailed, a third a heuristic; a seed fixes them."""
+    rows = [example.fields for example in Hans().examples(2000, np.random.default_rng(0))]
+    assert len({(row["premise"], row["hypothesis"]) for row in rows}) == len(rows) == 1024
+    assert Counter(row["entailed"] for row in rows) == {True: 512, False: 512}
+    assert {round(count / 1024, 1) for count in Counter(row["heuristic"] for row in rows).values()} == {0.3}
+    assert len({row["construction"] for row in rows}) == len(CONSTRUCTIONS)
+    assert Hans().describe() == Hans().describe() != Hans(seed=1).describe()
+
+
+def test_each_heuristic_holds_of_its_sentences() -> None:
+    """Its definition (McCoy et al., table 1): every word of the hypothesis in the premise, or its stretch of words."""
+    for row in generate(300, np.random.default_rng(2)):
+        premise, hypothesis = words(row["premise"]), words(row["hypothesis"])
+        assert not Counter(hypothesis) - Counter([*premise, "the"])
+        side_by_side = is_subsequence_side_by_side(hypothesis, premise)
+        assert side_by_side is (row["heuristic"] != "lexical_overlap")
+
+
+def test_published_files_are_read_in_both_forms(tmp_path: Path) -> None:
+    """TSV with a header, and JSONL: the same items, with their gold labels."""
+    (tmp_path / "set.txt").write_text("\n".join("\t".join(row) for row in (HEADER, *ITEMS)) + "\n")
+    (tmp_path / "set.jsonl").write_text(
+        "\n".join(json.dumps(dict(zip(HEADER, row, strict=True))) for row in ITEMS) + "\n"
+    )
+    read = [Hans(file=str(tmp_path / name)) for name in ("set.txt", "set.jsonl")]
+    fields = [[dict(e.fields) for e in task.examples(9, np.random.default_rng(0))] for task in read]
+    assert fields[0] == fields[1]
+    assert fields[0][1] == {
+        "premise": "The cook who sang saw the king .",
+        "hypothesis": "The cook saw the king .",
+        "heuristic": "subsequence",
+        "construction": "se_r",
+        "entailed": True,
+    }
+    assert [row["entailed"] for row in fields[0]] == [False, True]
+    assert "generated, not the published items" not in " ".join(read[0].notes)
+    assert "generated, not the published items" in " ".join(Hans().notes)
+
+
+def test_labels_by_hand() -> None:
+    """The first word against the gold label, whatever its case; any other word is wrong."""
+    task = Hans()
+    yes, no = (example(task, entailed) for entailed in (True, False))
+    cases = {
+        " yes": (True, False),
+        "Yes, it is": (True, False),
+        "no.": (False, True),
+        "maybe": (False, False),
+    }
+    for completion, expected in {**cases, "": (False, False)}.items():
+        assert (task.label(yes, completion), task.label(no, completion)) == expected
+
+
+def example(task: Hans, entailed: bool) -> Example:
+    return next(e for e in task.examples(9, np.random.default_rng(0)) if e.fields["entailed"] is entailed)
+
+
+def test_an_early_decision_holds_for_every_continuation() -> None:
+    """Against brute force over continuations; a word under way is never decided."""
+    task = Hans()
+    pieces = (" ", "yes", "no", "\n", "s", ".", " not")
+    for one in (example(task, True), example(task, False)):
+        for first in pieces:
+            for second in pieces:
+                decided = task.decide(one, first + second)
+                after = {task.label(one, first + second + third) for third in (*pieces, "")}
+                assert decided is None or after == {decided}
+        assert task.decide(one, " yes") is None
+        assert task.decide(one, " yes\n") is (one.fields["entailed"] is True)
+
+
+def test_a_draw_takes_heuristics_and_labels_in_turn() -> None:
+    """60 of 1,024 are ten of each of the six cells, and another seed draws others."""
+    drawn = Hans().examples(60, np.random.default_rng(0))
+    cells = Counter((one.fields["heuristic"], one.fields["entailed"]) for one in drawn)
+    assert cells == {(heuristic, label): 10 for heuristic in HEURISTICS for label in (True, False)}
+    assert {one.id for one in drawn} != {one.id for one in Hans().examples(60, np.random.default_rng(1))}
+
+
+def test_seed_predicates_fit_the_columns_and_read_the_prompt() -> None:
+    """Every one parses, and none but a constant one is true everywhere."""
+    task = Hans()
+    drawn = task.examples(120, np.random.default_rng(0))
+    records = [
+        BehaviourRecord(
+            example=one, tokens=(1,), completion=" yes", parsed=task.parse(one, " yes"), label=True
+        )
+        for one in drawn
+    ]
+    columns = task.columns(records)
+    schema = schema_of(columns)
+    parsed = [parse_predicate(text, schema) for text in task.seed_predicates()]
+    assert all(predicate.reads <= task.prompt_columns for predicate in parsed)
+    fires = np.column_stack([evaluate(predicate, columns) for predicate in parsed])
+    assert (fires.any(axis=0) & ~fires.all(axis=0)).mean() > 0.9
+
+
+def test_interventions_cover_the_whole_sequence_and_descriptions_come_back() -> None:
+    """The paper's phase, and a certificate's description is enough to make the task again."""
+    task = preset("hans", "smollm2-135m")
+    assert task.phase is Phase.WHOLE
+    assert task_from(task.describe()) == task
+    assert task.read(task.examples(5, np.random.default_rng(0))[3].prompt).id >= 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"answers": ("yes", "Yes")}, "two different answers"),
+        ({"template": "{premise}"}, "a template with"),
+        ({"generated": 1}, "2 or more"),
+        ({"file": "absent.txt"}, "'absent.txt', which is none"),
+        ({"seed": "x"}, "task.seed of type int"),
+    ],
+)
+def test_wrong_settings_are_one_clear_line(settings: dict, said: str) -> None:
+    """Each refused setting names what was expected."""
+    with pytest.raises(UsageError, match=said) as caught:
+        Hans(**settings).describe()
+    assert "\n" not in str(caught.value)
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    """Other columns, other labels."""
+    path = tmp_path / "other.txt"
+    path.write_text("a\tb\n1\t2\n")
+    with pytest.raises(UsageError, match="gold_label, sentence1, sentence2, heuristic, subcase"):
+        Hans(file=str(path)).describe()
+    path.write_text("\t".join(HEADER) + "\nneutral\ta\tb\tex0\tconstituent\tx\ty\n")
+    with pytest.raises(UsageError, match=r"entailment and non-entailment in .*, got 'neutral'"):
+        Hans(file=str(path)).describe()

@@ -1,0 +1,62 @@
+"""A tiny random model that reads every printable ASCII character and writes only a few: for tasks over texts.
+
+Two layers, width 32. The unembedding of every character outside `writes` is zeroed, so that greedy completions are
+made of these characters and differ from prompt to prompt.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import torch
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from tokenizers.decoders import Fuse
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+CHARACTERS = ["<pad>", "\n", *map(chr, range(32, 127))]
+
+
+def text_tokenizer() -> PreTrainedTokenizerFast:
+    """One token a character; the newline ends."""
+    vocabulary = {character: index for index, character in enumerate(CHARACTERS)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    tokenizer.decoder = Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="\n", pad_token="<pad>")
+
+
+@cache
+def text_model(writes: str, seed: int = 0) -> LlamaForCausalLM:
+    """The model in float32 and evaluation mode."""
+    config = LlamaConfig(
+        vocab_size=len(CHARACTERS),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=1,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(config).float().eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.ndim >= 2:
+                    parameter.normal_(std=0.35)
+            kept = [CHARACTERS.index(character) for character in writes]
+            mute = torch.ones(len(CHARACTERS), dtype=torch.bool)
+            mute[kept] = False
+            model.lm_head.weight[mute] = 0.0
+    return model
+
+
+def save_text_model(path: Path, writes: str, seed: int = 0) -> Path:
+    """`path`, now a directory that `mecharule run -m` takes."""
+    text_model(writes, seed).save_pretrained(path)
+    text_tokenizer().save_pretrained(path)
+    return path
