@@ -137,7 +137,7 @@ POSITIVE = SearchOutcome(
     random_union=Share(count=19, n=280),
     layer_union=(LayerCoverage(layer=20, flipped=Share(count=230, n=280)),),
     tree=_TREE,
-    dominance=(Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9),),
+    dominance=(Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9, best_small=0.9),),
     exhaustive=ExhaustiveRun(
         units=_EXHAUSTIVE,
         cost=SearchCost(queries=270, example_forwards=34_560, candidates=270, slice_examples=128),

@@ -149,17 +149,36 @@ class RecallRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dominance:
-    """Dom(1) of an opened group: its strongest singleton against the group (paper, appendix A)."""
+    """An opened group against the strongest unit, and the strongest group of at most 4, tested inside it."""
 
     layer: int
     size: int
     group_strength: float
     best_singleton: float
+    best_small: float
 
     @property
     def ratio(self) -> float:
-        """max_j Ê({j}) / Ê(A); above 1 the group is weaker than one of its members (no monotonicity)."""
-        return self.best_singleton / self.group_strength if self.group_strength else float("inf")
+        """Dom^(1); above 1 the group is weaker than one of its members (no monotonicity)."""
+        return self._over(self.best_singleton)
+
+    @property
+    def small_ratio(self) -> float:
+        """Dom^(4)."""
+        return self._over(self.best_small)
+
+    def _over(self, best: float) -> float:
+        return best / self.group_strength if self.group_strength else float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipOverlap:
+    """Two units, each ablated alone on all of D_b."""
+
+    first: Neuron
+    second: Neuron
+    shared: Share
+    """Records that both flip, of those that either flips: its rate is the Jaccard index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from mecharule_ops.findings.evidence import (
     AgonistControls,
     Dominance,
     ExhaustiveRun,
+    FlipOverlap,
     LayerCoverage,
     RecallRow,
     SearchAudit,
@@ -41,6 +42,7 @@ __all__ = [
     "Dominance",
     "ExhaustiveRun",
     "Findings",
+    "FlipOverlap",
     "LayerCoverage",
     "NamedChoice",
     "PredicateCounts",
@@ -94,6 +96,8 @@ class SearchOutcome:
     layer_union: tuple[LayerCoverage, ...] = ()
     tree: tuple[TreeNode, ...] = ()
     dominance: tuple[Dominance, ...] = ()
+    overlaps: tuple[FlipOverlap, ...] = ()
+    """Of every pair of τ-agonists measured on all of D_b."""
     exhaustive: ExhaustiveRun | None = None
     recall: tuple[RecallRow, ...] = ()
     suppressed: bool = False

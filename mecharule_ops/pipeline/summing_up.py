@@ -13,9 +13,9 @@ from jaxtyping import Int
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.events import StageFinished
+from mecharule_ops.findings.overtopping import dominance, flip_overlaps
 from mecharule_ops.findings.records import (
     AgonistControls,
-    Dominance,
     ExhaustiveRun,
     Findings,
     PredicateCounts,
@@ -32,7 +32,7 @@ from mecharule_ops.pipeline.preparation import splitter
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.choices import choices_for
 from mecharule_ops.report.measures import recall_rows
-from mecharule_ops.types import AnchoredRule, ChaNode, SearchStatus, Verdict
+from mecharule_ops.types import AnchoredRule, SearchStatus
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
 
@@ -83,7 +83,12 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         random_union=share_of_union(explained.random_flips),
         layer_union=explained.flips.by_layer(),
         tree=tuple(TreeNode.of(node) for tree in found.trees for node in tree.nodes),
-        dominance=_dominance(found.trees),
+        dominance=dominance(found.trees),
+        overlaps=flip_overlaps(
+            explained.flips.neurons,
+            explained.flips.flips,
+            [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist],
+        ),
         exhaustive=ExhaustiveRun(units=truth, cost=_cost(found.exhaustive, found)) if truth else None,
         recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.alpha)
         if truth
@@ -114,32 +119,6 @@ def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
         candidates=found.candidates.total,
         slice_examples=len(found.examples),
     )
-
-
-def _dominance(trees: Sequence[ChaTree]) -> tuple[Dominance, ...]:
-    """Dom(1) of each opened group over the singletons tested inside it."""
-    rows = []
-    for tree in trees:
-        units = [node for node in tree.nodes if len(node.channels) == 1]
-        for group in tree.nodes:
-            if group.verdict is not Verdict.SPLIT or len(group.channels) == 1:
-                continue
-            inside = _best_inside(group, units)
-            if inside is not None:
-                rows.append(
-                    Dominance(
-                        layer=group.layer,
-                        size=len(group.channels),
-                        group_strength=group.estimate.strength,
-                        best_singleton=inside,
-                    )
-                )
-    return tuple(rows)
-
-
-def _best_inside(group: ChaNode, units: Sequence[ChaNode]) -> float | None:
-    channels = set(group.channels)
-    return max((unit.estimate.strength for unit in units if unit.channels[0] in channels), default=None)
 
 
 def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence[StageFinished]) -> Findings:

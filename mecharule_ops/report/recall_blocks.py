@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import median
 
 from mecharule_ops.findings.records import RecallRow, SearchAudit, SearchOutcome, Share
@@ -10,13 +11,13 @@ from mecharule_ops.report.prose import audit_sentence
 
 
 def recall_blocks(outcome: SearchOutcome) -> tuple[Block, ...]:
-    """Dom(1) where it was measured, then recall by strength bin, what an audit bounds, or that it is unknown."""
-    dominance = [_dominance(outcome)] if outcome.dominance else []
+    """Overtopping where it was measured, then recall by strength bin, what an audit bounds, or that it is unknown."""
+    told = tuple(_overtopping(outcome))
     if outcome.exhaustive is None and outcome.audit is not None:
-        return (*dominance, audit_sentence(outcome.audit), _strata(outcome.audit))
+        return (*told, audit_sentence(outcome.audit), _strata(outcome.audit))
     if outcome.exhaustive is None:
-        return (*dominance, "Testing every unit alone was not run here: recall is unknown, not assumed.")
-    return (*dominance, "Recall of the search against testing every unit alone:", _recall(outcome))
+        return (*told, "Testing every unit alone was not run here: recall is unknown, not assumed.")
+    return (*told, "Recall of the search against testing every unit alone:", _recall(outcome))
 
 
 def _strata(audit: SearchAudit) -> Table:
@@ -48,11 +49,20 @@ def _bin(row: RecallRow) -> str:
     return "all" if row.whole else f"[{row.low:.2g}, {row.high:.2g}{']' if row.high == 1.0 else ')'}"
 
 
-def _dominance(outcome: SearchOutcome) -> str:
-    ratios = [group.ratio for group in outcome.dominance]
-    stronger = k_of_n(Share(count=sum(ratio > 1 for ratio in ratios), n=len(ratios)))
-    return (
-        "Dom(1) is the strength of the strongest tested unit of an opened group over that of the group: median "
-        f"{median(ratios):.2f} over {plural(len(ratios), 'opened group')}. In {stronger} of them a unit measured "
-        "stronger than its group; where that is no sampling noise, pruning is not safe."
-    )
+def _overtopping(outcome: SearchOutcome) -> Iterator[str]:
+    """How far small subgroups explain their groups, and how far τ-agonists flip the same records."""
+    if groups := outcome.dominance:
+        stronger = k_of_n(Share(count=sum(group.ratio > 1 for group in groups), n=len(groups)))
+        yield (
+            "Dom(m) is the strength of the strongest tested subgroup of at most m units over that of its opened group: "
+            f"median {median(group.ratio for group in groups):.2f} for m = 1 and "
+            f"{median(group.small_ratio for group in groups):.2f} for m = 4 over {plural(len(groups), 'opened group')}."
+            f" In {stronger} of them a unit measured stronger than its group; where that is no sampling noise, pruning "
+            "is not safe."
+        )
+    if overlaps := [pair.shared.rate for pair in outcome.overlaps if pair.shared.n]:
+        yield (
+            f"Records flipped by both of two τ-agonists, of those flipped by either (Jaccard): median "
+            f"{median(overlaps):.2f}, from {min(overlaps):.2f} to {max(overlaps):.2f} over "
+            f"{plural(len(overlaps), 'pair')}."
+        )

@@ -1,0 +1,96 @@
+"""Dominance inside opened groups and overlap of flipped records, against hand counts and a slow definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from findings_fixture import FINDINGS, POSITIVE
+
+from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.findings.evidence import FlipOverlap, Share
+from mecharule_ops.findings.overtopping import dominance, flip_overlaps
+from mecharule_ops.report import render_text
+from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
+
+
+def node(number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: Verdict) -> ChaNode:
+    counts = FlipEstimate(associated=FlipCount(flips=flips, n=10), unrelated=FlipCount(flips=0, n=10))
+    return ChaNode(
+        node=number,
+        parent=parent,
+        layer=3,
+        depth=0,
+        channels=channels,
+        estimate=counts,
+        ucb=1.0,
+        verdict=verdict,
+    )
+
+
+def tree(*nodes: ChaNode) -> ChaTree:
+    return ChaTree(
+        layer=3,
+        regime=Regime.BASELINE_POSITIVE,
+        tau=0.2,
+        epsilon=0.2,
+        units=8,
+        nodes=nodes,
+        queries=len(nodes),
+        example_forwards=0,
+        status=SearchStatus.COMPLETE,
+    )
+
+
+EIGHT = tuple(range(8))
+SEARCHED = tree(
+    node(0, None, EIGHT, 5, Verdict.SPLIT),
+    node(1, 0, EIGHT[:4], 6, Verdict.SPLIT),
+    node(2, 0, EIGHT[4:], 1, Verdict.PRUNED),
+    node(3, 1, (0, 1), 1, Verdict.PRUNED),
+    node(4, 1, (2,), 4, Verdict.KEPT),
+    node(5, 1, (3,), 3, Verdict.KEPT),
+)
+
+
+def test_dominance_by_hand() -> None:
+    """Inside 8 units the best unit has 4 of 5 flips, the best four 6; inside the four 4 of 6, and no other group."""
+    first, second = dominance([SEARCHED])
+    assert (first.size, first.ratio, first.small_ratio) == (8, pytest.approx(0.8), pytest.approx(1.2))
+    assert (second.size, second.ratio, second.small_ratio) == (4, pytest.approx(4 / 6), pytest.approx(4 / 6))
+
+
+def test_groups_without_a_unit_tested_inside_have_no_dominance() -> None:
+    """An opened group whose parts were all pruned says nothing about its units."""
+    pruned = tree(SEARCHED.nodes[0], SEARCHED.nodes[2])
+    assert dominance([pruned]) == ()
+
+
+def test_overlap_is_the_jaccard_index_of_flipped_records() -> None:
+    """Against sets of record numbers; only chosen units that were measured are paired."""
+    generator = np.random.default_rng(0)
+    neurons = [Neuron.parse(f"m1.{channel}") for channel in range(4)]
+    flips = generator.random((4, 50)) < 0.4
+    chosen = [neurons[0], neurons[2], neurons[3], Neuron.parse("m9.9")]
+    pairs = flip_overlaps(neurons, flips, chosen)
+    sets = {neuron: set(np.flatnonzero(row).tolist()) for neuron, row in zip(neurons, flips, strict=True)}
+    assert [(pair.first, pair.second) for pair in pairs] == [
+        (neurons[0], neurons[2]),
+        (neurons[0], neurons[3]),
+        (neurons[2], neurons[3]),
+    ]
+    for pair in pairs:
+        both, either = sets[pair.first] & sets[pair.second], sets[pair.first] | sets[pair.second]
+        assert (pair.shared.count, pair.shared.n) == (len(both), len(either))
+
+
+def test_the_report_tells_overlap_with_its_range() -> None:
+    """Median and range over the pairs; pairs that flip nothing have no index."""
+    names = [Neuron.parse(f"a1.h{head}") for head in range(3)]
+    overlaps = tuple(
+        FlipOverlap(first=names[0], second=names[1], shared=Share(count=count, n=n))
+        for count, n in ((1, 4), (3, 4), (0, 0))
+    )
+    text = render_text(replace(FINDINGS, searches=(replace(POSITIVE, overlaps=overlaps),)))
+    assert "median 0.50, from 0.25 to 0.75 over 2 pairs" in " ".join(text.split())
