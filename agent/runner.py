@@ -83,7 +83,7 @@ def approval(granted: bool, interactive: bool) -> Approve:
     def ask(price: Price) -> bool:
         if granted or not interactive:
             return granted
-        question = f"at most {price.evaluations:,} ablations, {price.seconds:,.0f} s. Go on? [y/N] "
+        question = f"{price.ablations}, {price.time(lambda seconds: f'{seconds:,.0f} s')}. Go on? [y/N] "
         sys.stderr.write(question)
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")

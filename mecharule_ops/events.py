@@ -5,6 +5,7 @@ Every event has a `kind` (its class name in snake case) and JSON-able fields onl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 LONGEST_MESSAGE = 300
@@ -59,11 +60,27 @@ class StageFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price(Event):
-    """What the slow part is expected to cost, said before it starts."""
+    """What the slow part costs at most, said before it starts, and at least where that is known."""
 
     evaluations: int
     example_forwards: int
     seconds: float
+    least_evaluations: int = 0
+    """If no group flips anything; 0 when not known."""
+    least_seconds: float = 0.0
+
+    @property
+    def ablations(self) -> str:
+        """`2,160 group ablations if nothing flips, at most 18,144`, or the most alone."""
+        if not self.least_evaluations:
+            return f"at most {self.evaluations:,} group ablations"
+        return f"{self.least_evaluations:,} group ablations if nothing flips, at most {self.evaluations:,}"
+
+    def time(self, clock: Callable[[float], str]) -> str:
+        """`about 3:00 to 82:39`, or the most alone; `clock` writes seconds."""
+        if not self.least_evaluations:
+            return f"about {clock(self.seconds)} at most"
+        return f"about {clock(self.least_seconds)} to {clock(self.seconds)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +195,7 @@ class LlmMessage(Event):
     purpose: str
     """What it was asked for: `predicates`, `refinement of m4.1234` or `question`."""
     text: str
-    """What it proposed or called, or the fault's line, cut to `LONGEST_MESSAGE`; never an unchecked answer."""
+    """What it proposed or called, or the fault's line, cut short; never an unchecked answer."""
     ok: bool
     """False for a fault."""
     input_tokens: int
@@ -205,7 +222,7 @@ class ToolCalled(Event):
     """A JSON object."""
     ok: bool
     result: str
-    """The first line of what the tool said, or its error."""
+    """The first line of what the tool said, or its error; at most `LONGEST_MESSAGE` characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,7 +100,7 @@ def test_a_person_is_asked_on_stderr(
     assert runner.approval(False, True)(PRICE) is accepted
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "at most 1,840 ablations, 360 s" in captured.err
+    assert "at most 1,840 group ablations, about 360 s at most" in captured.err
 
 
 def test_a_plan_loads_no_model_code(tmp_path: Path) -> None:

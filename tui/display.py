@@ -130,10 +130,7 @@ def _sentence(event: Event) -> str | None:
                 f"τ {event.tau}, ε {event.epsilon}, α {event.alpha}, n {event.slice_size} a slice"
             )
         case Price():
-            return (
-                f"price: at most {event.evaluations:,} group ablations "
-                f"({event.example_forwards:,} example-forwards), about {clock_text(event.seconds)} at most"
-            )
+            return f"price: {event.ablations} ({event.example_forwards:,} example-forwards), {event.time(clock_text)}"
         case StageFinished():
             return f"{event.stage}: {event.summary}" + (" (from the run file)" if event.reused else "")
         case SearchFinished() if event.localized:

@@ -29,7 +29,9 @@ from mecharule_ops.types import (
     Agonist,
     Basis,
     Candidates,
+    FlipCount,
     FlipEstimate,
+    GroupAnswer,
     Intervention,
     LayerCandidates,
     Neuron,
@@ -137,13 +139,34 @@ def audit_tests(config: RunConfig, pruned: int) -> int:
 
 
 def price(run: Run, candidates: Candidates, settings: ChaSettings, seconds_a_forward: float) -> Price:
-    """The most that the searches of one basis and regime can cost; CHA usually costs a small part of it."""
+    """The most that the searches of one basis and regime can cost, and the least: if no group flips anything."""
     full, overhead = candidates.total, settings.overhead
     limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
     afterwards = full if full <= run.config.exhaustive_up_to else audit_tests(run.config, full)
     evaluations = limit + afterwards
     forwards = evaluations * settings.full_test
-    return Price(evaluations=evaluations, example_forwards=forwards, seconds=forwards * seconds_a_forward)
+    quiet = [_where_nothing_flips(layer, settings) for layer in candidates.layers]
+    least_forwards = sum(tree.example_forwards for tree in quiet) + afterwards * settings.full_test
+    return Price(
+        evaluations=evaluations,
+        example_forwards=forwards,
+        seconds=forwards * seconds_a_forward,
+        least_evaluations=sum(tree.queries for tree in quiet) + afterwards,
+        least_seconds=least_forwards * seconds_a_forward,
+    )
+
+
+def _where_nothing_flips(layer: LayerCandidates, settings: ChaSettings) -> ChaTree:
+    """The cheapest tree that the search of a layer can end with. No model call."""
+    search = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE)
+    while questions := search.ask():
+        for question in questions:
+            associated, unrelated = settings.asked(question.begin, question.end)
+            nothing = FlipEstimate(
+                associated=FlipCount(flips=0, n=associated), unrelated=FlipCount(flips=0, n=unrelated)
+            )
+            search.tell(GroupAnswer(node=question.node, estimate=nothing))
+    return search.tree
 
 
 def whole_layers(

@@ -32,10 +32,9 @@ class PricePopup(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         said = (
-            f"At most {self.price.evaluations:,} group ablations\n"
-            f"({self.price.example_forwards:,} example-forwards),\n"
-            f"about {clock(self.price.seconds)} at most; the search usually\n"
-            "needs a small part of it.\n\n"
+            f"{self.price.ablations.capitalize()},\n"
+            f"{self.price.time(clock)}; the search usually\n"
+            "needs a small part of the most.\n\n"
             "Start?  y yes   n no"
         )
         with Vertical(classes="popup"):
