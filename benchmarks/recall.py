@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -204,6 +205,44 @@ def printed(line: Line) -> str:
     return f"{line.search:26}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
 
 
+def over_seeds(lines: Sequence[Line]) -> list[Line]:
+    """One line a case and search, summed over its seeds; the cost is the seeds' mean."""
+    same: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for line in lines:
+        same[line.case.split(" seed ")[0], line.search].append(line)
+    counts = (
+        "units",
+        "agonists",
+        "found",
+        "strong",
+        "strong_found",
+        "localized",
+        "localized_found",
+        "groups",
+    )
+    return [
+        Line(
+            case=f"{case}, {len(rows)} seeds" if len(rows) > 1 else case,
+            search=search,
+            share=sum(row.share for row in rows) / len(rows),
+            **{name: sum(getattr(row, name) for row in rows) for name in counts},
+        )
+        for (case, search), rows in same.items()
+    ]
+
+
+def told(lines: Sequence[Line]) -> None:
+    """Print the lines, a heading a case."""
+    case = ""
+    for line in lines:
+        if line.case != case:
+            case = line.case
+            print(
+                f"\n{case}\n{'search':26}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
+            )
+        print(printed(line), flush=True)
+
+
 def main() -> None:
     known = cases()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -212,17 +251,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
-    lines = []
+    lines: list[Line] = []
     for name, case in known.items():
         if given.case and not name.startswith(tuple(given.case)):
             continue
-        print(
-            f"\n{name}\n{'search':26}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}",
-            flush=True,
-        )
-        for line in measured(name, made_ready(name, case, given.runs)):
-            print(printed(line), flush=True)
-            lines.append(line)
+        found = measured(name, made_ready(name, case, given.runs))
+        told(found)
+        lines += found
+    print("\nOver the seeds")
+    told(over_seeds(lines))
     if given.json:
         given.json.write_text(
             json.dumps([asdict(line) for line in lines], indent=1, ensure_ascii=False) + "\n"
