@@ -309,7 +309,14 @@ def test_rules_are_sorted_filtered_copied_and_saved(tmp_path: Path) -> None:
         await user.press("f4", "z")
         table = user.run.query_one("#rules", TextTable)
         await user.sees(RULE, plain(HOSTILE))
-        await user.press("s")
+        await user.press("z")
+        for _ in range(2):
+            await user.press("j")
+            unit = f"{table.selected[0]}  {table.selected[1]}"
+            await user.until(
+                lambda unit=unit: unit in user.run.query_one("#card", ReadingPane).text.plain, unit
+            )
+        await user.press("z", "s")
         assert [row[0] for row in table.shown[:2]] == ["m1.17", "m2.17"]
         await user.press("slash")
         await user.type("b >= 100")

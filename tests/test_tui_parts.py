@@ -359,7 +359,7 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_the_verdi
     """Random units flip 6/512 and 5/512, the fake rule's split 30/64, the zero baseline 60/64: by hand."""
     told = _card("a20.h8", (50, 8), FINDINGS)
     assert "rule      MCC .78 held-out, prompt only\nb >= 50\n" in told
-    assert "controls  random ×8 .01 · fake rule .47 · zero .94\n" in told
+    assert "controls  random ×8 .01 · fake rule .47 · baseline zero .94\n" in told
     assert "verdict   supported\n" in told
     alike = _card("a21.h2", (41, 39), FINDINGS)
     assert "random ×8 .01 · fake rule not run\n" in alike

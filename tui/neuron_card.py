@@ -126,7 +126,7 @@ def _control_lines(findings: Findings, outcome: SearchOutcome, ran: AgonistContr
 
     parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule {_strength(ran.fake_split)}"]
     if ran.second_baseline is not None:
-        parts.append(f"{ran.second_baseline.value} {_strength(ran.second)}")
+        parts.append(f"baseline {ran.second_baseline.value} {_strength(ran.second)}")
     text = Text().append("controls  ", "bold").append(" · ".join(parts) + "\n")
     own = next((agonist for agonist in outcome.agonists if agonist.neuron == neuron), None)
     if own is not None:

@@ -73,7 +73,7 @@ def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
     alpha = state.header.alpha if state.header else 0.05
     found = strongest(state)[:MOST_UNITS]
     lines = [Text("Flip rates with intervals (0 to 1)", "bold")]
-    room = max(12, min(40, width - 38))
+    room = max(12, min(40, width - 41))
     for agonist in found:
         node = unit_node(state, singles, agonist.search, agonist.neuron)
         if node is None:
@@ -83,8 +83,8 @@ def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
             ("D-", node.unrelated_flips, node.unrelated_n),
         )
         for name, flips, n in slices:
-            label = agonist.neuron if name == "D+" else ""
-            lines.append(_rate_line(f"{label:>10} {name} ", flips, n, alpha, room))
+            label = f"{plain(agonist.neuron)} {arrow(agonist.regime)}" if name == "D+" else ""
+            lines.append(_rate_line(f"{label:>13} {name} ", flips, n, alpha, room))
     return lines if len(lines) > 1 else [*lines, Text("nothing is localized yet", "dim")]
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.search_view import NodeView, SearchView
-from tui.words import look_of, node_lower_bound, rate
+from tui.words import counted, look_of, node_lower_bound, rate
 
 MOST_ELIDED = 200
 """Folded children listed at once; a search by name finds the others."""
@@ -133,13 +133,13 @@ def _elided(row: Row, tau: float, is_open: bool) -> str:
     glyph = "▾" if is_open else "▸"
     parts = []
     if row.groups:
-        parts.append(f"{row.groups:,} pruned group{'s' * (row.groups != 1)}")
+        parts.append(counted(row.groups, "pruned group"))
     if row.singles:
-        parts.append(f"{row.singles:,} dropped unit{'s' * (row.singles != 1)}")
+        parts.append(counted(row.singles, "dropped unit"))
     tail = "" if is_open else " · Space shows"
     if is_open and row.groups + row.singles > MOST_ELIDED:
         tail = f" · first {MOST_ELIDED} shown, / finds others"
-    return f"{glyph} {', '.join(parts)} ({row.units:,} units, UCB<{rate(tau)}){tail}"
+    return f"{glyph} {', '.join(parts)} ({counted(row.units, 'unit')}, UCB<{rate(tau)}){tail}"
 
 
 def find_row(view: SearchView, text: str, after: int) -> int | None:
@@ -155,7 +155,7 @@ def why_opened(view: SearchView, node: int, tau: float) -> str:
     flips = f"{seen.associated_flips}/{seen.associated_n} of D+ and {seen.unrelated_flips}/{seen.unrelated_n} of D-"
     if seen.verdict is None:
         return f"node {node} was asked and is not decided yet"
-    what = f"{plain(seen.units)} ({seen.size:,} unit{'s' * (seen.size != 1)}) flipped {flips}"
+    what = f"{plain(seen.units)} ({counted(seen.size, 'unit')}) flipped {flips}"
     bound = f"its upper bound {rate(seen.ucb)}"
     reasons = {
         "split": f"{bound} reaches τ {rate(tau)}, so it may hold an agonist and was opened",
