@@ -1,0 +1,130 @@
+"""Pictures of the terminal app for the README, drawn by the app itself while it tells a finished run again.
+
+`python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search half way, as it
+looked live), `card.svg` (an agonist and an answer about it), `rules.svg` and `figures.svg`, at 120×40. Nothing
+is ablated; the answer comes from the run file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from mecharule_ops.events import Event, SearchFinished
+from tui.app import MechaRuleApp
+from tui.backend import Backend
+from tui.panes.chat import ChatPane
+from tui.screens.run import RunScreen
+from tui.session import Phase, Session
+
+SIZE = (120, 40)
+QUESTION = "why does the strongest neuron flip?"
+LIVE_SHARE = 0.6
+"""Share of the search's events told when the live picture is taken."""
+WAIT = 0.05
+PATIENCE = 60.0
+FONT = re.compile(r"@font-face\s*{[^}]*}")
+"""The exported picture would fetch a font from elsewhere; the reader's own monospaced font does."""
+
+
+class Retold(Backend):
+    """Tells a finished run: the demo key shows it half way, with the work still on."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+
+    def demo(self, session: Session) -> None:
+        told = self.events(self.run)
+        session.replay(told[: _moment(told)])
+        while not session.should_stop():
+            time.sleep(WAIT)
+
+
+def _moment(told: list[Event]) -> int:
+    """Events until the first search is some way through."""
+    end = next(number for number, event in enumerate(told) if isinstance(event, SearchFinished))
+    return int(end * LIVE_SHARE)
+
+
+class Photographer:
+    """An app under a script, and the folder of its pictures."""
+
+    def __init__(self, app: MechaRuleApp, pilot: Pilot[int], into: Path) -> None:
+        self.app, self.pilot, self.into = app, pilot, into
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait until something holds; fail with what the app said when it never does."""
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            failed = getattr(self.app.screen, "session", Session()).failure
+            assert time.monotonic() < deadline, failed or self.app.told
+            await self.pilot.pause(WAIT)
+        await self.pilot.pause(4 * WAIT)
+
+    @property
+    def screen(self) -> RunScreen:
+        assert isinstance(self.app.screen, RunScreen)
+        return self.app.screen
+
+    async def picture(self, name: str) -> None:
+        """Write what is on the screen."""
+        await self.pilot.pause(6 * WAIT)
+        drawn = self.app.export_screenshot(title="mecharule", simplify=True)
+        self.into.mkdir(parents=True, exist_ok=True)
+        (self.into / f"{name}.svg").write_text(FONT.sub("", drawn) + "\n", encoding="utf-8")
+
+
+async def live(photo: Photographer) -> None:
+    """The search half way."""
+    await photo.pilot.press("d")
+    await photo.until(lambda: photo.screen.state.agonists)
+    await photo.picture("run")
+
+
+async def finished(photo: Photographer) -> None:
+    """A question and its answer beside the card, then the rules and the figures."""
+    photo.app.read_run(photo.app.backend.run)  # type: ignore[attr-defined]
+    await photo.until(lambda: isinstance(photo.app.screen, RunScreen))
+    await photo.until(lambda: photo.screen.session.phase is Phase.READ)
+    await photo.pilot.press("f2")
+    photo.screen.query_one(Input).value = QUESTION
+    await photo.pilot.press("enter")
+    chat = photo.screen.query_one(ChatPane)
+    await photo.until(lambda: any("Evidence grade" in entry.text for entry in chat.entries()))
+    await photo.pilot.press("f3")
+    await photo.picture("card")
+    for key, name in (("f4", "rules"), ("f5", "figures")):
+        await photo.pilot.press(key)
+        await photo.picture(name)
+
+
+def taken(run: str, into: Path, script: Callable[[Photographer], Awaitable[None]]) -> None:
+    """Run a script of keys against the app."""
+
+    async def go() -> None:
+        app = MechaRuleApp(Retold(run))
+        async with app.run_test(size=SIZE) as pilot:
+            await script(Photographer(app, pilot, into))
+
+    asyncio.run(go())
+
+
+def main() -> None:
+    """Write every picture."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("run", nargs="?", default="last", help="a finished run")
+    parser.add_argument("--into", type=Path, default=Path("docs/screenshots"))
+    options = parser.parse_args()
+    for script in (live, finished):
+        taken(options.run, options.into, script)
+
+
+if __name__ == "__main__":
+    main()
