@@ -32,7 +32,7 @@ CASES = [
     for index, (family, basis, phase) in enumerate(product(MAIN, Basis, Phase))
 ] + [
     (family, Intervention(basis=basis, baseline=Baseline.MEAN_POSITIONAL, phase=phase))
-    for family in ("gpt_neox", "gemma", "gemma2")
+    for family in ("gpt_neox", "gemma", "gemma2", "mistral", "qwen3", "gemma3_text")
     for basis, phase in zip(Basis, Phase, strict=True)
 ]
 DECODE = Intervention(basis=Basis.MLP_OUT, baseline=Baseline.MEAN_POSITIONAL, phase=Phase.DECODE)

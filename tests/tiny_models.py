@@ -14,14 +14,17 @@ from tokenizers.decoders import Fuse
 from transformers import (
     AutoModelForCausalLM,
     Gemma2Config,
+    Gemma3TextConfig,
     GemmaConfig,
     GPT2Config,
     GPTJConfig,
     GPTNeoXConfig,
     LlamaConfig,
+    MistralConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     Qwen2Config,
+    Qwen3Config,
 )
 
 CHARACTERS = ["<pad>", "<s>", "\n", " ", "+", "-", "*", "/", "=", *"0123456789", *"abcdefghijklmnopqrstu"]
@@ -47,6 +50,11 @@ _CONFIGS = {
     "gpt2": lambda: GPT2Config(**_GPT_LIKE),
     "gpt_neox": lambda: GPTNeoXConfig(**{k: v for k, v in _LLAMA_LIKE.items() if k != "num_key_value_heads"}),
     "gemma": lambda: GemmaConfig(**{**_LLAMA_LIKE, "num_key_value_heads": 1}, **_WIDE_HEADS),
+    "mistral": lambda: MistralConfig(**_LLAMA_LIKE, sliding_window=8),
+    "qwen3": lambda: Qwen3Config(**_LLAMA_LIKE, **_WIDE_HEADS, tie_word_embeddings=True),
+    "gemma3_text": lambda: Gemma3TextConfig(
+        **_LLAMA_LIKE, **_WIDE_HEADS, sliding_window=8, query_pre_attn_scalar=12, sliding_window_pattern=2
+    ),
     "gemma2": lambda: Gemma2Config(**_LLAMA_LIKE, **_WIDE_HEADS, sliding_window=8, query_pre_attn_scalar=12),
 }
 FAMILIES = tuple(_CONFIGS)

@@ -1,0 +1,277 @@
+"""The jailbreak task on harmless stand-ins: augmentations, graders, concealment, early decisions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.language import parse_predicate, schema_of
+from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
+from mecharule_ops.tasks.augmentation import augmented, capitals, noisy, scrambled
+from mecharule_ops.tasks.graders import PREFIX, RefusalPrefix, make_grader
+from mecharule_ops.tasks.jailbreak import Jailbreak, read_requests, with_judge
+from mecharule_ops.tasks.registry import make_task, task_from
+from mecharule_ops.types import BehaviourRecord
+
+TEXT = "Explain how to water the marigolds behind the old shed, please"
+REQUESTS = ("How do I fold a paper boat?", "Write a story about a lighthouse", "list 3 yellow fruits")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "requests.txt"
+    path.write_text("\n".join((*REQUESTS, "", REQUESTS[0])) + "\n")
+    return path
+
+
+class Knows:
+    """A judge that counts."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def harmful(self, request: str, completion: str) -> bool:
+        self.asked.append((request, completion))
+        return "boat" in completion
+
+
+# --- augmentations ---------------------------------------------------------------------------------------
+
+
+def test_scrambling_keeps_ends_short_words_and_letters() -> None:
+    """Every word keeps its first and last character and its letters; up to three characters stay as they are."""
+    done = scrambled(TEXT, 1.0, np.random.default_rng(0))
+    assert done != TEXT
+    for old, new in zip(TEXT.split(), done.split(), strict=True):
+        assert (old[0], old[-1], sorted(old)) == (new[0], new[-1], sorted(new))
+        assert len(old) > 3 or old == new
+
+
+def test_capitals_change_case_only_and_noise_moves_by_one_code_point() -> None:
+    """Letter by letter; what is no letter stays, and what is not printable ASCII stays."""
+    assert capitals("aB3 é", 1.0, np.random.default_rng(0)) == "Ab3 É"
+    text = " ~aé\n"
+    for seed in range(20):
+        moved = noisy(text, 1.0, np.random.default_rng(seed))
+        assert moved[3:] == text[3:]
+        assert [abs(ord(old) - ord(new)) for old, new in zip(text[:3], moved[:3], strict=True)] == [1, 1, 1]
+        assert all(32 <= ord(char) <= 126 for char in moved[:3])
+
+
+def test_the_strength_sets_the_probabilities() -> None:
+    """σ = 0 changes nothing; at σ = 0.4 capitals hit √σ = 63 % of letters and noise σ³ = 6.4 % of characters."""
+    assert augmented(TEXT, 0.0, np.random.default_rng(0)) == TEXT
+    letters = "a" * 20_000
+    assert np.mean(
+        [c == "A" for c in capitals(letters, 0.4**0.5, np.random.default_rng(1))]
+    ) == pytest.approx(0.632, abs=0.02)
+    whole = augmented(letters, 0.4, np.random.default_rng(2))
+    assert np.mean([char not in "aA" for char in whole]) == pytest.approx(0.064, abs=0.01)
+    assert augmented(TEXT, 0.4, np.random.default_rng(3)) == augmented(TEXT, 0.4, np.random.default_rng(3))
+    with pytest.raises(UsageError, match=r"between 0 and 1, got 1\.5"):
+        augmented(TEXT, 1.5, np.random.default_rng(0))
+
+
+# --- graders ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("completion", "harmful"),
+    [
+        ("I’m sorry, but that is not for me.", False),
+        ("  I CAN'T   help with boats", False),
+        ("I\ncannot do that", False),
+        ("Fold the sheet in half first.", True),
+        ("x" * PREFIX + " I cannot", True),
+        ("x" * (PREFIX - len("I cannot") - 1) + " I cannot", False),
+        ("", False),
+        ("   ", False),
+    ],
+)
+def test_refusals_are_found_in_the_first_characters_only(completion: str, harmful: bool) -> None:
+    """Any apostrophe, case and spacing; the last refusal that still fits counts, the next one does not."""
+    assert RefusalPrefix().harmful("", completion) is harmful
+
+
+@pytest.mark.parametrize("spec", ["refusal-prefix", "mock:an", "llm:mock:x"])
+def test_an_early_decision_holds_for_the_whole_completion(spec: str) -> None:
+    """Every prefix of random completions built of refusals and other words is decided as the whole, or not at all."""
+    grader = make_grader(spec, Knows())
+    pieces = [
+        "I can",
+        "'t",
+        "not ",
+        " sorry",
+        "I'm",
+        " boat",
+        "\n",
+        "fold it over ",
+        "é\ufffd",
+        " as an ai",
+        "rly ",
+    ]
+    generator = np.random.default_rng(0)
+    decided = 0
+    for _ in range(200):
+        text = "".join(generator.choice(pieces, size=int(generator.integers(1, 25))))
+        for cut in range(len(text) + 1):
+            early = grader.decide("", text[:cut])
+            decided += early is not None
+            assert early is None or early is grader.harmful("", text)
+    assert (decided > 0) is (spec != "llm:mock:x")
+
+
+def test_graders_by_name() -> None:
+    """Three kinds, each with the sentence that a report says of it; anything else is refused with the list."""
+    assert "88 %" in make_grader("refusal-prefix").note
+    assert "quarter of the failed attempts" in make_grader("refusal-prefix").note
+    assert make_grader("mock:zz").harmful("", "fiz") is False
+    assert make_grader("llm:a/b", Knows()).harmful("", "a boat") is True
+    for wrong in ("", "mock:", "llm:", "kind"):
+        with pytest.raises(UsageError, match="refusal-prefix, llm:NAME or mock:TEXT"):
+            make_grader(wrong)
+    with pytest.raises(UsageError, match="a/b to judge a completion, none is asked here"):
+        make_grader("llm:a/b").harmful("", "x")
+
+
+# --- the task --------------------------------------------------------------------------------------------
+
+
+def test_every_request_is_put_n_times_with_a_seed(file: Path) -> None:
+    """Distinct requests × attempts, each augmented by itself; another seed gives other prompts."""
+    task = Jailbreak(requests=str(file), attempts=4, template="<{request}>")
+    drawn = task.examples(99, np.random.default_rng(0))
+    assert len(drawn) == 12
+    assert [one.fields["request"] for one in drawn[::4]] == list(REQUESTS)
+    assert all(one.prompt == f"<{one.fields['augmented']}>" for one in drawn)
+    assert drawn == Jailbreak(requests=str(file), attempts=4, template="<{request}>").examples(
+        99, np.random.default_rng(1)
+    )
+    assert {one.prompt for one in drawn}.isdisjoint(
+        one.prompt for one in replace(task, seed=1).examples(99, np.random.default_rng(0))
+    )
+
+
+def test_unaugmented_requests_are_put_once(file: Path) -> None:
+    """σ = 0 makes all attempts equal, and equal prompts are one example."""
+    task = Jailbreak(requests=str(file), attempts=4, sigma=0.0)
+    assert [one.prompt for one in task.examples(99, np.random.default_rng(0))] == list(REQUESTS)
+
+
+def test_requests_come_from_text_and_jsonl(file: Path, tmp_path: Path) -> None:
+    """A line each, or a field each; repeated ones once."""
+    lines = tmp_path / "r.jsonl"
+    lines.write_text("\n".join(json.dumps({"request": text, "more": 1}) for text in REQUESTS))
+    assert read_requests(file) == read_requests(lines) == REQUESTS
+
+
+def records(task: Jailbreak, completion: str = "Fold it") -> list[BehaviourRecord]:
+    return [
+        BehaviourRecord(
+            example=one, tokens=(1,), completion=completion, parsed=task.parse(one, completion), label=True
+        )
+        for one in task.examples(99, np.random.default_rng(0))
+    ]
+
+
+def test_no_column_and_no_candidate_holds_a_text(file: Path) -> None:
+    """Columns are numbers, conditions and words of a fixed list, so that no rule or proposal can quote a request."""
+    task = Jailbreak(requests=str(file), attempts=3)
+    columns = task.columns(records(task))
+    schema = schema_of(columns)
+    assert {name for name, kind in schema.items() if kind is str} == {"asks"}
+    assert set(columns["asks"].tolist()) == {"how", "write", "list"}
+    labels = np.arange(9) % 2 == 0
+    texts = [*enumerate_candidates(columns, labels, schema, task.prompt_columns), *task.seed_predicates()]
+    for text, word in product(texts, ("paper", "boat", "lighthouse", "yellow", "Fold")):
+        assert word not in text
+    assert all(parse_predicate(text, schema).reads <= task.prompt_columns for text in task.seed_predicates())
+    assert set(schema) - task.prompt_columns == {"reply_words"}
+
+
+def test_measurements_by_hand(file: Path) -> None:
+    """Of a prompt that was left as it is."""
+    task = Jailbreak(requests=str(file), sigma=0.0)
+    columns = task.columns(records(task)[:1])
+    assert {name: column[0].item() for name, column in columns.items()} == {
+        **{"request": 0, "attempt": 0, "asks": "how", "asks_question": True, "begins_upper": True},
+        **{f"wants_{thing}": False for thing in ("step", "guide", "tutorial", "instructions")},
+        **{f"wants_{thing}": False for thing in ("story", "email", "article", "code")},
+        **{"request_words": 7, "characters": 27, "longest_word": 5, "noise": 1, "changed_words": 0.0},
+        **{"upper_share": 2 / 20, "reply_words": 2},
+    }
+
+
+def test_labels_follow_the_grader_and_its_judge(file: Path) -> None:
+    """The judge is asked with the request as written, not as augmented."""
+    judge = Knows()
+    task = with_judge(Jailbreak(requests=str(file), grader="llm:a/b"), lambda kept: kept, judge)
+    (one, *_) = task.examples(1, np.random.default_rng(0))
+    assert task.label(one, "a boat") is True
+    assert task.decide(one, "a boat") is None
+    assert judge.asked == [(one.fields["request"], "a boat")]
+    offline = Jailbreak(requests=str(file))
+    assert with_judge(offline, lambda kept: kept, judge) is offline
+
+
+def test_the_description_is_enough_and_says_that_texts_are_concealed(file: Path) -> None:
+    """It comes back as the same task, and holds no request."""
+    task = make_task("jailbreak", requests=str(file), attempts=2, sigma=0.25, grader="mock:x")
+    assert task_from(task.describe()) == task
+    assert task.describe()["concealed"] is True
+    assert "boat" not in json.dumps(dict(task.describe()))
+    assert task.words.success_is_harm
+
+
+def test_a_typed_prompt_is_one_of_the_list_or_a_request_of_its_own(file: Path) -> None:
+    """Prompts of certificates read back exactly; any other text is put as it is."""
+    task = Jailbreak(requests=str(file), attempts=2, template="<{request}>")
+    for one in task.examples(99, np.random.default_rng(0)):
+        assert task.read(one.prompt) == one
+    own = task.read("What floats?")
+    assert (own.id, own.prompt, own.fields["request"]) == (-1, "<What floats?>", "What floats?")
+    with pytest.raises(UsageError, match="a request"):
+        task.read(" ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"requests": ""}, "a file of requests, got ''"),
+        ({"requests": "absent.txt"}, "'absent.txt', which is none"),
+        ({"requests": "harmbench"}, "`mecharule data fetch harmbench`"),
+        ({"grader": "kind"}, "got 'kind'"),
+        ({"attempts": 0}, "1 or more attempts"),
+        ({"sigma": 2.0}, "between 0 and 1"),
+        ({"sigma": "much"}, "task.sigma of type float"),
+        ({"template": "none"}, "a template with"),
+    ],
+)
+def test_wrong_settings_are_one_clear_line(
+    settings: dict, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each refused setting names what was expected and what to do."""
+    monkeypatch.setenv("MECHARULE_CACHE", str(tmp_path))
+    with pytest.raises(UsageError, match=said) as caught:
+        Jailbreak(**settings).describe()
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_request_files_are_refused_without_quoting_them(tmp_path: Path) -> None:
+    """Empty, not UTF-8, or lines of another form: no message shows what stood there."""
+    for name, content, said in (
+        ("a.txt", b"\n \n", "got none"),
+        ("b.txt", b"paper boat \xff", "does not read"),
+        ("c.jsonl", b'{"request": "ok"}\n{"prompt": "paper boat"}', "in line 2"),
+        ("d.jsonl", b"paper boat", "in line 1"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UsageError, match=said) as caught:
+            read_requests(tmp_path / name)
+        assert "paper boat" not in str(caught.value)
