@@ -15,7 +15,9 @@ def data(given: Data, tell: Tell) -> ToolResult:
         if given.name is not None:
             raise UsageError(f"expected `data list` or `data fetch NAME`, got list {given.name}")
         here = {name: data_file(name).is_file() for name in data_names()}
-        lines = [f"{name}  {'here' if there else 'not here'}  {data_file(name)}" for name, there in here.items()]
+        lines = [
+            f"{name}  {'here' if there else 'not here'}  {data_file(name)}" for name, there in here.items()
+        ]
         return ToolResult(data={"data": here}, text="\n".join(lines))
     if given.name is None:
         raise UsageError(f"expected the name of data to fetch of: {', '.join(data_names())}; got none")
