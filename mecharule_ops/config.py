@@ -74,7 +74,7 @@ class RunConfig(BaseModel):
     controls: int = Field(8, ge=0, le=256)
     """Random units of the same layer that stand beside every agonist."""
     controls_for: int = Field(12, ge=0, le=10_000)
-    """How many agonists a regime get controls and a certificate, strongest first."""
+    """How many τ-agonists a regime get controls and a certificate, strongest first."""
     anchor_for: int = Field(64, ge=0, le=100_000)
     """How many localized units a regime are anchored, strongest first."""
     engine: Literal["fast", "plain"] = "fast"

@@ -93,8 +93,13 @@ def fake_split(run: Run, found: Localised) -> Bool[np.ndarray, " record"] | None
 
 
 def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> tuple[AgonistControls, ...]:
-    """The controls beside the strongest units: random units of the layer, a fake split, a second baseline."""
-    chosen = [agonist.neuron for agonist in found.agonists[: run.config.controls_for]]
+    """The controls beside the strongest τ-agonists: random units of the layer, a fake split, a second baseline.
+
+    A unit that is only not ruled out claims nothing that a control could support.
+    """
+    chosen = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
+        : run.config.controls_for
+    ]
     fake = fake_split(run, found) if chosen else None
     main = run.intervention(found.basis)
     second = second_baseline(main.baseline)

@@ -43,8 +43,15 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
     notes = tuple(
         (rule_line(findings, outcome, agonist),) if is_told(outcome, agonist) else () for agonist in shown
     )
-    table = replace(tables.unit_table(findings, outcome, shown), notes=notes)
-    blocks: list[Block] = [_not_ruled_out(findings, weak), table]
+    table = tables.unit_table(findings, outcome, shown)
+    uncontrolled = replace(
+        table,
+        header=table.header[:-1],
+        rows=tuple(row[:-1] for row in table.rows),
+        align=table.align[:-1],
+        notes=notes,
+    )
+    blocks: list[Block] = [_not_ruled_out(findings, weak), uncontrolled]
     if hidden:
         ruled = sum(is_told(outcome, agonist) for agonist in hidden)
         told = f", {ruled} of them with a rule (`mecharule rules {findings.run}`)" if ruled else ""
@@ -60,7 +67,7 @@ def _not_ruled_out(findings: Findings, weak: list[Agonist]) -> str:
     return (
         f"{these}: the upper bound reaches τ = {findings.tau:g}, the point estimate does not. Few flips suffice "
         f"for that, {stronger_slice(weakest.estimate)} for {weakest.neuron}, so a place in this table is no "
-        "evidence of an effect, and no control can support it."
+        "evidence of an effect, and no control is run beside it."
     )
 
 
