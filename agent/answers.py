@@ -60,8 +60,9 @@ def why(data: Data) -> Answer:
 def mind(data: Data) -> Answer:
     """What would refute the claim about a unit, with the thresholds in its own counts."""
     cited, run = f"[c:{data['certificate']}]", f"[run:{data['run']}]"
-    part = data["slices"]["associated" if data["stronger_slice"] == "D+" else "unrelated"]
-    needed, slice_name = data["flips_needed"], data["stronger_slice"]
+    stronger = "associated" if data["stronger_slice"] == "D+" else "unrelated"
+    part, slice_name = data["slices"][stronger], data["stronger_slice"]
+    needed = data["flips_needed"] and data["flips_needed"][stronger]
     threshold = (
         f"fewer than {needed} flips on {slice_name} in a second run, since below that the lower bound no longer "
         f"reaches τ {run}; it was {part['flips']}/{part['n']} of {slice_name} {cited}"

@@ -19,7 +19,8 @@ from tools.result import ToolResult
 
 OFFERED = (
     *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),
-    *("neurons", "rules", "tree", "evidence", "compare", "verify"),
+    *("neurons", "rules", "tree", "evidence", "compare", "verify", "hypotheses"),
+    *("score", "extract", "slices", "candidates", "anchor", "control"),
 )
 """Names of the tools offered, as in the registry."""
 _RUN = {"compare": "first"}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.types import Neuron, Regime
-from tools.ablations import ablate_on_slices, find_certificate, price_of
+from tools.ablations import ablate_on_slices, accepted, find_certificate, price_words
 from tools.accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
 from tools.arguments import Ablate
 from tools.opening import check_direction, check_unit, opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
-
-A_MINUTE = 60.0
 
 
 def ablate(given: Ablate, tell: Tell) -> ToolResult:
@@ -22,22 +21,14 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
             check_unit(run, unit)
         regime = regime_of(given.regime) or Regime(run.config.regimes[0])
         check_direction(run.id, regime, hidden=run.config.suppress_only)
-        price = price_of(run, 1, regime)
         stored = find_certificate(run, units, regime)
+        slices = slices_of(run, regime)
+        price = price_words(run, 0 if stored else len(slices.associated) + len(slices.unrelated))
         identifier = run.id
-    seconds = 0.0 if stored else price.seconds
-    cost = {"example_forwards": 0 if stored else price.example_forwards, "seconds": seconds}
-    words = (
-        "nothing, it is stored"
-        if stored
-        else f"{price.example_forwards} ablated completions, ~{seconds:.0f} s"
-    )
     if given.estimate:
-        return ToolResult(data={"run": identifier, "price": cost}, text=f"price: {words}")
-    if seconds > A_MINUTE and not given.yes:
-        raise UsageError(f"expected --yes for a price above a minute, this costs {words}")
+        return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if stored is None:
-        tell(f"price: {words}")
+        accepted(price, given.yes, tell)
         with opened(given.run, write=True) as run:
             stored = ablate_on_slices(run, units, regime, kind="ablate")
     flipped = flipped_rows(stored, given.show_text)
@@ -48,7 +39,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         "slices": slices_data(stored),
         "flipped": [example_data(row) for row in flipped[:SHOWN]],
         "flipped_in_all": len(flipped),
-        "price": cost,
+        "price": price.data,
         "certificate": stored.id,
     }
     lines = [

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.certify import certified_rule, certify
+from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
 from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.stored_engine import Group, group_key
 from mecharule_ops.types import AnchoredRule, Regime
 from tools.opening import keep
+from tools.registry import Tell
 
 
 def find_certificate(run: Run, units: Group, regime: Regime) -> Certificate | None:
@@ -56,10 +60,36 @@ def ablate_on_slices(
     return keep(run, certificate)
 
 
-def price_of(run: Run, groups: int, regime: Regime) -> Price:
-    """What `groups` ablations on both slices cost at the pace that the run measured; 0 seconds if it did not."""
-    slices = slices_of(run, regime)
-    forwards = groups * (len(slices.associated) + len(slices.unrelated))
+A_MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """What ablated completions cost, said before they are run."""
+
+    example_forwards: int
+    seconds: float
+
+    @property
+    def data(self) -> dict[str, object]:
+        return {"example_forwards": self.example_forwards, "seconds": self.seconds}
+
+    @property
+    def words(self) -> str:
+        if not self.example_forwards:
+            return "nothing, it is stored"
+        return f"{self.example_forwards} ablated completions, ~{self.seconds:.0f} s"
+
+
+def price_words(run: Run, forwards: int) -> Quoted:
+    """The price of so many example-forwards at the pace that the run measured; 0 seconds if it did not."""
     measured = run.store.latest(Price)
     pace = measured.seconds / measured.example_forwards if measured and measured.example_forwards else 0.0
-    return Price(evaluations=groups, example_forwards=forwards, seconds=forwards * pace)
+    return Quoted(example_forwards=forwards, seconds=forwards * pace)
+
+
+def accepted(price: Quoted, yes: bool, tell: Tell) -> None:
+    """Tells the price. Raises `UsageError` when it is above a minute and nobody said yes."""
+    if price.seconds > A_MINUTE and not yes:
+        raise UsageError(f"expected --yes for a price above a minute, this costs {price.words}")
+    tell(f"price: {price.words}")

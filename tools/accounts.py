@@ -127,11 +127,18 @@ def account_data(
         "verdict": account.word,
         "grade": account.grade,
         "stronger_slice": account.stronger[0],
-        "flips_needed": account.flips_needed,
+        "flips_needed": _needed(account),
         "flipped": [example_data(row) for row in flipped[:SHOWN]],
         "flipped_in_all": len(flipped),
         "certificate": certificate.id,
     }
+
+
+def _needed(account: UnitAccount) -> dict[str, int] | None:
+    """The count under the name of its slice, so that an answer's number is compared with that slice alone."""
+    if account.flips_needed is None:
+        return None
+    return {"associated" if account.stronger[0] == "D+" else "unrelated": account.flips_needed}
 
 
 def account_lines(account: UnitAccount, certificate: Certificate, show_text: bool = False) -> list[str]:

@@ -124,6 +124,58 @@ class Evidence(TableArguments):
     """the certificates of a run and what each one claims"""
 
 
+class Score(Arguments):
+    """score predicates against the outcome on the train records, or say why one is refused"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "predicates")
+    run: RunName
+    predicates: str = Field(
+        description="one or more predicates with ; between them, such as 'a > b; carry(a, b)'"
+    )
+
+
+class Extract(TableArguments):
+    """extract rules of success by RuleSHAP on the train records: ranked clauses, and the rule they join to"""
+
+
+class Slices(Arguments):
+    """the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    regime: RegimeLabel = None
+
+
+class Candidates(TableArguments):
+    """the units as attribution ranks them; it orders the search and proves nothing"""
+
+    regime: RegimeLabel = None
+    layer: int | None = Field(None, ge=0, description="one layer only")
+
+
+class Anchor(Arguments):
+    """anchor a rule to a unit: learned on train flips, scored once on held-out ones"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
+class Control(Arguments):
+    """control experiments beside a unit: random units of its layer, a second baseline, and the verdict"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+    units: int = Field(4, ge=1, le=64, description="random units of the same layer")
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
 class Hypotheses(TableArguments):
     """the hypothesis ledger: what was predicted of a unit, how it was decided, what came out"""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from agent.llm.faults import ReplyUnusable, TransientFault
+from agent.llm.faults import ReplyUnusable, TransientFault, scrub
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, Turn, Usage, unheard
 from mecharule_ops.errors import BudgetSpent, MechaRuleError
-from mecharule_ops.events import LONGEST_MESSAGE, Event, LlmCost, LlmMessage
+from mecharule_ops.events import Event, LlmCost, LlmMessage
 
 LONGEST_WAIT = 60.0
 """Seconds; a provider that asks for more is not waited for."""
@@ -91,7 +91,7 @@ class Asker:
             LlmMessage(
                 model=self.model.name,
                 purpose=request.purpose,
-                text=text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…",
+                text=scrub(text),
                 ok=ok,
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,

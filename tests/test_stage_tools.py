@@ -1,0 +1,112 @@
+"""The stages of the method as tools on a stored run: score, extract, slices, candidates, anchor, control."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.predicates.table import score_predicates
+from mecharule_ops.types import Neuron, Regime
+from tools.registry import call
+
+
+@pytest.fixture(autouse=True)
+def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+
+
+def _data(name: str, **given: object) -> Any:
+    return call(name, given).data
+
+
+def test_scores_are_those_of_the_train_records(copied_run: Path) -> None:
+    """Two routes to one AUC; a refusal is a row with its reason; without a predicate it is a usage error."""
+    with opened(copied_run, read_only=True) as run:
+        fires = (run.columns["a"] > run.columns["b"])[run.train]
+        (true,) = score_predicates(fires[:, None], run.labels[run.train])
+    first, second = _data("score", predicates="a > b; nosuch > 3", run="last")["rows"]
+    assert first["AUC"] == f"{true.auc:.3f}"
+    assert "expected a column" in second["refused because"]
+    with pytest.raises(UsageError, match="got none"):
+        call("score", {"run": "last", "predicates": " ; "})
+
+
+def test_extracted_clauses_never_see_the_held_out_records(copied_run: Path) -> None:
+    """With the held-out outcomes turned round, clauses and rule are the same."""
+    before = call("extract", {"run": "last", "limit": 5})
+    with opened(copied_run) as run:
+        rows = [dict(row) for row in cast(list[Any], run.store.get("records"))]
+        for row, train in zip(rows, run.train, strict=True):
+            row["label"] = row["label"] if train else not row["label"]
+        run.store.put("records", rows)
+    after = call("extract", {"run": "last", "limit": 5})
+    assert before.data["rule"] == after.data["rule"]
+    assert before.data["rows"] == after.data["rows"]
+    assert before.data["rows"]
+
+
+def test_slices_are_those_of_the_search(copied_run: Path) -> None:
+    """Sizes, rule and prompts."""
+    (row,) = _data("slices")["slices"]
+    with opened(copied_run, read_only=True) as run:
+        made = slices_of(run, Regime.BASELINE_POSITIVE)
+    assert (row["associated"]["n"], row["unrelated"]["n"]) == (len(made.associated), len(made.unrelated))
+    assert (row["rule"], row["pairs"]) == (made.rule, len(made.pairs))
+    assert len(row["associated"]["prompts"]) == 5
+
+
+def test_candidates_fall_by_their_scores(copied_run: Path) -> None:
+    """All 256, by |score|, with what the search made of them."""
+    rows = _data("candidates", limit=300)["rows"]
+    strength = [abs(float(row["score"])) for row in rows]
+    assert len(strength) == 256
+    assert strength == sorted(strength, reverse=True)
+    with opened(copied_run, read_only=True) as run:
+        found = {str(agonist.neuron) for agonist in run.findings.searches[0].agonists}
+    assert {row["unit"] for row in rows if row["search"]} == found
+
+
+def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(copied_run: Path) -> None:
+    """What was anchored costs nothing and is equal; another unit has a price first, then a rule of its own flips."""
+    with opened(copied_run, read_only=True) as run:
+        known = run.findings.searches[0].anchored[0]
+        eligible = run.eligible(1)
+    own = _data("anchor", run="last", neuron=str(known.neuron))
+    assert own["rule"]["text"] == known.rule
+    assert _data("anchor", run="last", neuron=str(known.neuron), estimate=True)["price"] == {
+        "example_forwards": 0,
+        "seconds": 0.0,
+    }
+    price = _data("anchor", run="last", neuron="m0.0", estimate=True)["price"]
+    assert price["example_forwards"] == len(eligible)
+    made = _data("anchor", run="last", neuron="m0.0", yes=True)
+    with opened(copied_run) as run:
+        engine = run.engine(run.intervention(Neuron.parse("m0.0").basis))
+        flips = int(np.count_nonzero(~engine.labels([(Neuron.parse("m0.0"),)], eligible.tolist())[0]))
+        assert run.cost.example_forwards == 0
+    assert (made["flips"], made["n"]) == (flips, len(eligible))
+
+
+def test_controls_are_certified_and_run_again(copied_run: Path) -> None:
+    """Random units of the same layer, none of them localized, each alone; the certificate runs again."""
+    with opened(copied_run, read_only=True) as run:
+        agonists = [agonist.neuron for agonist in run.findings.searches[0].agonists]
+    price = _data("control", run="last", neuron=str(agonists[0]), units=2, estimate=True)["price"]
+    data = _data("control", run="last", neuron=str(agonists[0]), units=2, yes=True)
+    with opened(copied_run, read_only=True) as run:
+        certificate = run.store.certificate(str(data["certificate"]))
+        slices = slices_of(run, Regime.BASELINE_POSITIVE)
+    units = [Neuron.parse(unit) for unit in certificate.units]
+    assert certificate.kind == "control"
+    assert not set(units) & set(agonists)
+    assert {unit.layer for unit in units} == {agonists[0].layer}
+    flips = sum(total.flips for total in certificate.totals if total.slice == "associated")
+    assert data["controls"]["random"]["associated_flips"] == flips
+    assert price["example_forwards"] == 6 * (len(slices.associated) + len(slices.unrelated))
+    assert call("verify", {"what": certificate.id}).exit_code == 0

@@ -1,0 +1,75 @@
+"""A rule for one unit, also for one that the run did not anchor: ablated on all of D_b, learned on its train part."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mecharule_ops.pipeline.preparation import RULE_SETTINGS
+from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.prose import rule_note
+from mecharule_ops.rules.anchoring import AnchorSettings
+from mecharule_ops.rules.anchoring import anchor as anchored_to
+from mecharule_ops.types import AnchoredRule, Neuron, Regime
+from tools.ablations import accepted, price_words
+from tools.accounts import rule_data
+from tools.arguments import Anchor
+from tools.opening import check_direction, check_unit, findings_of, opened, outcome_for, regime_of
+from tools.registry import Tell
+from tools.result import ToolResult
+
+
+def anchor(given: Anchor, tell: Tell) -> ToolResult:
+    """The run's own rule of the unit, or one made now and kept, scored once on held-out records; or the price."""
+    neuron = Neuron.parse(given.neuron)
+    with opened(given.run) as run:
+        check_unit(run, neuron)
+        findings = findings_of(run)
+        outcome = outcome_for(findings, neuron, regime_of(given.regime))
+        rule, regime = outcome.rule_of(neuron), outcome.regime
+        check_direction(run.id, regime, hidden=run.config.suppress_only)
+        price = price_words(run, 0 if rule else len(run.eligible(regime.value)))
+    if given.estimate:
+        return ToolResult(data={"run": findings.run, "price": price.data}, text=f"price: {price.words}")
+    if rule is None:
+        accepted(price, given.yes, tell)
+        with opened(given.run, write=True) as run:
+            rule = _made(run, neuron, regime)
+    data = {
+        "run": findings.run,
+        "neuron": str(neuron),
+        "regime": regime.value,
+        "rule": rule_data(rule),
+        "hq_t": findings.is_hq_t(rule),
+        "flips": rule.flips,
+        "n": rule.eligible,
+    }
+    return ToolResult(data=data, text=_text(neuron, regime, rule, findings.is_hq_t(rule), findings.run))
+
+
+def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
+    """As the pipeline anchors. Cost: one example-forward a record of D_b, less what is stored."""
+    eligible = run.eligible(regime.value)
+    engine = run.engine(run.intervention(neuron.basis))
+    flips = engine.labels([(neuron,)], eligible.tolist())[0] != bool(regime.value)
+    predicates, matrix = refined_vocabulary(run, eligible, flips)
+    in_train = run.train[eligible]
+    return anchored_to(
+        neuron,
+        regime,
+        flips,
+        matrix,
+        predicates,
+        np.flatnonzero(in_train),
+        np.flatnonzero(~in_train),
+        run.prompt_only,
+        AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
+    )
+
+
+def _text(neuron: Neuron, regime: Regime, rule: AnchoredRule, good: bool, run: str) -> str:
+    head = f"{neuron} ({regime.arrow}) in run {run}: {rule.flips}/{rule.eligible} records of D_b flip"
+    if rule.rule is None or rule.held_out is None:
+        return f"{head}\n  rule      none found"
+    word = "HQ-T" if good else "not of high quality"
+    return f"{head}\n  rule      {rule.rule}\n  held-out  MCC {rule_note(rule.held_out)}: {word}"
