@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test test-slow check bench format clean
+.PHONY: help install run demo test test-slow check bench experiments format clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,9 @@ check: $(STAMP)  ## lint, formatting and types
 bench: $(STAMP)  ## time every stage; writes benchmarks/results.json
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(BIN)/python benchmarks/bench.py --json benchmarks/results.json
+
+experiments: $(STAMP)  ## the paper's experiments on the bundled model; writes docs/experiments.md
+	$(BIN)/mecharule experiment all -m arith-tiny --yes --display log --out docs > /dev/null
 
 format: $(STAMP)  ## rewrite the code in the house format
 	$(BIN)/ruff format .

@@ -120,6 +120,36 @@ def _refine(options: argparse.Namespace) -> int:
     return _work(options, lambda show: refine_run(options.run, show, llm=options.llm, limits=limits))
 
 
+def _experiment(options: argparse.Namespace) -> int:
+    from agent import experimenting, runner
+
+    config = experimenting.config_of(
+        options.set,
+        file=options.config,
+        task=options.task,
+        model=options.model,
+        bases=options.basis,
+        phase=options.phase,
+        baseline=options.baseline,
+        regimes=options.regime,
+        tau=options.tau,
+        records=options.records,
+        exhaustive_up_to=options.exhaustive_up_to,
+    )
+    wanted = experimenting.Wanted(
+        name=options.name,
+        seeds=options.seeds,
+        again=options.again,
+        units=options.units,
+        out=options.out,
+        markdown=options.md,
+    )
+    if options.dry_run:
+        return _print(options, experimenting.dry_run(wanted, config))
+    approve = runner.approval(options.yes, sys.stdin.isatty())
+    return _work(options, lambda show: experimenting.experiment(wanted, config, show, approve))
+
+
 def _replay(options: argparse.Namespace) -> int:
     from tools.replay import replay
 
@@ -280,6 +310,13 @@ def _parser() -> argparse.ArgumentParser:
     _refine_arguments(
         working("refine", "seek better rules for units without one; held-out records decide once", _refine)
     )
+    _experiment_arguments(
+        working(
+            "experiment",
+            "one of the paper's experiments over several seeds, as tables and figures",
+            _experiment,
+        )
+    )
     ask = working("ask", "answer a question about a finished run, every number with its source", _ask)
     ask.add_argument("run", help="run id, file, or `last`")
     ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
@@ -317,15 +354,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
 
     option("task", help="the task, for example arithmetic")
     option("-m", "--model", required=True, help="arith-tiny, smollm2-135m, a local directory or a hub id")
-    option("--basis", help="mlp_out, mlp_hidden, attn_head, or several with commas")
-    option("--phase", help="decode, last-prompt or whole (default: the task's)")
-    option("--baseline", help="zero, mean, mean-positional, mean-donor, mean-donor-positional or slot0")
-    option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")
-    option("--tau", type=float, help="strength threshold (default .2)")
-    option("--records", type=int, help="examples on which the behaviour is observed (default 2000)")
-    option(
-        "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"
-    )
+    _setting_arguments(run)
     option("--budget", type=int, metavar="N", help="stop after N group ablations; what was found is kept")
     option(
         "--llm",
@@ -337,13 +366,45 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
         help="units that flip 0→1 stay anonymous: for tasks where that direction is a risk",
     )
     option("--parity", action="store_true", help="Algorithm 1 as printed, without later improvements")
+    option("--seed", type=int)
+
+
+def _setting_arguments(made: argparse.ArgumentParser) -> None:
+    """What `run` and `experiment` can both be told."""
+
+    def option(*flags: str, **settings: Any) -> None:
+        made.add_argument(*flags, **settings)
+
+    option("--basis", help="mlp_out, mlp_hidden, attn_head, or several with commas")
+    option("--phase", help="decode, last-prompt or whole (default: the task's)")
+    option("--baseline", help="zero, mean, mean-positional, mean-donor, mean-donor-positional or slot0")
+    option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")
+    option("--tau", type=float, help="strength threshold (default .2)")
+    option("--records", type=int, help="examples on which the behaviour is observed (default 2000)")
+    option(
+        "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"
+    )
     option(
         "--set", type=_key_value, action="append", default=[], metavar="KEY=VALUE", help="any other setting"
     )
     option("--config", metavar="FILE", help="a JSON file of settings; flags win")
-    option("--seed", type=int)
     option("--yes", action="store_true", help="accept the price without being asked")
     option("--dry-run", action="store_true", help="print what would run and what it costs at most, then stop")
+
+
+def _experiment_arguments(made: argparse.ArgumentParser) -> None:
+    def option(*flags: str, **settings: Any) -> None:
+        made.add_argument(*flags, **settings)
+
+    option("name", help="e0, e1, e2, sensitivity, baselines, overlap or all")
+    option("--task", default="arithmetic", help="the task (default arithmetic)")
+    option("-m", "--model", default="arith-tiny", help="as for `run` (default arith-tiny)")
+    option("--seeds", type=_count, default=5, metavar="N", help="seeds 0 to N−1 (default 5)")
+    option("--units", metavar="U,…", help="baselines only: ask about these units alone, without a search")
+    option("--again", action="store_true", help="analyse finished runs anew from their stored ablations")
+    option("--md", action="store_true", help="print Markdown")
+    option("--out", metavar="FOLDER", help="write the page as Markdown and HTML, and its figures as SVG")
+    _setting_arguments(made)
 
 
 if __name__ == "__main__":

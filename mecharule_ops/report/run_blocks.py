@@ -17,7 +17,7 @@ def run_blocks(findings: Findings) -> tuple[Block, ...]:
         ("model", f"{findings.model} (hash {findings.model_hash})"),
         ("tokenizer hash", findings.tokenizer_hash),
         ("task", findings.task),
-        ("task settings", _listing(findings.task_settings)),
+        ("task settings", listing(findings.task_settings)),
         ("task score", f"{k_of_n(findings.task_score)} of the records, unablated"),
         ("replacement", shared_replacement(findings) or "differs by search; see their titles"),
         (
@@ -27,12 +27,12 @@ def run_blocks(findings: Findings) -> tuple[Block, ...]:
         ("predicates", f"{counts.proposed} proposed, {counts.refused} refused, {counts.kept} kept"),
         ("proposer", findings.proposer),
         ("seed", str(findings.seed)),
-        ("versions", _listing(findings.versions)),
+        ("versions", listing(findings.versions)),
     )
     return (Table(header=("setting", "value"), rows=rows, align="ll"),)
 
 
-def _listing(entries: Mapping[str, Value]) -> str:
+def listing(entries: Mapping[str, Value]) -> str:
     return ", ".join(f"{key} {_shown(value)}" for key, value in sorted(entries.items())) or "none recorded"
 
 

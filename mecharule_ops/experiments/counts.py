@@ -1,0 +1,130 @@
+"""The numbers of one finished run that the paper's tables count: pure reading of findings (paper, §5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from mecharule_ops.experiments.plan import FinishedRun
+from mecharule_ops.experiments.statistics import Interval, t_interval
+from mecharule_ops.findings.records import Findings, RecallRow, SearchOutcome, Share
+from mecharule_ops.rules.quality import is_hq_full, is_hq_test
+from mecharule_ops.types import AnchoredRule, Neuron, Regime
+
+Measure = Callable[[FinishedRun], float]
+"""A number of one run; NaN where the run has none."""
+REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
+THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
+"""MCC from which rules are counted in experiment E1."""
+
+
+def over_seeds(runs: Sequence[FinishedRun], measure: Measure) -> Interval:
+    """The measure's mean over the runs, with its t-interval."""
+    return t_interval([measure(run) for run in runs])
+
+
+def localized(run: FinishedRun) -> float:
+    """Localized units, both regimes together, as the paper counts them."""
+    return sum(len(search.agonists) for search in run.findings.searches)
+
+
+def tau_agonists(run: FinishedRun) -> float:
+    """τ-agonists, both regimes together."""
+    return sum(len(search.tau_agonists) for search in run.findings.searches)
+
+
+def task_score(run: FinishedRun) -> float:
+    """Share of the records on which the unablated model succeeds."""
+    return run.findings.task_score.rate
+
+
+def bearing_t(run: FinishedRun) -> float:
+    """Localized units for which a rule was found on train records."""
+    return sum(rule.rule is not None for rule in _anchored(run.findings))
+
+
+def bearing_f(run: FinishedRun) -> float:
+    """Localized units for which a rule was found on all eligible records."""
+    return sum(rule.full_rule is not None for rule in _anchored(run.findings))
+
+
+def hq_test(threshold: float) -> Measure:
+    """Units whose train rule reaches the threshold on held-out records, at the coverage floor (HQ-T)."""
+    return lambda run: sum(
+        is_hq_test(rule, threshold, run.findings.coverage_floor) for rule in _anchored(run.findings)
+    )
+
+
+def hq_full(threshold: float) -> Measure:
+    """Units whose all-record rule reaches the threshold there, at the coverage floor (HQ-F)."""
+    return lambda run: sum(
+        is_hq_full(rule, threshold, run.findings.coverage_floor) for rule in _anchored(run.findings)
+    )
+
+
+hq_t, hq_f = hq_test(THRESHOLDS[0]), hq_full(THRESHOLDS[0])
+"""The same at the paper's cutoff of .70."""
+
+
+def union(regime: Regime, *, random: bool = False) -> Measure:
+    """Cov_∪ of the localized units of one regime, or of as many random units."""
+
+    def measure(run: FinishedRun) -> float:
+        search = run.search(regime)
+        share = None if search is None else search.random_union if random else search.union
+        return math.nan if share is None else share.rate
+
+    return measure
+
+
+def recall(regime: Regime, low: float | None = None) -> Measure:
+    """Share of the exhaustive τ-agonists that the search localized; of one strength bin when `low` is given."""
+
+    def measure(run: FinishedRun) -> float:
+        share = recall_share(run.search(regime), low)
+        return math.nan if share is None else share.rate
+
+    return measure
+
+
+def recall_share(search: SearchOutcome | None, low: float | None = None) -> Share | None:
+    """The counts behind `recall`; None when no exhaustive run measured them."""
+    rows = () if search is None else search.recall
+    wanted = [
+        row for row in rows if row.criterion == "point" and (row.whole if low is None else _is_bin(row, low))
+    ]
+    return wanted[0].found if wanted else None
+
+
+def pooled(shares: Iterable[Share | None]) -> Share:
+    """Counts added up; 0/0 for none."""
+    given = [share for share in shares if share is not None]
+    return Share(count=sum(share.count for share in given), n=sum(share.n for share in given))
+
+
+def cost_of_n(run: FinishedRun) -> float:
+    """Group ablations of all searches over the units they searched."""
+    searches = run.findings.searches
+    units = sum(search.cost.candidates for search in searches)
+    return sum(search.cost.queries for search in searches) / units if units else math.nan
+
+
+def cost_of_forwards(run: FinishedRun) -> float:
+    """Example-forwards of all searches over those of testing every unit alone."""
+    costs = [search.cost for search in run.findings.searches]
+    full = sum(cost.exhaustive_example_forwards for cost in costs)
+    return sum(cost.example_forwards for cost in costs) / full if full else math.nan
+
+
+def units_of(search: SearchOutcome | None, *, strong: bool = True) -> frozenset[Neuron]:
+    """The τ-agonists of a search, or all its localized units."""
+    found = () if search is None else search.tau_agonists if strong else search.agonists
+    return frozenset(agonist.neuron for agonist in found)
+
+
+def _anchored(findings: Findings) -> list[AnchoredRule]:
+    return [rule for search in findings.searches for rule in search.anchored]
+
+
+def _is_bin(row: RecallRow, low: float) -> bool:
+    return not row.whole and row.low == low

@@ -1,0 +1,173 @@
+"""E2, the search against testing every unit alone on the same slices (paper, §5 and table E2, H2).
+
+Besides the default search the paper's own, Algorithm 1 as printed, is held against the same brute force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.experiments import counts
+from mecharule_ops.experiments.charts import bars
+from mecharule_ops.experiments.counts import REGIMES, over_seeds, pooled, recall_share
+from mecharule_ops.experiments.page import Part
+from mecharule_ops.experiments.plan import (
+    MAIN,
+    FinishedRun,
+    PlannedRun,
+    Request,
+    labelled,
+    main_runs,
+    planned,
+)
+from mecharule_ops.experiments.statistics import (
+    Interval,
+    Verdict,
+    paired_difference,
+    spelled,
+    spelled_percent,
+    t_interval,
+    verdict,
+)
+from mecharule_ops.findings.records import SearchCost, SearchOutcome
+from mecharule_ops.report.document import Bullets, Table, k_of_n
+from mecharule_ops.types import Regime
+
+PRINTED = "Algorithm 1"
+SEARCHES = {MAIN: "default", PRINTED: "Algorithm 1"}
+PAPER = (
+    "The paper, ten comparisons on Qwen2-7B, Qwen2-1.5B and GPT-J: recall 66 % overall, 57 % in [0.2, 0.3), 78 % in "
+    "[0.3, 0.5), 97 % in [0.5, 1]; cost 2.14 % by its denominator 2N−1, about twice that of N."
+)
+_KEY = (
+    "Recall: of the units that reach τ when every unit is tested alone on the same slices, those that the search "
+    "localized, counts pooled over seeds. Queries are group ablations; an example-forward is one ablated generation; "
+    "cost is a mean over seeds."
+)
+
+
+def plan(request: Request) -> tuple[PlannedRun, ...]:
+    """The default search and Algorithm 1 under every seed. Raises `UsageError` when nothing is brute-forced."""
+    total = min(request.units[request.basis], request.base.cap)
+    if total > request.base.exhaustive_up_to:
+        raise UsageError(
+            f"expected brute force for e2, {request.basis} has {total:,} units; add --exhaustive-up-to {total}"
+        )
+    printed = [planned(request.base, seed, PRINTED, parity=True) for seed in request.seeds]
+    return (*main_runs(request), *printed)
+
+
+def part(runs: Sequence[FinishedRun]) -> Part:
+    """Recall by strength bin and cost by three measures, then what the paper's two claims look like here."""
+    return Part(
+        blocks=(
+            _KEY,
+            _recall(runs),
+            _cost(runs),
+            Bullets(tuple(claim for label in SEARCHES for claim in _claims(labelled(runs, label), label))),
+            PAPER,
+        ),
+        figures={"e2-recall": (_figure(runs), _CAPTION)},
+    )
+
+
+_CAPTION = "Recall of the τ-agonists that brute force finds, mean over seeds with t-intervals."
+
+
+def _searches(runs: Sequence[FinishedRun], regime: Regime) -> list[SearchOutcome]:
+    return [search for run in runs if (search := run.search(regime)) is not None]
+
+
+def _bins(runs: Sequence[FinishedRun]) -> list[tuple[float, float]]:
+    rows = {
+        (row.low, row.high)
+        for run in runs
+        for search in run.findings.searches
+        for row in search.recall
+        if row.criterion == "point" and not row.whole
+    }
+    return sorted(rows)
+
+
+def _recall(runs: Sequence[FinishedRun]) -> Table:
+    bins, rows = _bins(runs), []
+    for label, name in SEARCHES.items():
+        for regime in REGIMES:
+            found = _searches(labelled(runs, label), regime)
+            cells = [k_of_n(pooled(recall_share(search, low) for search in found)) for low, _ in bins]
+            overall = k_of_n(pooled(recall_share(search) for search in found))
+            rows.append((name, regime.arrow, overall, *cells, spelled_percent(_overall(runs, label, regime))))
+    spans = [f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}" for low, high in bins]
+    header = ("search", "regime", "overall", *spans, "mean over seeds")
+    return Table(header=header, rows=tuple(rows), align="ll" + "r" * (len(header) - 2))
+
+
+def _overall(runs: Sequence[FinishedRun], label: str, regime: Regime) -> Interval:
+    return over_seeds(labelled(runs, label), counts.recall(regime))
+
+
+def _cost(runs: Sequence[FinishedRun]) -> Table:
+    rows = []
+    for label, name in SEARCHES.items():
+        for regime in REGIMES:
+            costs = [search.cost for search in _searches(labelled(runs, label), regime)]
+            rows.append((name, regime.arrow, *_cost_cells(costs)))
+    header = ("search", "regime", "queries", "of N", "of 2N−1", "example-forwards of brute force")
+    return Table(header=header, rows=tuple(rows), align="llrrrr")
+
+
+def _cost_cells(costs: Sequence[SearchCost]) -> tuple[str, ...]:
+    return (
+        spelled(t_interval([cost.queries for cost in costs]), 0),
+        spelled_percent(t_interval([cost.share_of_n for cost in costs])),
+        spelled_percent(t_interval([cost.share_of_2n_minus_1 for cost in costs])),
+        spelled_percent(t_interval([cost.share_of_exhaustive_forwards for cost in costs])),
+    )
+
+
+def _claims(runs: Sequence[FinishedRun], label: str) -> tuple[str, str]:
+    """The paper's two: recall is higher in 1→0 than in 0→1, and higher for strong units than for weak ones."""
+    name = SEARCHES[label]
+    up, down = (list(map(counts.recall(regime), runs)) for regime in REGIMES)
+    regimes = paired_difference(up, down)
+    bins = [low for low, _ in _bins(runs)]
+    both = [search for regime in REGIMES for search in _searches(runs, regime)]
+    weak = pooled(recall_share(search, bins[0]) for search in both) if bins else pooled(())
+    strong = pooled(recall_share(search, low) for search in both for low in bins[1:])
+    return (
+        f"{name}: recall in 1→0 less that in 0→1, seed by seed: {_points(regimes)}; {_said(verdict(regimes))}.",
+        f"{name}: {k_of_n(weak)} of the units below strength {_edge(bins)} are found and {k_of_n(strong)} of those "
+        "from there on.",
+    )
+
+
+def _edge(bins: Sequence[float]) -> str:
+    return f"{bins[1]:.2g}" if len(bins) > 1 else "1"
+
+
+def _points(interval: Interval) -> str:
+    return f"{spelled(interval, 0, 100, signed=True)} points"
+
+
+def _said(word: Verdict) -> str:
+    return {
+        Verdict.MORE: "higher in 1→0, as in the paper",
+        Verdict.FEWER: "lower in 1→0, unlike the paper",
+        Verdict.NOT_SHOWN: "no difference shown; the paper reports higher recall in 1→0",
+        Verdict.TOO_FEW: "too few seeds with τ-agonists in both directions to say",
+    }[word]
+
+
+def _figure(runs: Sequence[FinishedRun]) -> str:
+    bins = _bins(runs)
+    groups = [*(f"{low:.2g}–{high:.2g}" for low, high in bins), "all"]
+    series = {
+        f"{name}, {regime.arrow}": [
+            over_seeds(labelled(runs, label), counts.recall(regime, low))
+            for low in (*(low for low, _ in bins), None)
+        ]
+        for label, name in SEARCHES.items()
+        for regime in REGIMES
+    }
+    return bars("e2-recall", groups, series, xlabel="strength by brute force", ylabel="recall")

@@ -1,0 +1,145 @@
+"""The runs of an experiment on disk: which are finished, and finishing the others; the one module here that runs.
+
+Finished runs are reused, one that was stopped or killed goes on where it was, and a price is asked once, before the
+first search. All runs lie in one folder under ids that hash their settings, so experiments share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event, Notice, Price
+from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, distinct
+from mecharule_ops.findings.as_json import from_json
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.analyse import analyse
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.run_directory import run_path
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Basis, SearchStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What the shell lends: where runs lie, who watches, the time, who accepts a price."""
+
+    folder: Path
+    show: Callable[[Event], None]
+    clock: Callable[[], float]
+    approve: Callable[[Price], bool]
+    again: bool = False
+    """Whether finished runs are analysed once more, from their stored ablations, after the search has changed."""
+
+
+def unfinished(runs: Sequence[PlannedRun], folder: Path) -> tuple[PlannedRun, ...]:
+    """The runs without findings that this version reads, each once."""
+    return tuple(run for run in distinct(runs) if stored_findings(run_path(run.id, folder)) is None)
+
+
+def stored_findings(path: Path) -> Findings | None:
+    """What a finished run found; None when it was never begun, stopped, or written by another version."""
+    if not path.exists():
+        return None
+    with RunStore.open(path, read_only=True) as store:
+        if not store.has("findings"):
+            return None
+        try:
+            findings = from_json(cast(str, store.get("findings")))
+        except UsageError:
+            return None
+    stopped = any(SearchStatus.STOPPED.value in search.status for search in findings.searches)
+    return None if stopped else findings
+
+
+def finish(request: Request, runs: Sequence[PlannedRun], host: Host) -> None:
+    """Every run to its end, in order. Raises `PriceDeclined`, or what a stage raises; finished runs stay."""
+    waiting = distinct(runs) if host.again else unfinished(runs, host.folder)
+    asked = _Once(host.approve, price_of(waiting, request.units))
+    began = host.clock()
+    for place, run in enumerate(waiting):
+        host.show(Notice(text=f"run {place + 1} of {len(waiting)}: {run.name} ({run.id})"))
+        with opened_run(run, host.folder) as store:
+            analyse(Run(store), host.show, clock=host.clock, approve=asked)
+        left = (host.clock() - began) / (place + 1) * (len(waiting) - place - 1)
+        host.show(Notice(text=f"{place + 1} of {len(waiting)} runs finished, about {left / 60:.0f} min left"))
+
+
+def price_of(runs: Sequence[PlannedRun], units: Mapping[Basis, int]) -> Price:
+    """The most ablations that the searches of these runs can ask; its seconds are not known yet.
+
+    A search asks at most every node of the full tree, 2N − 1, and N units singly where brute force was asked.
+    """
+    evaluations = forwards = 0
+    for run in runs:
+        for basis in run.config.bases:
+            total = min(units[basis], run.config.cap)
+            groups = 2 * total - 1 + (total if total <= run.config.exhaustive_up_to else 0)
+            evaluations += groups * len(run.config.regimes)
+            forwards += groups * len(run.config.regimes) * 2 * run.config.slice_size
+    return Price(evaluations=evaluations, example_forwards=forwards, seconds=0.0)
+
+
+def load(runs: Sequence[PlannedRun], folder: Path) -> tuple[FinishedRun, ...]:
+    """What finished runs hold, read without the model. Every run must be finished."""
+    return tuple(_load(run, run_path(run.id, folder)) for run in runs)
+
+
+def _load(planned: PlannedRun, path: Path) -> FinishedRun:
+    findings = stored_findings(path)
+    assert findings is not None, planned.name
+    with RunStore.open(path, read_only=True) as store:
+        run = Run(store)
+        scores = {
+            search.regime: cast(np.ndarray, store.get(_attribution(search))) for search in findings.searches
+        }
+        flips = {search.regime: _flips(run, search) for search in findings.searches}
+    return FinishedRun(planned=planned, path=path, findings=findings, scores=scores, flips=flips)
+
+
+def _attribution(search: SearchOutcome) -> str:
+    return f"attribution-{search.intervention.basis.value}-{search.regime.value}"
+
+
+def _flips(run: Run, search: SearchOutcome) -> np.ndarray:
+    """Which records of D_b each anchored unit flips, strongest first; no rows where units are anonymous."""
+    eligible = run.eligible(search.regime.value)
+    named = () if search.suppressed else search.agonists[: run.config.anchor_for]
+    if not named or search.union is None:
+        return np.zeros((0, len(eligible)), bool)
+    labels = run.engine(search.intervention).labels([(unit.neuron,) for unit in named], eligible.tolist())
+    return labels != bool(search.regime.value)
+
+
+def opened_run(run: PlannedRun, folder: Path) -> RunStore:
+    """The run's file, held for writing; made when it does not exist. Raises `StoreError` when another holds it."""
+    path = run_path(run.id, folder)
+    if path.exists():
+        return RunStore.open(path)
+    return RunStore.create(path, {"run": run.id, "settings": run.config.model_dump(mode="json")})
+
+
+class _Once:
+    """Asks for the price of all runs when the first search knows its pace, and keeps the answer."""
+
+    def __init__(self, approve: Callable[[Price], bool], whole: Price) -> None:
+        self._approve, self._whole = approve, whole
+        self._answer: bool | None = None
+
+    def __call__(self, first: Price) -> bool:
+        if self._answer is None:
+            pace = first.seconds / first.example_forwards if first.example_forwards else 0.0
+            forwards = self._whole.example_forwards
+            self._answer = self._approve(
+                Price(
+                    evaluations=self._whole.evaluations,
+                    example_forwards=forwards,
+                    seconds=forwards * pace,
+                )
+            )
+        return self._answer

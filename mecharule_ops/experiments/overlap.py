@@ -1,0 +1,197 @@
+"""Overlap: which units and which flips are shared (paper, §5 "Evaluation metrics", appendix A and C).
+
+Units are compared within one basis, flipped records within one seed and regime, where both runs saw the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from statistics import median
+
+import numpy as np
+from jaxtyping import Bool
+
+from mecharule_ops.experiments import e1
+from mecharule_ops.experiments.attribution_overlap import layer_table, rank_sentence
+from mecharule_ops.experiments.charts import bars
+from mecharule_ops.experiments.counts import REGIMES, pooled, units_of
+from mecharule_ops.experiments.dominance import SIZES, dominance
+from mecharule_ops.experiments.page import Part
+from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, labels, planned
+from mecharule_ops.experiments.statistics import Interval, t_interval
+from mecharule_ops.findings.records import Share
+from mecharule_ops.pipeline.run import task_of
+from mecharule_ops.report.document import Table, k_of_n, two_decimals
+from mecharule_ops.report.measures import jaccard
+from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.types import Regime
+
+SEEDS = 3
+PAPER = (
+    "The paper, Qwen2-7B: arithmetic and jailbreaking share 9 of 246 agonists (Jaccard .037). Of attribution's top 50 "
+    "none lie in layers m3–m4 and 37 in m27, of CHA's top 50 it is 42 in m3–m4 and 4 in m26–m27."
+)
+Pair = tuple[FinishedRun, FinishedRun]
+
+
+def plan(request: Request) -> tuple[PlannedRun, ...]:
+    """Main, the conditions of E1, the other bases, and each operator as a task of its own, first seeds."""
+    few = Request(base=request.base, seeds=request.seeds[:SEEDS], units=request.units)
+    bases = [
+        planned(few.base, seed, basis.value, bases=(basis,))
+        for basis in request.units
+        if basis is not few.basis
+        for seed in few.seeds
+    ]
+    return (*e1.plan(few), *bases, *_tasks(few))
+
+
+def _tasks(request: Request) -> list[PlannedRun]:
+    """A run an operator where the task has several; none for other tasks."""
+    task = task_of(request.base)
+    operators = task.operators if isinstance(task, Arithmetic) else ()
+    if len(operators) < 2:
+        return []
+    return [
+        planned(
+            request.base,
+            seed,
+            f"only {operator}",
+            task_settings={**request.base.task_settings, "operators": [operator]},
+        )
+        for operator in operators
+        for seed in request.seeds
+    ]
+
+
+def part(runs: Sequence[FinishedRun]) -> Part:
+    """Shared units, shared flips, attribution beside the search, and Dom^(m)."""
+    main = labelled(runs, MAIN)
+    return Part(
+        blocks=(
+            "Shared units of two sets, of all units in either (Jaccard), pooled over seeds and regimes:",
+            _units_table(runs),
+            "Records that both sets of localized units flip, of those that either flips, on the same records:",
+            _flips_table(runs),
+            _within(main),
+            layer_table(main),
+            rank_sentence(main),
+            "Dom^(m), main condition: the strongest tested subgroup of at most m units over its opened group. Only "
+            "tested subgroups count, so this bounds Dom^(m) from below; sequential tests stop early, so both strengths "
+            "carry sampling noise.",
+            _dominance(main),
+            PAPER,
+        ),
+        figures={"overlap-flips": (_figure(runs), _CAPTION)},
+    )
+
+
+_CAPTION = (
+    "Jaccard index of the flipped records, main condition against others of the same seed, with t-intervals."
+)
+
+
+def _pairs(runs: Sequence[FinishedRun], first: str, second: str) -> list[Pair]:
+    return list(zip(labelled(runs, first), labelled(runs, second), strict=True))
+
+
+def _unit_pairs(runs: Sequence[FinishedRun]) -> Iterator[tuple[str, list[Pair]]]:
+    """What is compared unit by unit: conditions, tasks, seeds; other bases have other units."""
+    basis = runs[0].planned.config.bases
+    same = [name for name in labels(runs) if labelled(runs, name)[0].planned.config.bases == basis]
+    yield from ((f"main, {name}", _pairs(runs, MAIN, name)) for name in same if name != MAIN)
+    tasks = [name for name in same if name.startswith("only ")]
+    yield from ((f"{one}, {other}", _pairs(runs, one, other)) for one, other in combinations(tasks, 2))
+    yield "main, another seed", list(combinations(labelled(runs, MAIN), 2))
+
+
+def _units_table(runs: Sequence[FinishedRun]) -> Table:
+    rows = [
+        (name, *(_shared(pairs, strong) for strong in (True, False))) for name, pairs in _unit_pairs(runs)
+    ]
+    main = labelled(runs, MAIN)
+    between = [
+        pooled(jaccard(*(units_of(run.search(regime), strong=strong) for regime in REGIMES)) for run in main)
+        for strong in (True, False)
+    ]
+    rows.append(("1→0, 0→1 of one run", *map(k_of_n, between)))
+    return Table(header=("compared", "τ-agonists", "localized"), rows=tuple(rows), align="lrr")
+
+
+def _shared(pairs: Sequence[Pair], strong: bool) -> str:
+    shares = [
+        jaccard(units_of(one.search(regime), strong=strong), units_of(other.search(regime), strong=strong))
+        for one, other in pairs
+        for regime in REGIMES
+    ]
+    return k_of_n(pooled(shares))
+
+
+def _flip_labels(runs: Sequence[FinishedRun]) -> list[str]:
+    """Labels whose runs saw the records of the main condition: all but other tasks."""
+    return [name for name in labels(runs) if name != MAIN and not name.startswith("only ")]
+
+
+def _flips_table(runs: Sequence[FinishedRun]) -> Table:
+    rows = tuple(
+        (f"main, {name}", *(k_of_n(pooled(_flips(runs, name, regime))) for regime in REGIMES))
+        for name in _flip_labels(runs)
+    )
+    return Table(header=("compared", "1→0", "0→1"), rows=rows, align="lrr")
+
+
+def _flips(runs: Sequence[FinishedRun], name: str, regime: Regime) -> list[Share]:
+    return [
+        shared_flips(one.flips[regime], other.flips[regime])
+        for one, other in _pairs(runs, MAIN, name)
+        if regime in one.flips and regime in other.flips
+    ]
+
+
+def shared_flips(
+    first: Bool[np.ndarray, "neuron eligible"], second: Bool[np.ndarray, "unit eligible"]
+) -> Share:
+    """Records that some unit of both sets flips, of those that some unit of either flips."""
+    one, other = first.any(axis=0), second.any(axis=0)
+    return Share(count=int((one & other).sum()), n=int((one | other).sum()))
+
+
+def _within(main: Sequence[FinishedRun]) -> str:
+    """How much two localized units of one search flip the same records."""
+    values = [
+        shared.rate
+        for run in main
+        for flips in run.flips.values()
+        for one, other in combinations(flips[:, None], 2)
+        if (shared := shared_flips(one, other)).n
+    ]
+    if not values:
+        return "No search localized two units, so their flips cannot be compared."
+    return (
+        f"Two localized units of one search: median Jaccard index of their flipped records "
+        f"{median(values):.2f} over {len(values):,} pairs; 1 would be full overlap."
+    )
+
+
+def _dominance(main: Sequence[FinishedRun]) -> Table:
+    rows = []
+    for regime in REGIMES:
+        searches = [search for run in main if (search := run.search(regime)) is not None]
+        for most in SIZES:
+            ratios = [ratio for search in searches for ratio in dominance(search.tree, most)]
+            above = Share(count=sum(ratio > 1 for ratio in ratios), n=len(ratios))
+            middle = two_decimals(median(ratios)) if ratios else "–"
+            rows.append((regime.arrow, str(most), str(len(ratios)), middle, k_of_n(above)))
+    header = ("regime", "m", "opened groups", "median", "stronger than their group")
+    return Table(header=header, rows=tuple(rows), align="lrrrr")
+
+
+def _figure(runs: Sequence[FinishedRun]) -> str:
+    names = _flip_labels(runs)
+    series = {regime.arrow: [_interval(runs, name, regime) for name in names] for regime in REGIMES}
+    return bars("overlap-flips", names, series, xlabel="", ylabel="Jaccard index")
+
+
+def _interval(runs: Sequence[FinishedRun], name: str, regime: Regime) -> Interval:
+    return t_interval([share.rate for share in _flips(runs, name, regime)])

@@ -1,0 +1,149 @@
+"""Sensitivity: one setting changed at a time, everything else as in the main condition (paper, appendix C)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mecharule_ops.experiments import counts
+from mecharule_ops.experiments.charts import lines
+from mecharule_ops.experiments.counts import REGIMES, Measure, over_seeds
+from mecharule_ops.experiments.page import Part
+from mecharule_ops.experiments.plan import (
+    MAIN,
+    FinishedRun,
+    PlannedRun,
+    Request,
+    labelled,
+    main_runs,
+    planned,
+)
+from mecharule_ops.experiments.statistics import spelled, spelled_percent
+from mecharule_ops.pipeline.run import task_of
+from mecharule_ops.report.document import Block, Table
+
+SEEDS = 3
+"""The first seeds of the request; the seeds of one setting are compared with the same seeds of the others."""
+TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
+ALPHAS = (0.01, 0.05, 0.2)
+AXES = ("τ", "cap", "α", "n per slice", "completion length")
+_COUNTED: tuple[tuple[str, Measure], ...] = (
+    ("localized", counts.localized),
+    ("τ-agonists", counts.tau_agonists),
+    ("HQ-T", counts.hq_t),
+    ("HQ-F", counts.hq_f),
+)
+_SHARED: tuple[tuple[str, Measure], ...] = (
+    ("score", counts.task_score),
+    ("queries of N", counts.cost_of_n),
+    ("forwards of brute force", counts.cost_of_forwards),
+    ("recall 1→0", counts.recall(REGIMES[0])),
+    ("recall 0→1", counts.recall(REGIMES[1])),
+)
+PAPER = (
+    "The paper, arithmetic on Qwen2-1.5B: from τ = 0.2 to 0.5 rule-bearing agonists fall from 37 to 15 and cost from "
+    "1.0 to 0.3 % of exhaustive, with 10 HQ-F anchors throughout; caps of 25, 43 and 80 thousand units give 24, 37 and "
+    "34 rule-bearing agonists. It varies neither α, nor n, nor the completion length."
+)
+
+
+def plan(request: Request) -> tuple[PlannedRun, ...]:
+    """The main condition and every changed setting under the first seeds."""
+    few = Request(base=request.base, seeds=request.seeds[:SEEDS], units=request.units)
+    changed = [
+        planned(request.base, seed, _label(axis, value), **changes)
+        for axis in AXES
+        for value, changes in _values(few, axis).items()
+        if not _is_main(request, changes)
+        for seed in few.seeds
+    ]
+    return (*main_runs(few), *changed)
+
+
+def _values(request: Request, axis: str) -> dict[str, dict[str, object]]:
+    """Each value of an axis as printed, with the settings that make it; the main one is among them."""
+    base, units = request.base, request.units[request.basis]
+    if axis == "τ":
+        return {f"{tau:g}": {"tau": tau} for tau in sorted({*TAUS, base.tau})}
+    if axis == "α":
+        return {f"{alpha:g}": {"alpha": alpha} for alpha in sorted({*ALPHAS, base.alpha})}
+    if axis == "cap":
+        caps = [max(1, units // 4), max(1, units // 2), base.cap]
+        return {f"{min(cap, units):,}": {"cap": cap} for cap in caps}
+    if axis == "n per slice":
+        sizes = (max(1, base.slice_size // 2), base.slice_size, base.slice_size * 2)
+        return {str(size): {"slice_size": size} for size in sizes}
+    length = task_of(base).max_new_tokens
+    lengths = (max(1, length // 2), length, 2 * length)
+    return {str(n): {} if n == length else _of_length(request, n) for n in lengths}
+
+
+def _of_length(request: Request, length: int) -> dict[str, object]:
+    return {"task_settings": {**request.base.task_settings, "max_new_tokens": length}}
+
+
+def _is_main(request: Request, changes: dict[str, object]) -> bool:
+    return all(getattr(request.base, name) == value for name, value in changes.items())
+
+
+def _label(axis: str, value: str) -> str:
+    return f"{axis} {value}"
+
+
+def part(runs: Sequence[FinishedRun]) -> Part:
+    """A table an axis; the main condition stands in each at its own value."""
+    blocks: list[Block] = [f"Each row is a mean over {len(labelled(runs, MAIN))} seeds with its t-interval."]
+    blocks += [_table(runs, axis) for axis in AXES]
+    return Part(blocks=(*blocks, PAPER), figures={"sensitivity-units": (_figure(runs), _CAPTION)})
+
+
+_CAPTION = (
+    "Localized units, τ-agonists and HQ-F units as one setting changes, mean over seeds with t-intervals."
+)
+
+
+def _rows(runs: Sequence[FinishedRun], axis: str) -> dict[str, tuple[FinishedRun, ...]]:
+    """The runs at each value of an axis, in the order of the values."""
+    prefix = f"{axis} "
+    found = {
+        run.label.removeprefix(prefix): labelled(runs, run.label)
+        for run in runs
+        if run.label.startswith(prefix)
+    }
+    main = labelled(runs, MAIN)
+    found[_main_value(main[0], axis)] = main
+    return dict(sorted(found.items(), key=lambda row: float(row[0].replace(",", ""))))
+
+
+def _main_value(run: FinishedRun, axis: str) -> str:
+    config = run.planned.config
+    if axis == "cap":
+        return f"{max(search.cost.candidates for search in run.findings.searches):,}"
+    if axis == "completion length":
+        return str(task_of(config).max_new_tokens)
+    return f"{ {'τ': config.tau, 'α': config.alpha, 'n per slice': config.slice_size}[axis]:g}"
+
+
+def _table(runs: Sequence[FinishedRun], axis: str) -> Table:
+    rows = [
+        (
+            value,
+            *(spelled(over_seeds(some, measure)) for _, measure in _COUNTED),
+            *(spelled_percent(over_seeds(some, measure)) for _, measure in _SHARED),
+        )
+        for value, some in _rows(runs, axis).items()
+    ]
+    header = (axis, *(name for name, _ in _COUNTED), *(name for name, _ in _SHARED))
+    return Table(header=header, rows=tuple(rows), align="r" * len(header))
+
+
+def _figure(runs: Sequence[FinishedRun]) -> str:
+    drawn = {name: measure for name, measure in _COUNTED if name != "HQ-T"}
+    rows = {axis: _rows(runs, axis) for axis in AXES}
+    panels = {
+        axis: {
+            name: [over_seeds(some, measure) for some in by_value.values()] for name, measure in drawn.items()
+        }
+        for axis, by_value in rows.items()
+    }
+    ticks = {axis: list(by_value) for axis, by_value in rows.items()}
+    return lines("sensitivity-units", panels, ticks, ylabel="units")
