@@ -126,6 +126,7 @@ class Page:
         """Go to an address, watching what it loads, until keys would go to its terminal."""
         for domain in ("Network", "Page", "Runtime"):
             await self.call(f"{domain}.enable")
+        await self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         await self.call("Page.navigate", url=address)
         await self.until(self._takes_keys, "the terminal to have the focus")
 
