@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FOLDER = "experiments"
 """Below the folder of runs; also the name of the page of all experiments."""
 SETTINGS: tuple[tuple[str, object], ...] = (
-    ("records", 1500),
+    ("records", 1000),
     ("refinements", 0),
     ("controls", 0),
     ("controls_for", 8),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -61,6 +62,7 @@ def rank_sentence(runs: Sequence[FinishedRun]) -> str:
     for regime in REGIMES:
         found = t_interval([_rho(scores, search) for scores, search in _searches(runs, regime)])
         if found.n:
+            found = replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
             parts.append(f"{spelled(found, 2, signed=True)} in {regime.arrow}")
     if not parts:
         return (

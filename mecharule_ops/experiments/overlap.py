@@ -16,10 +16,10 @@ from mecharule_ops.experiments import e1
 from mecharule_ops.experiments.attribution_overlap import layer_table, rank_sentence
 from mecharule_ops.experiments.charts import bars
 from mecharule_ops.experiments.counts import REGIMES, pooled, units_of
-from mecharule_ops.experiments.dominance import SIZES, dominance
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, labels, planned
 from mecharule_ops.experiments.statistics import Interval, t_interval
+from mecharule_ops.findings.overtopping import SMALL
 from mecharule_ops.findings.records import Share
 from mecharule_ops.pipeline.run import task_of
 from mecharule_ops.report.document import Table, k_of_n, two_decimals
@@ -158,28 +158,37 @@ def shared_flips(
 
 
 def _within(main: Sequence[FinishedRun]) -> str:
-    """How much two localized units of one search flip the same records."""
-    values = [
-        shared.rate
+    """How much two τ-agonists of one search flip the same records."""
+    shares = [
+        pair.shared
         for run in main
-        for flips in run.flips.values()
-        for one, other in combinations(flips[:, None], 2)
-        if (shared := shared_flips(one, other)).n
+        for search in run.findings.searches
+        for pair in search.overlaps
+        if pair.shared.n
     ]
-    if not values:
-        return "No search localized two units, so their flips cannot be compared."
+    if not shares:
+        return "No search of the main condition has two τ-agonists, so their flips cannot be compared."
+    middle = median(share.rate for share in shares)
     return (
-        f"Two localized units of one search: median Jaccard index of their flipped records "
-        f"{median(values):.2f} over {len(values):,} pairs; 1 would be full overlap."
+        f"Two τ-agonists of one search, main condition: median Jaccard index of their flipped records {middle:.2f} "
+        f"over {len(shares):,} pairs; 1 would be full overlap."
     )
 
 
 def _dominance(main: Sequence[FinishedRun]) -> Table:
     rows = []
     for regime in REGIMES:
-        searches = [search for run in main if (search := run.search(regime)) is not None]
-        for most in SIZES:
-            ratios = [ratio for search in searches for ratio in dominance(search.tree, most)]
+        groups = [
+            group
+            for run in main
+            if (search := run.search(regime)) is not None
+            for group in search.dominance
+            if group.group_strength > 0
+        ]
+        for most, ratios in (
+            (1, [group.ratio for group in groups]),
+            (SMALL, [group.small_ratio for group in groups]),
+        ):
             above = Share(count=sum(ratio > 1 for ratio in ratios), n=len(ratios))
             middle = two_decimals(median(ratios)) if ratios else "–"
             rows.append((regime.arrow, str(most), str(len(ratios)), middle, k_of_n(above)))

@@ -1,0 +1,204 @@
+"""Experiments on paper: which runs they plan, what they count, and which sentences the counts allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from experiment_toys import UNITS, UP, finished, request
+from findings_fixture import POSITIVE, TAU
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.experiments import baselines, counts, e0, e1, e2, overlap, sensitivity
+from mecharule_ops.experiments.attribution_overlap import TOP, top_attributed
+from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
+from mecharule_ops.experiments.folder import price_of
+from mecharule_ops.experiments.page import Chapter, as_data, document
+from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
+from mecharule_ops.findings.records import Share
+from mecharule_ops.report.text import markdown_of, text_of
+from mecharule_ops.slices import E1Condition
+from mecharule_ops.types import Baseline, Regime
+
+
+def ids(runs: Sequence[PlannedRun]) -> set[str]:
+    return {run.id for run in runs}
+
+
+def test_a_run_is_named_by_its_settings_alone() -> None:
+    """The label is for people; any other setting is another run."""
+    base = request().base
+    assert planned(base, 1, "one").id == planned(base, 1, "two").id
+    assert len(ids([planned(base, 1), planned(base, 2), planned(base, 1, tau=0.3)])) == 3
+    assert len(planned(base, 1).id) == 12
+
+
+def test_experiments_share_the_runs_of_the_main_condition() -> None:
+    """E0's runs are among those of E1, E2 and overlap, so they are made once."""
+    main = ids(e0.plan(request(3)))
+    for name in ("e1", "e2", "sensitivity", "baselines", "overlap"):
+        assert main <= ids(EXPERIMENTS[name].plan(request(3))), name
+
+
+def test_e1_plans_every_condition_under_every_seed() -> None:
+    """Four conditions of the paper, five seeds, twenty runs."""
+    runs = distinct(e1.plan(request()))
+    asked = {(run.config.condition, run.seed) for run in runs}
+    assert asked == {(condition.value, seed) for condition in E1Condition for seed in range(5)}
+
+
+def test_sensitivity_changes_one_setting_at_a_time() -> None:
+    """Against the main run of its seed each other run differs in one field; the axes are the issue's five."""
+    main = planned(request().base, 0).config.model_dump()
+    changed = set()
+    for run in sensitivity.plan(request()):
+        own = run.config.model_dump()
+        fields = {name for name in own if own[name] != main[name] and name != "seed"}
+        assert len(fields) == (0 if run.label == MAIN else 1), run.label
+        changed |= fields
+    assert changed == {"tau", "cap", "alpha", "slice_size", "task_settings"}
+
+
+def test_sensitivity_rows_are_in_the_order_of_their_values() -> None:
+    """The main condition stands at its own value."""
+    runs = [finished(0), finished(0, "τ 0.5"), finished(0, "τ 0.1")]
+    table = next(block for block in sensitivity.part(runs).blocks if not isinstance(block, str))
+    assert [row[0] for row in table.rows] == ["0.1", "0.2", "0.5"]
+
+
+def test_baselines_plans_every_baseline() -> None:
+    """Zero, means, donors, slot0."""
+    assert {run.config.baseline for run in baselines.plan(request())} == set(Baseline)
+
+
+def test_what_a_request_does_not_allow_is_refused() -> None:
+    """One basis an experiment; brute force within reach for E2; a known name."""
+    with pytest.raises(UsageError, match="one basis"):
+        request(bases=("mlp_out", "attn_head"))
+    with pytest.raises(UsageError, match="--exhaustive-up-to 256"):
+        e2.plan(request(exhaustive_up_to=100))
+    with pytest.raises(UsageError, match="sensitivity"):
+        chosen("e9")
+
+
+def test_the_price_counts_every_node_of_every_tree() -> None:
+    """256 units: 511 nodes and 256 units singly, in two regimes, at 2 × 64 examples each."""
+    price = price_of([planned(request().base, 0)], UNITS)
+    assert price.evaluations == 2 * (511 + 256)
+    assert price.example_forwards == 2 * (511 + 256) * 128
+    without = price_of([planned(request(exhaustive_up_to=0, regimes=(1,)).base, 0)], UNITS)
+    assert without.evaluations == 511
+
+
+def test_counts_are_those_of_the_findings() -> None:
+    """By hand on the fixture: 4 localized, 3 of them τ-agonists, 2 good rules of 3, 4 of 5 units found."""
+    run = finished(0, good=2)
+    assert (counts.localized(run), counts.tau_agonists(run)) == (4, 3)
+    assert (counts.hq_t(run), counts.hq_f(run), counts.bearing_t(run)) == (2, 2, 3)
+    assert counts.hq_test(0.8)(run) == 0
+    assert counts.union(UP)(run) == 0.3
+    assert np.isnan(counts.union(Regime.BASELINE_NEGATIVE)(run))
+    assert counts.cost_of_n(run) == pytest.approx(104 / 270)
+    strong = sum(unit.estimate.strength >= TAU for unit in POSITIVE.exhaustive.units)
+    assert counts.recall_share(run.search(UP)).n == strong
+    assert counts.recall_share(None) is None
+
+
+def conditions(main: Sequence[int], spectral: Sequence[int], fake: Sequence[int]) -> list[FinishedRun]:
+    """Runs of E1 with so many high-quality units a seed; random coverage is as the main condition."""
+    given = {MAIN: main, "spectral split": spectral, "rule, random coverage": main, "fake rule": fake}
+    return [
+        finished(seed, label, good=good) for label, many in given.items() for seed, good in enumerate(many)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("main", "spectral", "fake", "said"),
+    [
+        ([1, 2, 2, 1, 1], [1, 2, 1, 2, 1], [1, 1, 2, 2, 1], ["beat spectral", "beat fake-rule"]),
+        ([1, 2, 2, 1, 1], [1, 2, 1, 2, 1], [9, 9, 9, 9, 8], ["beat spectral", "give fewer HQ-T"]),
+        ([3, 3, 3, 3, 4], [3, 4, 3, 2, 4], [0, 0, 0, 0, 0], ["beat spectral", "more HQ-T units and more"]),
+    ],
+)
+def test_the_sentence_of_e1_follows_the_numbers(
+    main: list[int], spectral: list[int], fake: list[int], said: list[str]
+) -> None:
+    """Not shown to beat, fewer, more: whatever the paired intervals allow, and nothing else."""
+    sentence = str(e1.part(conditions(main, spectral, fake)).blocks[0])
+    assert "over 5 seeds" in sentence
+    assert all(words in sentence for words in said)
+    assert sentence.count("not shown to beat") == sum("beat" in words for words in said)
+
+
+def test_two_seeds_allow_no_sentence() -> None:
+    """However large the difference."""
+    sentence = str(e1.part(conditions([9, 9], [0, 0], [0, 0])).blocks[0])
+    assert "too few seeds" in sentence
+
+
+def test_the_differences_of_e1_hold_together() -> None:
+    """Three conditions by two measures: six intervals, each at 1 − .05 / 6; the mean is the mean difference."""
+    found = e1.differences(
+        {
+            name: [run for run in conditions([3, 1], [1, 1], [0, 0]) if run.label == name]
+            for name in e1.CONDITIONS
+        }
+    )
+    assert len(found) == 6
+    assert {one.other: one.interval.mean for one in found if one.measure == "HQ-T"} == {
+        "spectral split": 1.0,
+        "rule, random coverage": 0.0,
+        "fake rule": 2.0,
+    }
+
+
+def test_shared_flips_by_hand() -> None:
+    """Unions 1100 and 0110: one record in both, three in either."""
+    one, other = finished(0, flips=[[1, 0, 0, 0], [0, 1, 0, 0]]), finished(0, flips=[[0, 1, 1, 0]])
+    assert overlap.shared_flips(one.flips[UP], other.flips[UP]) == Share(count=1, n=3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9), st.randoms(use_true_random=False))
+def test_shared_flips_are_those_of_sets(rows: int, others: int, records: int, random: object) -> None:
+    """Against Python sets of record numbers."""
+    draw = np.random.default_rng(random.getrandbits(32))
+    first, second = draw.random((rows, records)) < 0.3, draw.random((others, records)) < 0.3
+    one, other = ({int(r) for r in np.argwhere(flips)[:, 1]} for flips in (first, second))
+    assert overlap.shared_flips(first, second) == Share(count=len(one & other), n=len(one | other))
+
+
+def test_the_units_of_largest_attribution_come_first() -> None:
+    """Against a sort of (−|score|, layer, channel); negative scores count by size."""
+    scores = np.random.default_rng(1).normal(size=(20, 9))
+    scores[3, 4] = -9.0
+    top = top_attributed(scores, POSITIVE)
+    slow = sorted(np.ndindex(20, 9), key=lambda place: (-abs(scores[place]), place))[:TOP]
+    assert [(unit.layer, unit.channel) for unit in top] == slow
+    assert str(top[0]) == "a3.h4"
+
+
+def test_values_out_of_range_are_pooled() -> None:
+    """3 of 640 in each of two runs; the units without that control add nothing."""
+    assert baselines.outside([finished(0), finished(1)]) == Share(count=6, n=1280)
+
+
+@pytest.mark.parametrize("name", ["e0", "e1", "e2"])
+def test_a_page_is_the_same_every_time_and_reads_in_every_form(name: str) -> None:
+    """Text within its width, Markdown with the figure's path, JSON values, the command and the hashes."""
+    label = {"e1": list(e1.CONDITIONS), "e2": list(e2.SEARCHES)}.get(name, [MAIN])
+    runs = tuple(finished(seed, each) for each in label for seed in range(2))
+    made = EXPERIMENTS[name]
+    first, second = made.part(runs), made.part(runs)
+    assert first == second
+    chapter = Chapter(title=made.title, question=made.question, command="mecharule x", part=first, runs=runs)
+    page = document([chapter], "a machine")
+    assert max(map(len, text_of(page, 120).splitlines())) <= 120
+    figure = next(iter(first.figures))
+    markdown = markdown_of(page, {figure: (f"figures/{figure}.svg", "caption")})
+    assert f"](figures/{figure}.svg)" in markdown
+    assert "mecharule x" in markdown
+    assert runs[0].findings.model_hash in str(as_data(page))
