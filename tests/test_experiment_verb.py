@@ -140,10 +140,10 @@ def test_units_are_asked_about_under_every_baseline(commands: Commands) -> None:
         "slot0",
     ]
     assert [row[0] for row in table["rows"]] == ["a0.h0", "a1.h1"]
-    assert all("flip, " in cell and cell.endswith("outside") for row in table["rows"] for cell in row[1:])
-    donors = [row[4:6] for row in table["rows"]]
-    assert all("0 % outside" in cell for row in donors for cell in row[1:]), (
-        "a donor is a value that was seen"
+    cells = [cell.split(" · ") for row in table["rows"] for cell in row[1:]]
+    assert all("/" in flips and outside.endswith(" %") for flips, outside in cells)
+    assert all(row[5].endswith("· 0 %") for row in table["rows"]), (
+        "a positional donor was seen at its position"
     )
 
 

@@ -65,9 +65,9 @@ def _column(run: Run, slices: CompactSlices, units: Sequence[Neuron], baseline: 
 
 
 def _cell(estimate: FlipEstimate, outside: int, replaced: int) -> str:
-    """`29/64 flip, 100 % outside`, over both slices."""
+    """`29/64 · 100 %`: flips on both slices, values out of range."""
     flips = estimate.associated + estimate.unrelated
-    return f"{flips.flips}/{flips.n} flip, {percent(outside / replaced)} outside"
+    return f"{flips.flips}/{flips.n} · {percent(outside / replaced)}"
 
 
 def _document(
@@ -76,9 +76,9 @@ def _document(
     header = ("unit", *(baseline.value for baseline in Baseline))
     rows = tuple((str(unit), *row) for unit, row in zip(units, zip(*cells, strict=True), strict=True))
     key = (
-        f"{run.config.model} at {run.config.task}, {slices.regime.arrow}: records that each unit, ablated alone, "
-        f"flips of the {len(slices.associated) + len(slices.unrelated)} of both compact slices, and the share of "
-        "replaced values outside the range that the unit takes at that position in the data."
+        f"{run.config.model} at {run.config.task}, {slices.regime.arrow}. In each cell: records of both compact slices "
+        "that the unit, ablated alone, flips · share of the replaced values outside the range that the unit takes at "
+        "that position in the data."
     )
     fixed = (
         f"Run {run.id}, seed {run.config.seed}, model hash {run.subject.model_hash}, task "
