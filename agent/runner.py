@@ -32,13 +32,15 @@ BUDGET_SPENT = 5
 
 def config_from(
     *,
+    base: RunConfig | None = None,
     file: str | None = None,
     settings: Sequence[tuple[str, object]] = (),
     bases: str | None = None,
     **flags: object,
 ) -> RunConfig:
-    """A config from a JSON file, KEY=VALUE settings and flags, the later ones winning. Raises `UsageError`."""
-    chosen: dict[str, object] = dict(_read(file)) if file else {}
+    """A config from another, a JSON file, KEY=VALUE settings and flags, the later winning. Raises `UsageError`."""
+    chosen: dict[str, object] = base.model_dump(mode="json") if base else {}
+    chosen |= _read(file) if file else {}
     task_settings = chosen.get("task_settings", {})
     for key, value in settings:
         if key.startswith("task.") and isinstance(task_settings, Mapping):
@@ -95,7 +97,7 @@ def start(
     config: RunConfig, show: Show, approve: Approve, should_stop: Callable[[], bool] = lambda: False
 ) -> ToolResult:
     """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind."""
-    task_of(config)
+    task_of(config).describe()
     resolve(config.model)
     _choice(config)
     judge = _judge(config)
@@ -110,6 +112,29 @@ def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False
     """An earlier run, from where it was; its price was accepted when it began."""
     with RunStore.open(find_run(run, runs_directory())) as store:
         return _finish(Run(store, should_stop, _judge(Run(store).config)), show, lambda price: True)
+
+
+def config_of(run: str) -> RunConfig:
+    """The settings of a stored run."""
+    with RunStore.open(find_run(run, runs_directory()), read_only=True) as store:
+        return Run(store).config
+
+
+def fork(earlier: str, config: RunConfig, show: Show, approve: Approve) -> ToolResult:
+    """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
+    from mecharule_ops.pipeline.fork import check_fork, take_over
+
+    folder = runs_directory()
+    path = find_run(earlier, folder)
+    check_fork(config_of(earlier), config)
+    run = new_run_id(folder, secrets.token_hex)
+    settings = {"run": run, "settings": config.model_dump(mode="json"), "forked_from": path.stem}
+    with (
+        RunStore.open(path, read_only=True) as source,
+        RunStore.create(run_path(run, folder), settings) as store,
+    ):
+        take_over(store, source)
+        return _finish(Run(store, judge=_judge(config)), show, approve)
 
 
 def _judge(config: RunConfig) -> Judge | None:

@@ -100,6 +100,13 @@ def test_edited_questions_stay_within_the_task() -> None:
     assert len(found) == len({example.id for example in found})
 
 
+def test_free_text_need_not_match() -> None:
+    """By hand: of fifty sentences, each of its own, those of the same kind are near, the closest length first."""
+    records = [{"text": f"sentence {n}", "kind": "ab"[n % 2], "length": n} for n in range(50)]
+    near = nearest({"text": "another", "kind": "b", "length": 30}, records, 3)
+    assert near.tolist() == [29, 31, 27]
+
+
 def test_nearest_matches_texts_exactly_and_scales_numbers_by_their_range() -> None:
     """By hand: b spans 100 and a spans 10, so one step of a weighs ten of b."""
     records = [

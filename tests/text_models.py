@@ -1,7 +1,7 @@
-"""A tiny random model that reads every printable ASCII character and writes only a few: for tasks over texts.
+"""A tiny random model that reads every printable ASCII character and writes only a few tokens: for tasks over texts.
 
-Two layers, width 32. The unembedding of every character outside `writes` is zeroed, so that greedy completions are
-made of these characters and differ from prompt to prompt.
+Two layers, width 32. The unembedding of every token outside `writes` is zeroed, so that greedy completions are
+made of these and differ from prompt to prompt.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from tokenizers.decoders import Fuse
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-CHARACTERS = ["<pad>", "\n", *map(chr, range(32, 127))]
+TOKENS = ["<pad>", "\n", *map(chr, range(32, 127)), " positive", " negative"]
 
 
 def text_tokenizer() -> PreTrainedTokenizerFast:
-    """One token a character; the newline ends."""
-    vocabulary = {character: index for index, character in enumerate(CHARACTERS)}
+    """One token a character, and two whole words; the newline ends."""
+    vocabulary = {character: index for index, character in enumerate(TOKENS)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r" positive| negative|[\s\S]"), "isolated")
     tokenizer.decoder = Fuse()
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="\n", pad_token="<pad>")
 
 
 @cache
-def text_model(writes: str, seed: int = 0) -> LlamaForCausalLM:
+def text_model(writes: tuple[str, ...], seed: int = 0) -> LlamaForCausalLM:
     """The model in float32 and evaluation mode."""
     config = LlamaConfig(
-        vocab_size=len(CHARACTERS),
+        vocab_size=len(TOKENS),
         hidden_size=32,
         intermediate_size=48,
         num_hidden_layers=2,
@@ -48,14 +48,14 @@ def text_model(writes: str, seed: int = 0) -> LlamaForCausalLM:
             for parameter in model.parameters():
                 if parameter.ndim >= 2:
                     parameter.normal_(std=0.35)
-            kept = [CHARACTERS.index(character) for character in writes]
-            mute = torch.ones(len(CHARACTERS), dtype=torch.bool)
+            kept = [TOKENS.index(token) for token in writes]
+            mute = torch.ones(len(TOKENS), dtype=torch.bool)
             mute[kept] = False
             model.lm_head.weight[mute] = 0.0
     return model
 
 
-def save_text_model(path: Path, writes: str, seed: int = 0) -> Path:
+def save_text_model(path: Path, writes: tuple[str, ...], seed: int = 0) -> Path:
     """`path`, now a directory that `mecharule run -m` takes."""
     text_model(writes, seed).save_pretrained(path)
     text_tokenizer().save_pretrained(path)

@@ -1,7 +1,7 @@
 """Which records resemble a typed prompt, and how often they flip: what to expect of a prompt never seen.
 
-Records match when every field that is no number is equal; among those the closest are taken, in Manhattan
-distance over the numbers, each scaled by its range in the records.
+Records match when every category is equal: a field that is no number and whose values repeat, so no free text.
+Among those the closest are taken, in Manhattan distance over the numbers, each scaled by its range in the records.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from jaxtyping import Int
 
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.types import FlipCount, Value
+
+_CATEGORIES = 12
+"""A field with at most this many values is a category, however few records there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,12 @@ def nearest(
     fields: Mapping[str, Value], records: Sequence[Mapping[str, Value]], count: int
 ) -> Int[np.ndarray, " near"]:
     """Positions of up to `count` matching records, closest first; ties by position."""
-    matching = [place for place, other in enumerate(records) if _matches(fields, other)]
+    categories = _categories(fields, records)
+    matching = [
+        place
+        for place, other in enumerate(records)
+        if fields.keys() == other.keys() and all(other[name] == fields[name] for name in categories)
+    ]
     if not matching or count < 1:
         return np.zeros(0, np.int64)
     names = [name for name, value in fields.items() if _is_number(value)]
@@ -51,10 +59,11 @@ def flips_with_interval(flips: int, n: int, alpha: float) -> NeighbourFlips:
     return NeighbourFlips(count=count, lower=lower, upper=upper)
 
 
-def _matches(fields: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
-    return fields.keys() == other.keys() and all(
-        _is_number(value) or other[name] == value for name, value in fields.items()
-    )
+def _categories(fields: Mapping[str, Value], records: Sequence[Mapping[str, Value]]) -> list[str]:
+    """Fields that are no numbers and not free text, of which no two records need share a value."""
+    names = [name for name, value in fields.items() if not _is_number(value)]
+    distinct = {name: len({str(record.get(name)) for record in records}) for name in names}
+    return [name for name in names if distinct[name] <= max(_CATEGORIES, len(records) // 2)]
 
 
 def _is_number(value: Value) -> bool:

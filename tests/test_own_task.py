@@ -1,0 +1,80 @@
+"""The README's section on a task of one's own, followed to the letter in a fresh folder."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_process import ROOT, Commands
+from text_models import save_text_model
+
+SMALL = (
+    *(
+        "--display",
+        "plain",
+        "--tau",
+        "0.3",
+        "--set",
+        "slice_size=12",
+        "--set",
+        "max_pairs=4",
+        "--set",
+        "ig_steps=1",
+    ),
+    *("--set", "controls=1", "--set", "refinements=0", "--set", "proposals=1", "--set", "anchor_for=2"),
+)
+"""The same run, made small enough for a test."""
+
+
+@pytest.fixture(scope="module")
+def section() -> str:
+    """The section as the README prints it."""
+    found = re.search(r"## Your own task\n(.*?)\n## ", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example and nothing else."""
+    fresh = tmp_path_factory.mktemp("fresh")
+    shutil.copytree(ROOT / "examples", fresh / "examples")
+    return fresh
+
+
+@pytest.fixture(scope="module")
+def commands(folder: Path) -> Iterator[Commands]:
+    child = Commands(folder)
+    yield child
+    child.close()
+
+
+def lines(section: str) -> list[list[str]]:
+    """The commands of the section, as a shell splits them."""
+    printed = re.findall(r"^mecharule (.*)$", section, re.MULTILINE)
+    return [shlex.split(line) for line in printed]
+
+
+def test_the_class_printed_is_the_one_in_the_file(section: str) -> None:
+    """Word for word, after the module's own first lines."""
+    printed = re.search(r"```python\n(.*?)```", section, re.DOTALL)
+    assert printed is not None
+    assert (ROOT / "examples" / "own_task.py").read_text().endswith(printed[1])
+
+
+def test_the_commands_run_as_printed(section: str, commands: Commands, folder: Path) -> None:
+    """The plan as it stands; the run and the question with a tiny model in the place of SmolLM2."""
+    plan, run, ask = lines(section)
+    planned = commands.main(*plan)
+    assert planned.code == 0, planned.err
+    assert '"task": "sentiment"' in planned.out
+    model = str(save_text_model(folder / "model", (" positive", " negative", "\n"), seed=0))
+    done = commands.main(*[model if word == "smollm2-135m" else word for word in run], *SMALL)
+    assert done.code == 0, done.err
+    assert "flip whether it succeeds at sentiment" in done.out
+    answered = commands.main(*ask)
+    assert answered.code == 0, answered.err
