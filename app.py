@@ -107,6 +107,27 @@ def _resume(options: argparse.Namespace) -> int:
     return _work(options, lambda show: runner.resume(options.run, show))
 
 
+def _fork(options: argparse.Namespace) -> int:
+    from agent import runner
+
+    config = runner.config_from(
+        base=runner.config_of(options.run),
+        settings=options.set,
+        file=options.config,
+        bases=options.basis,
+        phase=options.phase,
+        baseline=options.baseline,
+        regimes=options.regime,
+        tau=options.tau,
+        records=options.records,
+        exhaustive_up_to=options.exhaustive_up_to,
+    )
+    if options.dry_run:
+        return _print(options, runner.plan(config))
+    approve = runner.approval(options.yes, sys.stdin.isatty())
+    return _work(options, lambda show: runner.fork(options.run, config, show, approve))
+
+
 def _demo(options: argparse.Namespace) -> int:
     from agent.demo import demo
 
@@ -298,6 +319,9 @@ def _parser() -> argparse.ArgumentParser:
         "resume", "continue a run that was stopped or killed; no stored ablation is repeated", _resume
     )
     resume.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
+    fork = working("fork", "search again under other settings; no stored ablation is repeated", _fork)
+    fork.add_argument("run", help="run id, file, or `last`")
+    _setting_arguments(fork)
     working("demo", "the bundled model: search, rule, question, certificate; offline, under a minute", _demo)
     replay = working("replay", "tell a run's story again, from its events", _replay)
     replay.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")

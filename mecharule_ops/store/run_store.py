@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -156,6 +157,30 @@ class RunStore:
         for form, sha256, crc, body in self._rows(query, name):
             return unpack(PackedArtefact(form=form, sha256=sha256, crc=crc, body=body))
         raise StoreError(f"expected an artefact {name!r} in {self.path}, there is none; run its stage first")
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all artefacts, in order."""
+        return tuple(name for (name,) in self._rows("SELECT name FROM artefact ORDER BY name"))
+
+    def take_over(self, earlier: RunStore, names: Iterable[str]) -> None:
+        """Copies another run's ablation outcomes, which are keyed by content, and the artefacts named.
+
+        This run must hold no outcome yet; all is copied or nothing.
+        """
+        with self._guard, store_errors(self.path):
+            self._connection.execute(
+                "ATTACH DATABASE ? AS earlier", (f"file:{quote(str(earlier.path))}?mode=ro",)
+            )
+        try:
+            with self._transaction():
+                for table in ("context", "example_set", "outcome"):
+                    self._connection.execute(f"INSERT INTO main.{table} SELECT * FROM earlier.{table}")
+                self._connection.executemany(
+                    "INSERT INTO main.artefact SELECT * FROM earlier.artefact WHERE name = ?",
+                    [(name,) for name in names],
+                )
+        finally:
+            self._connection.execute("DETACH DATABASE earlier")
 
     def has(self, name: str) -> bool:
         return bool(self._rows("SELECT 1 FROM artefact WHERE name = ?", name))
