@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from toy_behaviour import Toy, naive_completion, toy
+from toy_behaviour import Toy, ToyTask, naive_completion, toy
 
 from mecharule_ops import ablation
 from mecharule_ops.ablation import AblationEngine
+from mecharule_ops.behaviour import observe
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.subject import ablated, speculation
 from mecharule_ops.subject.baselines import replacement_table
@@ -23,7 +25,7 @@ from mecharule_ops.subject.memory import free_bytes, is_out_of_memory
 from mecharule_ops.subject.products import linear, through_onednn
 from mecharule_ops.subject.reference import ReferenceEngine
 from mecharule_ops.subject.speculation import Speculation
-from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
+from mecharule_ops.types import Baseline, Basis, Example, Intervention, Neuron, Phase
 
 BASELINES = tuple(Baseline)
 MAIN = ("llama", "qwen2", "gptj", "gpt2")
@@ -90,6 +92,32 @@ def test_deciding_early_gives_the_labels_of_whole_completions(phase: Phase) -> N
     assert outcomes.example_forwards < whole.example_forwards
     assert (whole.margins <= outcomes.margins + 1e-5).all()
     assert 0 < (outcomes.labels != [record.label for record in bench.records]).mean() < 1
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_task_that_decides_nothing_early_gets_whole_long_completions(phase: Phase) -> None:
+    """Labels of completions of 24 tokens, known at their end only, equal those of the naive loop."""
+    bench = replace(toy("llama"), task=Patient(max_new_tokens=24, stop=("3",)))
+    bench = replace(
+        bench, records=observe(bench.task, bench.subject, [r.example for r in bench.records]).records
+    )
+    table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
+    engine, groups, examples = bench.engine(table), bench.groups(Basis.ATTN_HEAD, 2, seed=5), [0, 3, 6]
+    assert agrees_with_naive(bench, engine, table, groups, examples)
+    whole = engine.completions(groups, examples)
+    np.testing.assert_array_equal(engine.evaluate(groups, examples).labels, whole.labels)
+    assert max(len(tokens) for row in whole.tokens for tokens in row) > 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patient(ToyTask):
+    """The behaviour occurs when the whole completion has an even number of different characters."""
+
+    def label(self, example: Example, completion: str) -> bool:
+        return len(set(completion)) % 2 == 0
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        return None
 
 
 @pytest.mark.parametrize("rows", [1, 9, 40, 100_000])
@@ -403,7 +431,6 @@ def test_single_token_completions_are_out_of_reach_while_decoding() -> None:
 @pytest.mark.parametrize("basis", Basis)
 def test_smollm2_completions_equal_the_plain_path(basis: Basis) -> None:
     """On the real model, early, middle and late layers, strong and weak groups, both labels."""
-    from mecharule_ops.behaviour import observe
     from mecharule_ops.subject.registry import load
     from mecharule_ops.tasks.arithmetic import Arithmetic
 
