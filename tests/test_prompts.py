@@ -25,7 +25,7 @@ def test_every_prompt_loads_with_version_and_hash(name: str) -> None:
 
 def test_the_prompts_are_the_three_of_the_agent() -> None:
     """Proposals, refinement, conversation."""
-    assert prompts.names() == ("converse", "propose_predicates", "refine_unit")
+    assert prompts.names() == ("converse", "judge_harm", "propose_predicates", "refine_unit")
 
 
 def test_filled_in_text_is_never_read_again(tmp_path: Path) -> None:
