@@ -16,12 +16,13 @@ from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, labelled, labels, planned
 from mecharule_ops.experiments.statistics import rank_correlation, spelled, spelled_percent, t_interval
 from mecharule_ops.findings.records import SearchOutcome, Share
-from mecharule_ops.report.document import Table, two_decimals
+from mecharule_ops.report.document import Table, percent, two_decimals
 from mecharule_ops.report.measures import jaccard
 from mecharule_ops.types import Baseline, Neuron
 
 SEEDS = 3
 _Agreement = Callable[[SearchOutcome, SearchOutcome], float]
+_COMPARED = (Baseline.MEAN_POSITIONAL, Baseline.MEAN_DONOR, Baseline.SLOT0)
 PAPER = (
     "The paper, arithmetic on Qwen2-7B: mean-donor finds 50 rule-bearing agonists where mean-positional finds 135; "
     "both reach 100 % union coverage in 1→0. Its published code writes the first slot's mean when it decodes, which is "
@@ -56,6 +57,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             _matrix("Jaccard", names, jaccards),
             _matrix("Spearman's ρ", names, rhos),
             PAPER,
+            comparison(runs),
         ),
         figures={"baselines-agreement": (grid("baselines-agreement", names, rhos), _CAPTION)},
     )
@@ -70,6 +72,24 @@ _COUNTED: tuple[tuple[str, Measure], ...] = (
 )
 
 
+def comparison(runs: Sequence[FinishedRun]) -> str:
+    """The paper's two pairs of baselines, as they came out here."""
+    parts = [_told(labelled(runs, baseline.value), baseline.value) for baseline in _COMPARED]
+    return (
+        f"Here {'; '.join(parts)}. What is compared is one small model with another family's; only the baseline was "
+        "varied."
+    )
+
+
+def _told(runs: Sequence[FinishedRun], name: str) -> str:
+    union = spelled_percent(over_seeds(runs, counts.union(REGIMES[0])))
+    return (
+        f"{name} localizes {spelled(over_seeds(runs, counts.localized))} units, "
+        f"{spelled(over_seeds(runs, counts.tau_agonists))} of them τ-agonists, with union {union} in 1→0 and "
+        f"{percent(outside(runs).rate)} of the values out of range"
+    )
+
+
 def _table(runs: Sequence[FinishedRun], names: Sequence[str]) -> Table:
     rows = []
     for name in names:
@@ -77,7 +97,7 @@ def _table(runs: Sequence[FinishedRun], names: Sequence[str]) -> Table:
         cells = [spelled(over_seeds(some, measure)) for _, measure in _COUNTED]
         cells += [spelled_percent(over_seeds(some, counts.union(regime))) for regime in REGIMES]
         share = outside(some)
-        rows.append((name, *cells, f"{share.rate:.0%}" if share.n else "–"))
+        rows.append((name, *cells, percent(share.rate)))
     header = ("baseline", *(name for name, _ in _COUNTED), "union 1→0", "union 0→1", "out of range")
     return Table(header=header, rows=tuple(rows), align="l" + "r" * (len(header) - 1))
 

@@ -46,7 +46,7 @@ def lines(
     xlabel: str = "",
     ylabel: str,
 ) -> str:
-    """A panel a title, a line a series, over the panel's own ticks, with intervals."""
+    """A panel a title, a line of counts a series, over the panel's own ticks, with intervals."""
 
     def plot(figure: Figure) -> None:
         for place, (axes, title) in enumerate(
@@ -63,7 +63,8 @@ def lines(
                     capsize=2,
                     label=label,
                 )
-            axes.set_xticks(range(len(xs[title])), xs[title])
+            axes.set_xticks(range(len(xs[title])), xs[title], fontsize=7)
+            axes.set_ylim(bottom=0)
             axes.set_title(title, fontsize=9)
             axes.set(xlabel=xlabel, ylabel=ylabel if place == 0 else "")
             _finish(axes, legend=place == len(panels) - 1)
