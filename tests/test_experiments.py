@@ -139,6 +139,13 @@ def test_two_seeds_allow_no_sentence() -> None:
     assert "too few seeds" in sentence
 
 
+def test_where_no_rule_is_good_the_page_says_that_nothing_can_be_told() -> None:
+    """Zero against zero is no evidence of equality."""
+    blocks = e1.part(conditions([0] * 5, [0] * 5, [0] * 5)).blocks
+    assert blocks[1] == "No unit of any condition reaches HQ-T or HQ-F, so that cannot tell them apart."
+    assert "cannot tell" not in str(e1.part(conditions([1] * 5, [0] * 5, [0] * 5)).blocks[1])
+
+
 def test_the_differences_of_e1_hold_together() -> None:
     """Three conditions by two measures: six intervals, each at 1 − .05 / 6; the mean is the mean difference."""
     found = e1.differences(

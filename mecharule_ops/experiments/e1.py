@@ -88,6 +88,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
     return Part(
         blocks=(
             sentence(found),
+            *_floor(runs),
             "Units with a rule that reaches each MCC on held-out records (HQ-T):",
             _table(by_label, counts.bearing_t, counts.hq_test),
             "The same, fitted and scored on all eligible records (HQ-F, descriptive):",
@@ -123,6 +124,14 @@ def sentence(found: Sequence[Difference]) -> str:
     """What the differences show about rule splits against spectral and fake ones, and no more."""
     told = [_told(other, found) for other in ("spectral split", "fake rule")]
     return f"On this model, over {found[0].interval.n} seeds: {'; '.join(told)}."
+
+
+def _floor(runs: Sequence[FinishedRun]) -> tuple[str, ...]:
+    """What to know where no condition has anything to count."""
+    empty = [name for name, measure in COMPARED if not any(map(measure, runs))]
+    return (
+        f"No unit of any condition reaches {' or '.join(empty)}, so that cannot tell them apart.",
+    ) * bool(empty)
 
 
 def _told(other: str, found: Sequence[Difference]) -> str:
