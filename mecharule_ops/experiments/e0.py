@@ -47,8 +47,8 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         blocks=(
             _main(runs),
             "Union: records of the regime flipped by at least one localized unit; random: by as many random units "
-            "of the same layers. HQ-T and HQ-F at MCC ≥ .70. Localized units are counted over both regimes. HQ-F is fitted and scored on the "
-            "same records, so only HQ-T is evidence that a rule predicts.",
+            "of the same layers. HQ-T and HQ-F at MCC ≥ .70. Localized units are counted over both regimes. "
+            "HQ-F is fitted and scored on the same records, so only HQ-T is evidence that a rule predicts.",
             _layers(runs, layers),
             PAPER,
             comparison(runs),
