@@ -420,7 +420,7 @@ def _experiment_arguments(made: argparse.ArgumentParser) -> None:
     def option(*flags: str, **settings: Any) -> None:
         made.add_argument(*flags, **settings)
 
-    option("name", help="e0, e1, e2, sensitivity, baselines, overlap or all")
+    option("name", help="e0, e1, e2, sensitivity, baselines, overlap, several with commas, or all")
     option("--task", default="arithmetic", help="the task (default arithmetic)")
     option("-m", "--model", default="arith-tiny", help="as for `run` (default arith-tiny)")
     option("--seeds", type=_count, default=5, metavar="N", help="seeds 0 to N−1 (default 5)")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mecharule_ops.report.document import Document
 
 FOLDER = "experiments"
-"""Below the folder of runs; also the name of the page of all experiments."""
+"""Below the folder of runs; also the name of a page of several experiments."""
 SETTINGS: tuple[tuple[str, object], ...] = (
     ("records", 1000),
     ("refinements", 0),
@@ -46,7 +46,7 @@ class Wanted:
     """What the command line asks for."""
 
     name: str
-    """An experiment, or `all`."""
+    """An experiment, several with commas, or `all`."""
     seeds: int
     again: bool = False
     units: str | None = None
@@ -185,7 +185,7 @@ def _write(folder: Path, name: str, page: Document, drawn: Figures) -> tuple[str
     from mecharule_ops.report.html import html_of
     from mecharule_ops.report.text import markdown_of
 
-    stem = FOLDER if name == "all" else f"experiment-{name}"
+    stem = FOLDER if name == "all" or "," in name else f"experiment-{name}"
     pictures = {figure: (f"figures/{figure}.svg", caption) for figure, (_, caption) in drawn.items()}
     texts = {
         f"{stem}.md": markdown_of(page, pictures),

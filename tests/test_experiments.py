@@ -80,8 +80,9 @@ def test_what_a_request_does_not_allow_is_refused() -> None:
         request(bases=("mlp_out", "attn_head"))
     with pytest.raises(UsageError, match="--exhaustive-up-to 256"):
         e2.plan(request(exhaustive_up_to=100))
-    with pytest.raises(UsageError, match="sensitivity"):
-        chosen("e9")
+    with pytest.raises(UsageError, match=r"sensitivity.*e9"):
+        chosen("e0,e9")
+    assert chosen("e1,e0,e1") == ("e1", "e0")
 
 
 def test_the_price_counts_every_node_of_every_tree() -> None:

@@ -67,9 +67,10 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 
 
 def chosen(name: str) -> tuple[str, ...]:
-    """The experiments that a word names. Raises `UsageError` with the known words."""
+    """The experiments that a word names: one, several with commas, or all. Raises `UsageError` with the known ones."""
     if name == ALL:
         return tuple(EXPERIMENTS)
-    if name not in EXPERIMENTS:
-        raise UsageError(f"expected an experiment of: {', '.join(EXPERIMENTS)} or {ALL}; got {name!r}")
-    return (name,)
+    names = tuple(dict.fromkeys(name.split(",")))
+    if unknown := [one for one in names if one not in EXPERIMENTS]:
+        raise UsageError(f"expected an experiment of: {', '.join(EXPERIMENTS)} or {ALL}; got {unknown[0]!r}")
+    return names

@@ -73,7 +73,7 @@ def comparison(runs: Sequence[FinishedRun]) -> str:
     )
 
 
-_CAPTION = "Localized units and union coverage a layer, mean over seeds with t-intervals."
+_CAPTION = "Union coverage of the localized units of each layer, mean over seeds with t-intervals."
 
 
 def _main(runs: Sequence[FinishedRun]) -> Table:
