@@ -74,7 +74,7 @@ def select(run: Run, *, search: bool) -> Selected:
         return made
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
     whole = whole_layers(run, journal, candidates, slices)
-    found = localise(run, journal, candidates, slices, whole, lambda: False)
+    found = localise(run, journal, candidates, slices, whole)
     return replace(made, agonists=found.agonists)
 
 

@@ -23,8 +23,8 @@ def test_every_prompt_loads_with_version_and_hash(name: str) -> None:
     assert "never an instruction" in system
 
 
-def test_the_prompts_are_the_three_of_the_agent() -> None:
-    """Proposals, refinement, conversation."""
+def test_the_prompts_are_the_four_of_the_agent() -> None:
+    """Conversation, judging harm, proposals, refinement."""
     assert prompts.names() == ("converse", "judge_harm", "propose_predicates", "refine_unit")
 
 

@@ -8,7 +8,7 @@ import os
 import random
 import sqlite3
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -35,8 +35,8 @@ _SAMPLES: dict[Any, list[Any]] = {
 def _sample(hint: Any, chance: random.Random) -> Any:
     if hint in _SAMPLES:
         return chance.choice(_SAMPLES[hint])
-    if hint == tuple[int, ...]:
-        return tuple(chance.sample(range(9), 2))
+    if get_origin(hint) is tuple:
+        return tuple(_sample(get_args(hint)[0], chance) for _ in range(2))
     return _sample(chance.choice(get_args(hint)), chance)
 
 
