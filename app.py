@@ -1,4 +1,4 @@
-"""The `mecharule` command: verbs over one set of tools. Parsing, exit codes, printing, and nothing else.
+"""The `mecharule` command: what each verb calls, exit codes, printing, and nothing else.
 
 stdout is data, stderr is narration. Exit codes: 0 ok · 1 run failed · 2 usage or config · 3 model or provider
 unavailable · 4 claim not supported or verify mismatch · 5 budget spent, partial result kept · 124 time limit ·
@@ -11,23 +11,13 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from agent.command_line import Handler, parser, settings_of
 from mecharule_ops.errors import MechaRuleError, UsageError
 
 INTERRUPTED = 130
-LAST_PORT = 65_535
-DISPLAYS = ("full", "rich", "plain", "log", "none")
-
-
-class Parser(argparse.ArgumentParser):
-    """Reports a wrong command line as every other error is reported."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raises `UsageError` naming the help to read."""
-        raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not given:
             return _screens()
-        options = _parser().parse_args(given)
+        options = parser(HANDLERS, _tool).parse_args(given)
         return options.handler(options)
     except KeyboardInterrupt:
         message = "interrupted; what was stored is kept, `mecharule resume` continues"
@@ -80,15 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     config = runner.config_from(
         task=options.task,
         model=options.model,
-        settings=options.set,
-        file=options.config,
-        bases=options.basis,
-        phase=options.phase,
-        baseline=options.baseline,
-        regimes=options.regime,
-        tau=options.tau,
-        records=options.records,
-        exhaustive_up_to=options.exhaustive_up_to,
+        **settings_of(options),
         proposer=options.llm,
         budget=options.budget,
         parity=options.parity,
@@ -112,15 +94,7 @@ def _fork(options: argparse.Namespace) -> int:
 
     config = runner.config_from(
         base=runner.config_of(options.run),
-        settings=options.set,
-        file=options.config,
-        bases=options.basis,
-        phase=options.phase,
-        baseline=options.baseline,
-        regimes=options.regime,
-        tau=options.tau,
-        records=options.records,
-        exhaustive_up_to=options.exhaustive_up_to,
+        **settings_of(options),
     )
     if options.dry_run:
         return _print(options, runner.plan(config))
@@ -144,19 +118,7 @@ def _refine(options: argparse.Namespace) -> int:
 def _experiment(options: argparse.Namespace) -> int:
     from agent import experimenting, runner
 
-    config = experimenting.config_of(
-        options.set,
-        file=options.config,
-        task=options.task,
-        model=options.model,
-        bases=options.basis,
-        phase=options.phase,
-        baseline=options.baseline,
-        regimes=options.regime,
-        tau=options.tau,
-        records=options.records,
-        exhaustive_up_to=options.exhaustive_up_to,
-    )
+    config = experimenting.config_of(task=options.task, model=options.model, **settings_of(options))
     wanted = experimenting.Wanted(
         name=options.name,
         seeds=options.seeds,
@@ -260,175 +222,18 @@ def _print(options: argparse.Namespace, result: Any) -> int:
     return result.exit_code
 
 
-# --- the command line ------------------------------------------------------------------------------------
-
-
-def _key_value(text: str) -> tuple[str, Any]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
-
-
-def _regimes(text: str) -> tuple[int, ...]:
-    known = {"1": (1,), "0": (0,), "both": (1, 0)}
-    if text not in known:
-        raise argparse.ArgumentTypeError(f"expected 1, 0 or both, got {text!r}")
-    return known[text]
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > LAST_PORT:
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to {LAST_PORT}, got {text!r}")
-    return int(text)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="mecharule",
-        description="Find the units of a language model that control a behaviour, attach a rule to each, prove it.",
-        epilog=__doc__.split("\n\n")[1],
-    )
-    parser.add_argument("--version", action="version", version="mecharule 0.1.0")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-
-    def verb(name: str, help: str, handler: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-        made = verbs.add_parser(name, help=help, description=help)
-        made.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
-        made.set_defaults(handler=handler, output=None, display=None)
-        return made
-
-    def working(
-        name: str, help: str, handler: Callable[[argparse.Namespace], int]
-    ) -> argparse.ArgumentParser:
-        made = verb(name, help, handler)
-        made.add_argument(
-            "--display",
-            choices=DISPLAYS,
-            default=os.environ.get("MECHARULE_DISPLAY"),
-            help="default: rich on a terminal, else plain",
-        )
-        made.add_argument("--output", choices=["jsonl"], help="print every event as one JSON line instead")
-        return made
-
-    _run_arguments(working("run", "analyse a task on a model, from behaviour to anchored rules", _run))
-    resume = working(
-        "resume", "continue a run that was stopped or killed; no stored ablation is repeated", _resume
-    )
-    resume.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
-    fork = working("fork", "search again under other settings; no stored ablation is repeated", _fork)
-    fork.add_argument("run", help="run id, file, or `last`")
-    _setting_arguments(fork)
-    working("demo", "the bundled model: search, rule, question, certificate; offline, under a minute", _demo)
-    replay = working("replay", "tell a run's story again, from its events", _replay)
-    replay.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
-    replay.add_argument(
-        "--speed", type=float, default=0.0, help="1 is as it happened, 10 ten times as fast, 0 at once"
-    )
-    serve = verb("serve", "the terminal app in a browser, on this machine only unless told otherwise", _serve)
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    serve.add_argument("--port", type=_port, default=8000, help="0 takes any free one (default 8000)")
-    _refine_arguments(
-        working("refine", "seek better rules for units without one; held-out records decide once", _refine)
-    )
-    _experiment_arguments(
-        working(
-            "experiment",
-            "one of the paper's experiments over several seeds, as tables and figures",
-            _experiment,
-        )
-    )
-    ask = working("ask", "answer a question about a finished run, every number with its source", _ask)
-    ask.add_argument("run", help="run id, file, or `last`")
-    ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
-    ask.add_argument("--llm", help="who words the answer: none, mock:FILE, anthropic/NAME or openai/NAME")
-    ask.add_argument("--follow", action="store_true", help="follow on what was asked about the run before")
-    for name, help, arguments in import_module("tools.catalogue").VERBS:
-        made = verb(name, help, _tool)
-        for flags, settings in arguments:
-            made.add_argument(*flags, **settings)
-    return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
-    return int(text)
-
-
-def _refine_arguments(refine: argparse.ArgumentParser) -> None:
-    refine.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
-    refine.add_argument(
-        "--llm", help="who suggests: none (offline), mock:FILE, anthropic/NAME or openai/NAME"
-    )
-    refine.add_argument("--budget", type=_count, metavar="N", help="at most N suggestions in all")
-    refine.add_argument("--rounds", type=_count, default=3, metavar="N", help="at most N rounds a unit")
-    refine.add_argument(
-        "--units", type=_count, default=12, metavar="N", help="at most N units, strongest first"
-    )
-    refine.add_argument("--again", action="store_true", help="ask anew although it was done before")
-
-
-def _run_arguments(run: argparse.ArgumentParser) -> None:
-    def option(*flags: str, **settings: Any) -> None:
-        run.add_argument(*flags, **settings)
-
-    option("task", help="the task, for example arithmetic")
-    option("-m", "--model", required=True, help="arith-tiny, smollm2-135m, a local directory or a hub id")
-    _setting_arguments(run)
-    option("--budget", type=int, metavar="N", help="stop after N group ablations; what was found is kept")
-    option(
-        "--llm",
-        help="who proposes predicates: none (offline grammar), mock:FILE, anthropic/NAME or openai/NAME",
-    )
-    option(
-        "--suppress-only",
-        action="store_true",
-        help="units that flip 0→1 stay anonymous: for tasks where that direction is a risk",
-    )
-    option("--parity", action="store_true", help="Algorithm 1 as printed, without later improvements")
-    option("--seed", type=int)
-
-
-def _setting_arguments(made: argparse.ArgumentParser) -> None:
-    """What `run` and `experiment` can both be told."""
-
-    def option(*flags: str, **settings: Any) -> None:
-        made.add_argument(*flags, **settings)
-
-    option("--basis", help="mlp_out, mlp_hidden, attn_head, or several with commas")
-    option("--phase", help="decode, last-prompt or whole (default: the task's)")
-    option("--baseline", help="zero, mean, mean-positional, mean-donor, mean-donor-positional or slot0")
-    option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")
-    option("--tau", type=float, help="strength threshold (default .2)")
-    option("--records", type=int, help="examples on which the behaviour is observed (default 2000)")
-    option(
-        "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"
-    )
-    option(
-        "--set", type=_key_value, action="append", default=[], metavar="KEY=VALUE", help="any other setting"
-    )
-    option("--config", metavar="FILE", help="a JSON file of settings; flags win")
-    option("--yes", action="store_true", help="accept the price without being asked")
-    option("--dry-run", action="store_true", help="print what would run and what it costs at most, then stop")
-
-
-def _experiment_arguments(made: argparse.ArgumentParser) -> None:
-    def option(*flags: str, **settings: Any) -> None:
-        made.add_argument(*flags, **settings)
-
-    option("name", help="e0, e1, e2, sensitivity, baselines, overlap, several with commas, or all")
-    option("--task", default="arithmetic", help="the task (default arithmetic)")
-    option("-m", "--model", default="arith-tiny", help="as for `run` (default arith-tiny)")
-    option("--seeds", type=_count, default=5, metavar="N", help="seeds 0 to N−1 (default 5)")
-    option("--units", metavar="U,…", help="baselines only: ask about these units alone, without a search")
-    option("--again", action="store_true", help="analyse finished runs anew from their stored ablations")
-    option("--md", action="store_true", help="print Markdown")
-    option("--out", metavar="FOLDER", help="write the page as Markdown and HTML, and its figures as SVG")
-    _setting_arguments(made)
+HANDLERS: Mapping[str, Handler] = {
+    "run": _run,
+    "resume": _resume,
+    "fork": _fork,
+    "demo": _demo,
+    "replay": _replay,
+    "serve": _serve,
+    "refine": _refine,
+    "experiment": _experiment,
+    "ask": _ask,
+}
+"""Every verb that is more than a tool."""
 
 
 if __name__ == "__main__":

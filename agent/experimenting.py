@@ -57,7 +57,7 @@ class Wanted:
     """Print Markdown."""
 
 
-def config_of(settings: Sequence[tuple[str, object]], **flags: object) -> RunConfig:
+def config_of(*, settings: Sequence[tuple[str, object]], **flags: object) -> RunConfig:
     """The main condition of the experiments: their settings, then the user's. Raises `UsageError`."""
     return config_from(settings=(*SETTINGS, *settings), **flags)  # type: ignore[arg-type]
 
@@ -154,7 +154,7 @@ def _probe(wanted: Wanted, request: Request, host: Host) -> ToolResult:
 
 def _command(name: str, wanted: Wanted, config: RunConfig) -> str:
     """The command line that repeats one experiment on these settings."""
-    usual = config_of((), task=config.task, model=config.model).model_dump(mode="json")
+    usual = config_of(settings=(), task=config.task, model=config.model).model_dump(mode="json")
     given = config.model_dump(mode="json")
     changed = "".join(
         f" --set {key}={canonical_json(given[key])}" for key in given if given[key] != usual[key]

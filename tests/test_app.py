@@ -10,6 +10,7 @@ import pytest
 from command_process import Commands, Done
 
 import app
+from agent.command_line import Parser
 from mecharule_ops.errors import UsageError
 from mecharule_ops.store.run_store import RunStore
 
@@ -264,25 +265,25 @@ def test_interrupting_ends_with_130_and_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ctrl-C is no crash."""
-    monkeypatch.setattr(app, "_parser", _interrupted)
+    monkeypatch.setattr(app, "parser", _interrupted)
     assert app.main(["runs", "--json"]) == 130
     shown = capsys.readouterr()
     assert json.loads(shown.out)["exit_code"] == 130
     assert "resume" in shown.err
 
 
-def _interrupted() -> None:
+def _interrupted(*handlers: object) -> None:
     raise KeyboardInterrupt
 
 
 def test_a_closed_pipe_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """`mecharule … | head` ends quietly."""
 
-    def closed() -> None:
+    def closed(*handlers: object) -> None:
         raise BrokenPipeError
 
     redirected: list[int] = []
-    monkeypatch.setattr(app, "_parser", closed)
+    monkeypatch.setattr(app, "parser", closed)
     monkeypatch.setattr(app.os, "dup2", lambda source, target: redirected.append(target))
     monkeypatch.setattr(app.sys, "stdout", type("Out", (), {"fileno": lambda self: 1})())
     assert app.main(["runs"]) == 0
@@ -292,7 +293,7 @@ def test_a_closed_pipe_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_errors_of_the_parser_are_errors_of_the_project() -> None:
     """argparse would print usage and exit by itself."""
     with pytest.raises(UsageError, match="--help"):
-        app.Parser(prog="mecharule").error("wrong")
+        Parser(prog="mecharule").error("wrong")
 
 
 def test_the_demo_tells_the_whole_story(commands: Commands) -> None:

@@ -82,8 +82,16 @@ def test_no_audit_where_none_is_wanted_or_everything_is_known(
 
 def test_the_number_of_draws() -> None:
     """An eighth, at most 256, unless the config names a number; never more than there are."""
-    assert [audit_tests(make_config(model="arith-tiny"), pruned) for pruned in (0, 80, 100_000)] == [0, 10, 256]
-    assert [audit_tests(make_config(model="arith-tiny", audit=50), pruned) for pruned in (0, 80, 20)] == [0, 50, 20]
+    assert [audit_tests(make_config(model="arith-tiny"), pruned) for pruned in (0, 80, 100_000)] == [
+        0,
+        10,
+        256,
+    ]
+    assert [audit_tests(make_config(model="arith-tiny", audit=50), pruned) for pruned in (0, 80, 20)] == [
+        0,
+        50,
+        20,
+    ]
 
 
 def test_the_sentence_states_counts_bound_and_confidence() -> None:

@@ -129,8 +129,9 @@ def test_tree_node_counts_the_channels_it_drops() -> None:
 
 
 def test_dominance_above_one_marks_a_group_weaker_than_its_member() -> None:
-    assert Dominance(layer=0, size=4, group_strength=0.2, best_singleton=0.3, best_small=0.4).ratio == pytest.approx(1.5)
-    assert Dominance(layer=0, size=4, group_strength=0.0, best_singleton=0.3, best_small=0.4).ratio == float("inf")
+    group = Dominance(layer=0, size=4, group_strength=0.2, best_singleton=0.3, best_small=0.4)
+    assert group.ratio == pytest.approx(1.5)
+    assert dataclasses.replace(group, group_strength=0.0).ratio == float("inf")
 
 
 def test_missed_units_are_the_exhaustive_agonists_not_localized() -> None:
