@@ -10,6 +10,8 @@ import pytest
 from bundled_run import finish, opened
 from findings_fixture import FINDINGS, NEGATIVE, agonist
 
+from agent.checker import check
+from agent.sources import Evidence
 from mecharule_ops import confidence
 from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.cha.settings import ChaSettings
@@ -22,7 +24,7 @@ from mecharule_ops.report.advice import after_audit
 from mecharule_ops.report.prose import audit_sentence
 from mecharule_ops.types import Regime
 
-AUDIT = SearchAudit(
+AUDIT = SearchAudit.of(
     strata=(
         StratumResult(name="pruned with a group", units=900, tested=90, found=0),
         StratumResult(name="tested alone on a part of the examples", units=100, tested=10, found=0),
@@ -100,7 +102,7 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
         "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone: "
         "none reaches τ, so at most 28 of the other 900 do (95 % confidence)."
     )
-    complete = replace(AUDIT, strata=(replace(AUDIT.strata[0], tested=900),), missed_at_most=0)
+    complete = SearchAudit.of((replace(AUDIT.strata[0], tested=900),), (), 0, 0.95)
     assert audit_sentence(complete).endswith("none reaches τ, so nothing is left unknown.")
 
 
@@ -132,3 +134,14 @@ def test_parity_is_algorithm_1_whatever_else_is_set(finished_run: Path, regime: 
 
 def _settings(config: RunConfig) -> dict[str, object]:
     return {"model": config.model, "records": config.records, "slice_size": config.slice_size}
+
+
+def test_what_the_audit_says_is_a_number_of_its_source(finished_run: Path, tmp_path: Path) -> None:
+    """The checker finds every number of the summary in the run, so none is struck."""
+    findings = repeated(finished_run, tmp_path, exhaustive_up_to=0)
+    evidence = Evidence()
+    evidence.add_findings(findings)
+    assert findings.searches[0].audit is not None
+    told = f"{audit_sentence(findings.searches[0].audit).removesuffix('.')} [run:{findings.run}]."
+    checked = check(told, evidence)
+    assert checked.verified, checked.text

@@ -119,18 +119,34 @@ class SearchAudit:
     strata: tuple[StratumResult, ...]
     found: tuple[Agonist, ...]
     """The τ-agonists that the search had missed and the audit met; they count as found."""
+    unknown: int
+    """Units whose full strength the search left unknown."""
+    tested: int
+    """Those of them that were drawn and tested."""
+    untested: int
     missed_at_most: int
     """Upper bound on the τ-agonists among the units still untested."""
     confidence: float
 
-    @property
-    def tested(self) -> int:
-        return sum(stratum.tested for stratum in self.strata)
-
-    @property
-    def untested(self) -> int:
-        """Pruned units that were not drawn."""
-        return sum(stratum.units for stratum in self.strata) - self.tested
+    @classmethod
+    def of(
+        cls,
+        strata: tuple[StratumResult, ...],
+        found: tuple[Agonist, ...],
+        missed_at_most: int,
+        confidence: float,
+    ) -> SearchAudit:
+        """With the strata summed: every number that a sentence names is a field that it can cite."""
+        unknown, tested = sum(each.units for each in strata), sum(each.tested for each in strata)
+        return cls(
+            strata=strata,
+            found=found,
+            unknown=unknown,
+            tested=tested,
+            untested=unknown - tested,
+            missed_at_most=missed_at_most,
+            confidence=confidence,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,12 +47,7 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
         for agonist in agonists:
             journal.emit(_event(agonist))
         stage.summary = result.sentence
-    audit = SearchAudit(
-        strata=result.strata,
-        found=tuple(agonists),
-        missed_at_most=result.missed_at_most,
-        confidence=result.confidence,
-    )
+    audit = SearchAudit.of(result.strata, tuple(agonists), result.missed_at_most, result.confidence)
     return replace(found, audit=audit)
 
 

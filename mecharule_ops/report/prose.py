@@ -81,7 +81,7 @@ def rule_note(score: RuleScore) -> str:
 def audit_sentence(audit: SearchAudit) -> str:
     """How many τ-agonists the search missed at most, and on what that rests."""
     drawn = (
-        f"Of the {plural(audit.tested + audit.untested, 'unit')} whose full strength the search left unknown, "
+        f"Of the {plural(audit.unknown, 'unit')} whose full strength the search left unknown, "
         f"{audit.tested:,} were drawn at random and tested alone: {len(audit.found) or 'none'} "
         f"{'reaches' if len(audit.found) <= 1 else 'reach'} τ"
     )
