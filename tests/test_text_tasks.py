@@ -204,6 +204,7 @@ def test_wrong_settings_and_columns_are_one_clear_line(table: Path) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             Moods(**settings).describe()
+    assert Moods(file=str(table)).phase is Phase.LAST_PROMPT
     assert Moods(file=str(table), phase="whole").phase is Phase.WHOLE
 
     class Wordy(Moods):

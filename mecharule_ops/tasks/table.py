@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.text import Row, TextTask
-from mecharule_ops.types import Value
+from mecharule_ops.types import Phase, Value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,9 @@ class TableTask(TextTask, ABC):
 
     file: str = ""
     """CSV, TSV or JSONL with a header or keys, from the folder that the command runs in, else the task's own."""
+    phase: Phase = Phase.LAST_PROMPT
+    """From the last prompt token on: a one-word answer is settled by the first generated token, which an ablation
+    of later ones cannot change."""
     needs: ClassVar[tuple[str, ...]] = ()
     """Columns that the file must have."""
 
