@@ -17,8 +17,9 @@ from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
-from mecharule_ops.pipeline.localise import LARGEST, audit_tests, search_settings
+from mecharule_ops.pipeline.localise import LARGEST, search_settings
 from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.pipeline.pricing import audit_tests
 from mecharule_ops.report import render_text
 from mecharule_ops.report.advice import after_audit
 from mecharule_ops.report.prose import audit_sentence

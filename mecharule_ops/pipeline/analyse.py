@@ -24,12 +24,12 @@ from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
     localise,
-    price,
     rank_candidates,
     search_settings,
     whole_layers,
 )
 from mecharule_ops.pipeline.preparation import prepare, slices_of
+from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import Explained, run_findings, run_status, search_outcome
 from mecharule_ops.predicates.proposer import Proposer
@@ -118,7 +118,7 @@ def _cell(
     began, before = journal.clock(), run.cost.example_forwards
     whole = whole_layers(run, journal, candidates, slices)
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
-    cost = price(run, candidates, search_settings(run.config, slices), pace)
+    cost = price(run.config, candidates, search_settings(run.config, slices), pace)
     journal.emit(cost)
     if not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")

@@ -13,7 +13,8 @@ from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
 from mecharule_ops.events import AgonistFound
 from mecharule_ops.findings.records import SearchAudit
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.localise import Localised, audit_tests, search_id, slice_estimates
+from mecharule_ops.pipeline.localise import Localised, search_id, slice_estimates
+from mecharule_ops.pipeline.pricing import audit_tests
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import Agonist, GroupAnswer, Neuron, Verdict
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -17,7 +16,7 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
-from mecharule_ops.events import Price, SearchStarted
+from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.records import SearchAudit, WholeLayer
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
 from mecharule_ops.pipeline.journal import Journal
@@ -29,9 +28,7 @@ from mecharule_ops.types import (
     Agonist,
     Basis,
     Candidates,
-    FlipCount,
     FlipEstimate,
-    GroupAnswer,
     Intervention,
     LayerCandidates,
     Neuron,
@@ -43,10 +40,6 @@ BATCH = 8
 """Groups a call to the engine outside a search, between two signs of progress."""
 LARGEST = {Regime.BASELINE_POSITIVE: 8, Regime.BASELINE_NEGATIVE: 4}
 """Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
-AUDITED_AT_MOST = 256
-"""Units that an audit draws unless the config says how many."""
-Approve = Callable[[Price], bool]
-"""Whether to go on at this price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,42 +124,6 @@ def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
         n_unrelated=len(slices.unrelated),
         seed=config.seed,
     )
-
-
-def audit_tests(config: RunConfig, pruned: int) -> int:
-    """Units that the audit of a search draws when so many were pruned."""
-    return min(pruned, AUDITED_AT_MOST, pruned // 8) if config.audit is None else min(pruned, config.audit)
-
-
-def price(run: Run, candidates: Candidates, settings: ChaSettings, seconds_a_forward: float) -> Price:
-    """The most that the searches of one basis and regime can cost, and the least: if no group flips anything."""
-    full, overhead = candidates.total, settings.overhead
-    limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
-    afterwards = full if full <= run.config.exhaustive_up_to else audit_tests(run.config, full)
-    evaluations = limit + afterwards
-    forwards = evaluations * settings.full_test
-    quiet = [_where_nothing_flips(layer, settings) for layer in candidates.layers]
-    least_forwards = sum(tree.example_forwards for tree in quiet) + afterwards * settings.full_test
-    return Price(
-        evaluations=evaluations,
-        example_forwards=forwards,
-        seconds=forwards * seconds_a_forward,
-        least_evaluations=sum(tree.queries for tree in quiet) + afterwards,
-        least_seconds=least_forwards * seconds_a_forward,
-    )
-
-
-def _where_nothing_flips(layer: LayerCandidates, settings: ChaSettings) -> ChaTree:
-    """The cheapest tree that the search of a layer can end with. No model call."""
-    search = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE)
-    while questions := search.ask():
-        for question in questions:
-            associated, unrelated = settings.asked(question.begin, question.end)
-            nothing = FlipEstimate(
-                associated=FlipCount(flips=0, n=associated), unrelated=FlipCount(flips=0, n=unrelated)
-            )
-            search.tell(GroupAnswer(node=question.node, estimate=nothing))
-    return search.tree
 
 
 def whole_layers(
