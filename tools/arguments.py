@@ -146,6 +146,17 @@ class Slices(Arguments):
     regime: RegimeLabel = None
 
 
+class Search(TableArguments):
+    """search a layer, or all, once more on the run's slices, in groups of another size; the report stays as it is"""
+
+    basis: str | None = Field(None, description="one of the run's bases (default: its first)")
+    regime: RegimeLabel = None
+    layer: int | None = Field(None, ge=0, description="one layer only")
+    largest: int | None = Field(None, ge=1, description="units of the largest group asked (default: the run's)")
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
 class Candidates(TableArguments):
     """the units as attribution ranks them; it orders the search and proves nothing"""
 

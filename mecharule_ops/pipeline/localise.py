@@ -175,17 +175,7 @@ def localise(
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
     settings = search_settings(run.config, slices)
-    engine = run.engine(run.intervention(candidates.basis))
-    drive = Drive(
-        engine=engine,
-        basis=candidates.basis,
-        regime=slices.regime,
-        associated=slices.associated.tolist(),
-        unrelated=slices.unrelated.tolist(),
-        tau=run.config.tau,
-        budget=run.config.budget,
-        should_stop=run.should_stop,
-    )
+    drive = drive_of(run, candidates.basis, slices)
     cha = [
         _named(
             "cha", slices.regime, layer, ChaSearch(layer, settings=settings, regime=slices.regime), candidates
@@ -217,6 +207,20 @@ def localise(
         whole_layers=whole,
         trees=tuple(named.search.tree for named in cha),
         exhaustive=tuple(named.search.tree for named in singly),
+    )
+
+
+def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
+    """What asks the run's engine, behind its stored outcomes, on behalf of searches."""
+    return Drive(
+        engine=run.engine(run.intervention(basis)),
+        basis=basis,
+        regime=slices.regime,
+        associated=slices.associated.tolist(),
+        unrelated=slices.unrelated.tolist(),
+        tau=run.config.tau,
+        budget=run.config.budget,
+        should_stop=run.should_stop,
     )
 
 

@@ -1,0 +1,107 @@
+"""One more search on a stored run, now: its slices, its ranking, its stored ablations; groups of another size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from mecharule_ops.candidates import top_candidates
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.errors import UsageError
+from mecharule_ops.pipeline.driver import NamedSearch
+from mecharule_ops.pipeline.localise import drive_of, search_id, search_settings
+from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.pipeline.pricing import price
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.document import Table
+from mecharule_ops.types import Agonist, Basis, Candidates, Regime
+from tools.ablations import accepted, price_words
+from tools.arguments import Search
+from tools.opening import check_direction, opened, regime_of
+from tools.registry import Tell
+from tools.result import ToolResult
+from tools.tables import shown
+
+HEADER = ("unit", "flips D+", "flips D-", "strength", "upper bound", "status")
+
+
+def search(given: Search, tell: Tell) -> ToolResult:
+    """The units that it localizes, strongest first, and what it asked; nothing of the run's report changes."""
+    with opened(given.run) as run:
+        basis = _basis_of(run, given.basis)
+        regime = regime_of(given.regime) or Regime(run.config.regimes[0])
+        check_direction(run.id, regime, hidden=run.config.suppress_only)
+        slices = slices_of(run, regime)
+        candidates = _candidates(run, basis, regime, given.layer)
+        settings = search_settings(run.config, slices)
+        settings = replace(settings, largest=given.largest or settings.largest)
+        alone = run.config.model_copy(update={"audit": 0, "exhaustive_up_to": 0})
+        quoted = price_words(run, price(alone, candidates, settings, 0.0).example_forwards)
+        identifier = run.id
+    if given.estimate:
+        return ToolResult(
+            data={"run": identifier, "price": quoted.data}, text=f"price: at most {quoted.words}"
+        )
+    accepted(quoted, given.yes, tell)
+    with opened(given.run, write=True) as run:
+        searches = [
+            NamedSearch(
+                id=search_id("again", regime, basis, layer.layer),
+                search=ChaSearch(layer, settings=settings, regime=regime),
+                layer=layer.layer,
+            )
+            for layer in candidates.layers
+        ]
+        for _ in drive_of(run, basis, slices).run(searches):
+            pass
+        trees = [named.search.tree for named in searches]
+        cost = run.cost
+    return shown(
+        f"{basis.value} {regime.arrow} of run {identifier}: {sum(tree.queries for tree in trees):,} groups asked, "
+        f"{cost.group_evaluations:,} of them new to the run",
+        _table(trees, basis),
+        given,
+        run=identifier,
+        groups=sum(tree.queries for tree in trees),
+        example_forwards=sum(tree.example_forwards for tree in trees),
+        new_groups=cost.group_evaluations,
+    )
+
+
+def _basis_of(run: Run, name: str | None) -> Basis:
+    known = [basis.value for basis in run.config.bases]
+    if name not in (None, *known):
+        raise UsageError(f"expected a basis of run {run.id}: {', '.join(known)}; got {name!r}")
+    return run.config.bases[0] if name is None else Basis(name)
+
+
+def _candidates(run: Run, basis: Basis, regime: Regime, layer: int | None) -> Candidates:
+    """What the run's attribution handed to its search, one layer of it if asked. Raises `UsageError`."""
+    scores = cast(np.ndarray, run.store.get(f"attribution-{basis.value}-{regime.value}"))
+    ranked = top_candidates(basis, scores, cap=run.config.cap)
+    layers = tuple(each for each in ranked.layers if layer in (None, each.layer))
+    if not layers:
+        known = ", ".join(str(each.layer) for each in ranked.layers)
+        raise UsageError(f"expected a layer of run {run.id} with candidates ({known}), got {layer}")
+    return replace(ranked, layers=layers)
+
+
+def _table(trees: list[ChaTree], basis: Basis) -> Table:
+    agonists = [agonist for tree in trees for agonist in tree.agonists(basis)]
+    agonists.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
+    return Table(header=HEADER, rows=tuple(map(_row, agonists)), align="lrrrrl")
+
+
+def _row(agonist: Agonist) -> tuple[str, ...]:
+    plus, minus = agonist.estimate.associated, agonist.estimate.unrelated
+    return (
+        str(agonist.neuron),
+        f"{plus.flips}/{plus.n}",
+        f"{minus.flips}/{minus.n}",
+        f"{agonist.estimate.strength:.3f}",
+        f"{agonist.ucb:.3f}",
+        "τ-agonist" if agonist.is_tau_agonist else "not ruled out",
+    )
