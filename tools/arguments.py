@@ -152,7 +152,9 @@ class Search(TableArguments):
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")
     regime: RegimeLabel = None
     layer: int | None = Field(None, ge=0, description="one layer only")
-    largest: int | None = Field(None, ge=1, description="units of the largest group asked (default: the run's)")
+    largest: int | None = Field(
+        None, ge=1, description="units of the largest group asked (default: the run's)"
+    )
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
 
