@@ -20,7 +20,7 @@ from tools.result import ToolResult
 OFFERED = (
     *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),
     *("neurons", "rules", "tree", "evidence", "compare", "verify", "hypotheses"),
-    *("score", "extract", "slices", "candidates", "search", "anchor", "control"),
+    *("score", "extract", "slices", "candidates", "localise", "anchor", "control"),
 )
 """Names of the tools offered, as in the registry."""
 _RUN = {"compare": "first"}

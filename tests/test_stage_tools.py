@@ -121,8 +121,8 @@ def test_a_search_of_single_units_finds_what_brute_force_knows_and_leaves_the_re
         assert known is not None
         strong = {str(u.neuron) for u in known.units if u.neuron.layer == 1 and u.estimate.strength >= 0.2}
     given = {"run": "last", "layer": 1, "largest": 1, "yes": True, "limit": 200}
-    assert "at most" in call("search", given | {"estimate": True}).text
-    found = call("search", given).data
+    assert "at most" in call("localise", given | {"estimate": True}).text
+    found = call("localise", given).data
     assert {row["unit"] for row in found["rows"] if row["status"] == "τ-agonist"} == strong
     assert (found["groups"], found["new_groups"]) == (128, 0)
     with opened(copied_run, read_only=True) as run:
@@ -135,4 +135,4 @@ def test_a_search_of_single_units_finds_what_brute_force_knows_and_leaves_the_re
 def test_a_search_of_what_the_run_has_not_is_refused(given: dict[str, object], words: str) -> None:
     """Each in one sentence that says what there is."""
     with pytest.raises(UsageError, match=words):
-        call("search", {"run": "last", **given})
+        call("localise", {"run": "last", **given})

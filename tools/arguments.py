@@ -146,7 +146,7 @@ class Slices(Arguments):
     regime: RegimeLabel = None
 
 
-class Search(TableArguments):
+class Localise(TableArguments):
     """search a layer, or all, once more on the run's slices, in groups of another size; the report stays as it is"""
 
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")

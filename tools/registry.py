@@ -54,7 +54,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("extract", arguments.Extract),
         Tool("slices", arguments.Slices),
         Tool("candidates", arguments.Candidates),
-        Tool("search", arguments.Search, works=True),
+        Tool("localise", arguments.Localise, works=True),
         Tool("anchor", arguments.Anchor, works=True),
         Tool("control", arguments.Control, works=True),
         Tool("hypotheses", arguments.Hypotheses),

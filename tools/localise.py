@@ -19,7 +19,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Table
 from mecharule_ops.types import Agonist, Basis, Candidates, Regime
 from tools.ablations import accepted, price_words
-from tools.arguments import Search
+from tools.arguments import Localise
 from tools.opening import check_direction, opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -28,7 +28,7 @@ from tools.tables import shown
 HEADER = ("unit", "flips D+", "flips D-", "strength", "upper bound", "status")
 
 
-def search(given: Search, tell: Tell) -> ToolResult:
+def localise(given: Localise, tell: Tell) -> ToolResult:
     """The units that it localizes, strongest first, and what it asked; nothing of the run's report changes."""
     with opened(given.run) as run:
         basis = _basis_of(run, given.basis)
