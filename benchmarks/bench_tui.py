@@ -51,7 +51,7 @@ def search_events(nodes: int, seed: int = 0) -> Iterator[Event]:
     for node in range(1, nodes):
         verdict = draw.choices(tuple(_FLIPS), (3, 4, 1, 2))[0]
         size = 1 if verdict in ("kept", "dropped") else 9
-        yield NodeAsked(search=SEARCH, node=node, size=size, begin=0, end=64)
+        yield NodeAsked(search=SEARCH, node=node, size=size, associated=64, unrelated=64)
         yield _tested(node, draw.choice(groups[-40:]), size, verdict)
         if verdict == "split":
             groups.append(node)

@@ -6,8 +6,10 @@ forward a token, six tokens. Both answer the same groups on the same examples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
@@ -19,15 +21,14 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing
+from mecharule_ops.pipeline.driver import Drive, NamedSearch
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.subject.greedy import NearClean
 from mecharule_ops.subject.products import through_onednn
 from mecharule_ops.types import (
     Baseline,
     Basis,
-    FlipCount,
-    FlipEstimate,
-    GroupAnswer,
-    GroupQuery,
     Intervention,
     LayerCandidates,
     Neuron,
@@ -37,7 +38,7 @@ from mecharule_ops.types import (
 Group = tuple[Neuron, ...]
 ZERO = Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO)
 SIZES = (1, 1, 2, 4, 8, 16, 32, 64)
-MIDDLE = 14
+MIDDLE, LATE = 14, 28
 
 
 def groups_of(layer: int, width: int = 576) -> list[Group]:
@@ -51,7 +52,7 @@ def evaluation() -> Iterator[Figure]:
     """One exact group evaluation, alone and in a batch of eight, against the loop; 64 + 64 correct answers."""
     given = setting(SMOLLM2, True)
     fast, loop = given.engines(ZERO)
-    for layer, goal in ((2, "≥ 2.5×"), (MIDDLE, "≥ 4.5×"), (28, "≥ 12×")):
+    for layer, goal in ((2, "≥ 2.5×"), (MIDDLE, "≥ 4.5×"), (LATE, "≥ 12×")):
         groups = groups_of(layer)
         slow = seconds(lambda groups=groups: loop.evaluate(groups[:2], given.examples)) / 2
         alone = seconds(lambda groups=groups: [fast.evaluate([g], given.examples) for g in groups]) / len(
@@ -75,8 +76,8 @@ def decided() -> Iterator[Figure]:
     given = setting(SMOLLM2, True)
     fast, loop = given.engines(ZERO)
     slow = seconds(lambda: loop.evaluate(groups_of(MIDDLE)[:2], given.examples)) / 2
-    taken = seconds(lambda: searched(fast, given, MIDDLE, ChaSettings()))
-    tree = searched(fast, given, MIDDLE, ChaSettings())
+    taken = seconds(lambda: searched(fast, given, [MIDDLE], ChaSettings()))
+    (tree,) = searched(fast, given, [MIDDLE], ChaSettings())
     yield Figure(
         "one decided group, layer 14",
         slow / (taken / tree.queries),
@@ -86,59 +87,65 @@ def decided() -> Iterator[Figure]:
     )
 
 
-def searched(fast: AblationEngine, given: Setting, layer: int, settings: ChaSettings) -> ChaTree:
-    """The tree of a search of one layer, all open questions of a round in one call a range of examples."""
+def searched(
+    fast: AblationEngine, given: Setting, layers: Sequence[int], settings: ChaSettings
+) -> list[ChaTree]:
+    """The trees of a search of some layers, driven as a run drives them, outcomes stored in a run file."""
     width = given.subject.width(Basis.MLP_OUT)
-    candidates = LayerCandidates(layer=layer, channels=np.arange(width), scores=np.zeros(width))
-    search = ChaSearch(candidates, settings=settings, regime=Regime.BASELINE_POSITIVE)
-    while queries := search.ask():
-        for begin, end in {(query.begin, query.end) for query in queries}:
-            for answer in _answers(fast, given, [q for q in queries if (q.begin, q.end) == (begin, end)]):
-                search.tell(answer)
-    return search.tree
-
-
-def _answers(fast: AblationEngine, given: Setting, queries: list[GroupQuery]) -> Iterator[GroupAnswer]:
-    """Answers to questions about the same range of both slices."""
-    parts = [given.examples[at : at + SLICE][queries[0].begin : queries[0].end] for at in (0, SLICE)]
-    groups = [tuple(Neuron(Basis.MLP_OUT, q.layer, channel) for channel in q.channels) for q in queries]
-    flipped = ~fast.evaluate(groups, [*parts[0], *parts[1]]).labels
-    for query, flips in zip(queries, flipped, strict=True):
-        associated, unrelated = (
-            FlipCount(flips=int(part.sum()), n=len(part)) for part in np.split(flips, [len(parts[0])])
+    named = []
+    for layer in layers:
+        candidates = LayerCandidates(layer=layer, channels=np.arange(width), scores=np.zeros(width))
+        search = ChaSearch(candidates, settings=settings, regime=Regime.BASELINE_POSITIVE)
+        named.append(NamedSearch(id=str(layer), search=search, layer=layer))
+    with TemporaryDirectory() as folder, RunStore.create(Path(folder) / "bench.mecharule", {}) as store:
+        drive = Drive(
+            engine=StoredEngine(lambda: fast, store, "bench", given.behaviour.records, Cost()),
+            basis=Basis.MLP_OUT,
+            regime=Regime.BASELINE_POSITIVE,
+            associated=given.examples[:SLICE],
+            unrelated=given.examples[SLICE:],
+            tau=settings.tau,
         )
-        yield GroupAnswer(node=query.node, estimate=FlipEstimate(associated=associated, unrelated=unrelated))
+        for _ in drive.run(named):
+            pass
+    return [each.search.tree for each in named]
 
 
 def ideas() -> Iterator[Figure]:
-    """What each idea contributes at layer 14: the time without it over the time with all of them."""
+    """What each idea contributes: the time without it over the time with all of them, where it can matter most."""
     given = setting(SMOLLM2, True)
     fast, loop = given.engines(ZERO)
-    groups, examples = groups_of(MIDDLE), given.examples
-    whole = seconds(lambda: fast.evaluate(groups, examples))
+    middle, late, examples = groups_of(MIDDLE), groups_of(LATE), given.examples
+    whole = seconds(lambda: fast.evaluate(middle, examples))
 
-    def without(name: str, taken: float, note: str = "") -> Figure:
-        return Figure(f"without {name}", taken / whole, "× the time", note=note)
+    def without(name: str, taken: float, over: float = whole, note: str = f"layer {MIDDLE}") -> Figure:
+        return Figure(f"without {name}", taken / over, "× the time", note=note)
 
-    slow = seconds(lambda: loop.evaluate(groups[:2], examples)) * len(SIZES) / 2
-    yield without("any of them", slow, "the hooked loop")
-    yield without(
-        "batches of groups", seconds(lambda: [fast.evaluate([group], examples) for group in groups])
-    )
-    yield without("the early end", seconds(lambda: fast.completions(groups, examples)), "whole completions")
-    lowest = groups_of(0)
-    yield without(
-        "starting above the layer", seconds(lambda: fast.evaluate(lowest, examples)), "groups of layer 0"
-    )
+    slow = seconds(lambda: loop.evaluate(middle[:2], examples)) * len(SIZES) / 2
+    yield without("any of them", slow, note=f"layer {MIDDLE}: the hooked loop")
+    singly = seconds(lambda: [fast.evaluate([group], examples) for group in middle])
+    yield without("batches of groups", singly)
+    lowest = seconds(lambda: fast.evaluate(groups_of(0), examples))
+    yield without("starting above the layer", lowest, note=f"layer 0 over layer {MIDDLE}")
     with patch("mecharule_ops.ablation.through_onednn", lambda model: nullcontext()):
-        yield without("oneDNN products", seconds(lambda: fast.evaluate(groups, examples)))
-    with patch.object(NearClean, "greedy", lambda near, hidden, rows: near._whole.greedy(hidden)):
-        yield without("the bounded argmax", seconds(lambda: fast.evaluate(groups, examples)))
+        yield without("oneDNN products", seconds(lambda: fast.evaluate(middle, examples)))
+    for layer, groups in ((MIDDLE, middle), (LATE, late)):
+        bounded = seconds(lambda groups=groups: fast.evaluate(groups, examples))
+        with patch.object(NearClean, "greedy", lambda near, hidden, rows: near._whole.greedy(hidden)):
+            full = seconds(lambda groups=groups: fast.evaluate(groups, examples))
+        yield without("the bounded argmax", full, bounded, f"layer {layer}")
+    wrong = setting(SMOLLM2, False)
+    theirs, _ = wrong.engines(ZERO)
+    early = seconds(lambda: theirs.evaluate(middle, wrong.examples))
+    late_end = seconds(lambda: theirs.completions(middle, wrong.examples))
+    yield without("the early end", late_end, early, f"layer {MIDDLE}, wrong answers: whole completions")
     fixed, looks = (
-        searched(fast, given, MIDDLE, ChaSettings(testing=testing)).example_forwards
+        searched(fast, given, [MIDDLE], ChaSettings(testing=testing))[0].example_forwards
         for testing in (Testing.FIXED, Testing.SEQUENTIAL)
     )
-    yield Figure("without sequential looks", fixed / looks, "× the forwards", note="one search of layer 14")
+    yield Figure(
+        "without sequential looks", fixed / looks, "× the forwards", note=f"one search of layer {MIDDLE}"
+    )
 
 
 def growth() -> Iterator[Figure]:

@@ -170,7 +170,11 @@ def measured(name: str, bench: Bench) -> list[Line]:
         truth |= singleton_estimates(tree, basis)
     reach = {unit for unit, estimate in truth.items() if estimate.strength >= settings.tau}
     strong = {unit for unit in reach if truth[unit].strength >= STRONG}
-    open_ = {unit for unit, estimate in truth.items() if estimate.ucb(settings.alpha.alpha) >= settings.tau}
+    open_ = {
+        unit
+        for unit, estimate in truth.items()
+        if estimate.ucb(settings.alpha.slice_alpha(1, len(truth))) >= settings.tau
+    }
     lines = []
     for label, chosen in searches(settings, regime).items():
         trees = bench.driven([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers])

@@ -49,7 +49,7 @@ def search_smollm2() -> Iterator[Figure]:
     fast, loop = given.engines(ZERO)
     settings = ChaSettings(n_associated=SLICE, n_unrelated=SLICE)
     began = time.perf_counter()
-    trees = [searched(fast, given, layer, settings) for layer in range(given.subject.n_layers)]
+    trees = searched(fast, given, range(given.subject.n_layers), settings)
     taken = time.perf_counter() - began
     found = [agonist for tree in trees for agonist in tree.agonists(Basis.MLP_OUT) if agonist.is_tau_agonist]
     names = {str(agonist.neuron) for agonist in found}

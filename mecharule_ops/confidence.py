@@ -24,18 +24,14 @@ def lower_bound(flips: int, n: int, alpha: float) -> float:
     return 0.0 if flips == 0 else float(betaincinv(flips, n - flips + 1, alpha))
 
 
-def required_slice_size(alpha: float, tau: float) -> int:
-    """The fewest examples a slice with which a group without flips is pruned: (1 − τ)ⁿ < α/2; 17 for .05 and .2.
+def flipless_size(alpha: float, tau: float) -> int:
+    """The fewest examples whose upper bound at level 1 − α is below τ when none flips: (1 − τ)ⁿ < α.
 
-    Raises `UsageError` unless α and τ lie in (0, 1).
+    14 for α = .05 and τ = .2, 17 for α = .025: what a slice needs before anything can be pruned. Raises
+    `UsageError` unless α and τ lie in (0, 1).
     """
     if not (0 < alpha < 1 and 0 < tau < 1):
         raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
-    return flipless_size(alpha / 2, tau)
-
-
-def flipless_size(alpha: float, tau: float) -> int:
-    """The fewest examples whose upper bound at level 1 − α is below τ when none flips."""
     return math.floor(math.log(alpha) / math.log1p(-tau)) + 1
 
 
@@ -68,6 +64,12 @@ class AlphaPolicy:
     alpha: float = 0.05
     """Per node under `PER_NODE`; for the whole tree (α_tot) under the others."""
     spending: Spending = Spending.PER_NODE
+    halved: bool = False
+    """Whether a node's α is shared by its two slices (algorithm 1), or each may spend it (see `sequential`)."""
+
+    def slice_alpha(self, size: int, units: int) -> float:
+        """The level of each slice's bound at a group of `size` out of N = `units`."""
+        return self.node_alpha(size, units) / (1 + self.halved)
 
     def node_alpha(self, size: int, units: int) -> float:
         """α_A of a group of `size` out of N = `units`; over any tree the theorem's policies sum to ≤ α_tot.

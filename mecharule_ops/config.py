@@ -102,6 +102,11 @@ class RunConfig(BaseModel):
             raise ValueError("expected one or more distinct bases")
         return bases
 
+    @property
+    def slice_alpha(self) -> float:
+        """The level of one slice's upper bound: α, or half of it as Algorithm 1 has it."""
+        return self.alpha / 2 if self.parity else self.alpha
+
     def intervention(self, basis: Basis, default_phase: Phase) -> Intervention:
         """How `do(A)` acts on one basis of this run."""
         return Intervention(basis=basis, baseline=self.baseline, phase=self.phase or default_phase)

@@ -97,8 +97,10 @@ class NodeAsked(Event):
     search: str
     node: int
     size: int
-    begin: int
-    end: int
+    associated: int
+    """Examples of D̃⁺ asked for."""
+    unrelated: int
+    """Examples of D̃⁻."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from sklearn.cluster import KMeans
 
-from mecharule_ops.confidence import required_slice_size
+from mecharule_ops.confidence import flipless_size
 from mecharule_ops.errors import UsageError
 from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project
 from mecharule_ops.types import Regime
@@ -70,7 +70,7 @@ class CompactSlices:
     """Examples of the compact slices without an equal-length example in the other slice."""
     status: SliceStatus
     required: int
-    """Examples a slice needs so that zero flips can prune at α/2 and τ."""
+    """Examples a slice needs so that zero flips can prune."""
     associated_size: int
     """|D⁺| on the train split, before compaction."""
     unrelated_size: int
@@ -133,7 +133,7 @@ def compact_slices(
     rule: str | None = None,
     size: int = 64,
     max_pairs: int = 128,
-    alpha: float = 0.05,
+    slice_alpha: float = 0.05,
     tau: float = 0.2,
     generator: np.random.Generator,
 ) -> CompactSlices:
@@ -157,7 +157,7 @@ def compact_slices(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
     )
     pairs = np.stack([chosen[0][pairing.pairs[:, 0]], chosen[1][pairing.pairs[:, 1]]], axis=1)
-    required = required_slice_size(alpha, tau)
+    required = flipless_size(slice_alpha, tau)
     return CompactSlices(
         regime=regime,
         condition=condition,

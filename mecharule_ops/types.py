@@ -207,12 +207,15 @@ class FlipEstimate:
         """δ̂₊ − δ̂₋; positive when the associated slice flips more."""
         return self.associated.flip_rate - self.unrelated.flip_rate
 
-    def ucb(self, alpha: float) -> float:
-        """Û_E: the larger of the two one-sided Clopper–Pearson upper bounds, each at α/2 (algorithm 1)."""
-        return max(upper_bound(part.flips, part.n, alpha / 2) for part in (self.associated, self.unrelated))
+    def ucb(self, slice_alpha: float) -> float:
+        """Û_E: the larger of the two one-sided Clopper–Pearson upper bounds, each at `slice_alpha`.
+
+        It falls below the strength with probability `slice_alpha` at most: only the stronger slice's bound can.
+        """
+        return max(upper_bound(part.flips, part.n, slice_alpha) for part in (self.associated, self.unrelated))
 
     def lcb(self, alpha: float) -> float:
-        """The larger of the two one-sided lower bounds, each at α/2."""
+        """The larger of the two one-sided lower bounds, each at α/2, since either can exceed the strength."""
         return max(lower_bound(part.flips, part.n, alpha / 2) for part in (self.associated, self.unrelated))
 
     def __add__(self, other: FlipEstimate) -> FlipEstimate:
@@ -270,16 +273,21 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupQuery:
-    """A question the search asks: ablate these channels of this layer together on a range of each slice."""
+    """A question the search asks: ablate these channels of this layer together on some of each slice."""
 
     node: int
     """Id of the node, unique within one layer's search."""
     layer: int
     channels: tuple[int, ...]
-    begin: int
-    """First example of each slice to evaluate (0 for a fixed-n test)."""
-    end: int
-    """One past the last; a slice shorter than this gives what it has."""
+    associated: range
+    """Examples of D̃⁺ to evaluate; empty for none."""
+    unrelated: range
+    """Examples of D̃⁻, likewise."""
+
+    @property
+    def examples(self) -> int:
+        """Example-forwards that an answer costs."""
+        return len(self.associated) + len(self.unrelated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,6 +176,7 @@ FINDINGS = Findings(
     tau=TAU,
     epsilon=EPSILON,
     alpha=ALPHA,
+    slice_alpha=ALPHA,
     alpha_policy="per-node",
     seed=7,
     versions={"torch": "2.13.0"},

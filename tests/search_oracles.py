@@ -32,15 +32,16 @@ class UnionOfFlips:
         """Which examples of a slice the group flips."""
         return np.asarray(flips[list(channels)].any(axis=0))
 
-    def estimate(self, channels: tuple[int, ...], begin: int, end: int) -> FlipEstimate:
+    def estimate(self, channels: tuple[int, ...], associated: range, unrelated: range) -> FlipEstimate:
         counts = []
-        for flips in (self.associated, self.unrelated):
-            seen = self.group(flips, channels)[begin:end]
+        for flips, asked in ((self.associated, associated), (self.unrelated, unrelated)):
+            seen = self.group(flips, channels)[list(asked)]
             counts.append(FlipCount(flips=int(seen.sum()), n=len(seen)))
         return FlipEstimate(associated=counts[0], unrelated=counts[1])
 
     def answer(self, query: GroupQuery) -> GroupAnswer:
-        return GroupAnswer(node=query.node, estimate=self.estimate(query.channels, query.begin, query.end))
+        estimate = self.estimate(query.channels, query.associated, query.unrelated)
+        return GroupAnswer(node=query.node, estimate=estimate)
 
     def strengths(self) -> np.ndarray:
         """Ê of every unit."""
@@ -95,7 +96,7 @@ def naive_algorithm_1(
     visited: dict[tuple[int, ...], tuple[FlipEstimate, float, str]] = {}
 
     def search(group: tuple[int, ...], root: bool) -> None:
-        estimate = oracle.estimate(group, 0, n)
+        estimate = oracle.estimate(group, range(n), range(n))
         parts = estimate.associated, estimate.unrelated
         ucb = max(upper_bound(part.flips, part.n, alpha / 2) for part in parts)
         if ucb < tau:

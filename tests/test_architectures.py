@@ -51,7 +51,8 @@ def searched(flipped: Any, basis: Basis) -> ChaTree:
 
 def _estimate(flipped: Any, query: GroupQuery, basis: Basis) -> FlipEstimate:
     group = tuple(Neuron(basis, LAYER, channel) for channel in query.channels)
-    parts = [part[query.begin : query.end] for part in (ASSOCIATED, UNRELATED)]
+    asked = (ASSOCIATED, query.associated), (UNRELATED, query.unrelated)
+    parts = [tuple(part[place] for place in places) for part, places in asked]
     counts = [FlipCount(flips=int(np.sum(flipped(group, part))), n=len(part)) for part in parts]
     return FlipEstimate(associated=counts[0], unrelated=counts[1])
 

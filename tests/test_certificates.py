@@ -170,7 +170,7 @@ def test_totals_by_hand_and_by_the_paper_estimate() -> None:
     assert (unrelated.slice, unrelated.flips, unrelated.n, unrelated.lower) == ("unrelated", 0, 4, 0.0)
     assert unrelated.upper == pytest.approx(1 - 0.025 ** (1 / 4))
     estimate = FlipEstimate(associated=FlipCount(flips=2, n=4), unrelated=FlipCount(flips=0, n=4))
-    assert max(associated.upper, unrelated.upper) == estimate.ucb(0.05)
+    assert max(associated.upper, unrelated.upper) == estimate.ucb(0.025)
     assert max(associated.lower, unrelated.lower) == estimate.lcb(0.05)
 
 

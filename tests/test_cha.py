@@ -43,11 +43,23 @@ def answer(node: int, flips: int, n: int, *, unrelated: int = 0) -> GroupAnswer:
     return GroupAnswer(node=node, estimate=FlipEstimate(associated=counts[0], unrelated=counts[1]))
 
 
+def part_answer(node: int, flips: int, n: int, *, unrelated: bool = False) -> GroupAnswer:
+    """Counts of one slice only."""
+    told, nothing = FlipCount(flips=flips, n=n), FlipCount(flips=0, n=0)
+    parts = (nothing, told) if unrelated else (told, nothing)
+    return GroupAnswer(node=node, estimate=FlipEstimate(associated=parts[0], unrelated=parts[1]))
+
+
 def test_one_agonist_of_four_worked_by_hand() -> None:
     """Unit 2 of four flips half of D⁺: the root, two halves and two units are asked; 0 flips prune."""
     search = search_of(4, ALGORITHM_1)
     (root,) = search.ask()
-    assert (root.node, root.channels, root.begin, root.end) == (0, (0, 1, 2, 3), 0, 64)
+    assert (root.node, root.channels, root.associated, root.unrelated) == (
+        0,
+        (0, 1, 2, 3),
+        range(64),
+        range(64),
+    )
     (split,) = search.tell(answer(0, 32, 64))
     assert split.verdict is Verdict.SPLIT
     assert [query.channels for query in search.ask()] == [(0, 1), (2, 3)]
@@ -196,14 +208,58 @@ def test_curtailed_search_equals_the_fixed_one() -> None:
 
 
 def test_sequential_search_finishes_what_it_keeps() -> None:
-    """Kept units have their full slices; a quiet layer is pruned after 20 examples of each."""
+    """Kept units have their full slices; a quiet layer is pruned after 17 examples of each."""
     oracle = planted_union(np.random.default_rng(8), units=100, agonists=5, noise=0.01)
     tree = drive(search_of(100, ChaSettings()), oracle)
     assert tree.kept
     assert all(node.estimate.associated.n == node.estimate.unrelated.n == 64 for node in tree.kept)
     unlimited = ChaSettings(largest=None)
     quiet = UnionOfFlips(associated=np.zeros((100, 64), bool), unrelated=np.zeros((100, 64), bool))
-    assert drive(search_of(100, unlimited), quiet).example_forwards == 2 * 20
+    assert drive(search_of(100, unlimited), quiet).example_forwards == 2 * 17
+
+
+def test_slices_are_asked_one_after_the_other() -> None:
+    """The second only once the first has closed; parts begin with the slice in which their group flipped more."""
+    search = search_of(8, ChaSettings(overhead=None))
+
+    def asked() -> list[tuple[int, range, range]]:
+        return [(query.node, query.associated, query.unrelated) for query in search.ask()]
+
+    assert asked() == [(0, range(9), range(0))]
+    search.tell(part_answer(0, 1, 9))
+    assert asked() == [(0, range(9, 17), range(0))]
+    search.tell(part_answer(0, 0, 8))
+    assert asked() == [(0, range(17, 22), range(0))]
+    search.tell(part_answer(0, 0, 5))
+    search.tell(part_answer(0, 0, 6))
+    assert asked() == [(0, range(0), range(9))]
+    (split,) = search.tell(part_answer(0, 6, 9, unrelated=True))
+    assert (split.verdict, split.estimate.associated.n, split.estimate.unrelated.n) == (Verdict.SPLIT, 28, 9)
+    assert asked() == [(1, range(0), range(9)), (2, range(0), range(9))]
+
+
+def test_a_slice_that_closed_stays_closed() -> None:
+    """A unit without a flip in 17 of D⁺ that flips all of D⁻ is kept, with the bound of what was seen."""
+    search = search_of(1, ChaSettings(largest=1))
+    search.tell(part_answer(0, 0, 9))
+    search.tell(part_answer(0, 0, 8))
+    search.tell(part_answer(0, 9, 9, unrelated=True))
+    (query,) = search.ask()
+    assert (query.associated, query.unrelated) == (range(17, 64), range(9, 64))
+    rest = FlipEstimate(associated=FlipCount(flips=40, n=47), unrelated=FlipCount(flips=0, n=55))
+    (kept,) = search.tell(GroupAnswer(node=0, estimate=rest))
+    assert (kept.verdict, kept.estimate.strength) == (Verdict.KEPT, 40 / 64)
+    assert kept.ucb >= 0.2
+
+
+def test_groups_that_the_limit_lets_begin_can_be_pruned() -> None:
+    """144 quiet groups of four: the limit allows 108 at first, and no group is opened for want of budget."""
+    settings = ChaSettings(largest=4)
+    search = search_of(576, settings)
+    assert len(search.ask()) == int(0.05 * 576 * 128) // 34 == 108
+    quiet = UnionOfFlips(associated=np.zeros((576, 64), bool), unrelated=np.zeros((576, 64), bool))
+    tree = drive(search, quiet)
+    assert (tree.queries, len(tree.nodes), tree.example_forwards) == (144, 144, 144 * 34)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +307,7 @@ def test_a_stopped_search_keeps_what_it_found() -> None:
 
 
 def test_honest_non_results() -> None:
-    """No units: EMPTY. 16 examples a slice cannot prune at α = .05 and τ = .2: UNDERPOWERED; 17 can."""
+    """No units: EMPTY. 16 examples a slice cannot prune at α/2 = .025 and τ = .2: UNDERPOWERED; 17 can."""
     assert search_of(0, ALGORITHM_1).status is SearchStatus.EMPTY
     small = replace(ALGORITHM_1, n_associated=16)
     assert search_of(5, small).status is SearchStatus.UNDERPOWERED
@@ -259,7 +315,7 @@ def test_honest_non_results() -> None:
     assert search_of(5, replace(small, n_associated=17)).status is None
 
 
-def test_slices_of_different_size_are_asked_together() -> None:
+def test_slices_may_differ_in_size() -> None:
     """The shorter slice gives what it has, and its bound is that of its own size."""
     rng = np.random.default_rng(3)
     oracle = planted_union(rng, units=30, agonists=3)

@@ -8,13 +8,12 @@ from scipy.stats import binom, binomtest
 
 from mecharule_ops import confidence
 from mecharule_ops.cha.partition import bisect
-from mecharule_ops.cha.sequential import Decision, SequentialPlan, SlicePlan, look_sizes, node_test
+from mecharule_ops.cha.sequential import Decision, SlicePlan, look_sizes, slice_plan
 from mecharule_ops.confidence import (
     AlphaPolicy,
     Spending,
     flipless_size,
     lower_bound,
-    required_slice_size,
     upper_bound,
 )
 from mecharule_ops.errors import UsageError
@@ -43,13 +42,11 @@ def test_bounds_at_the_ends() -> None:
     assert upper_bound(0, 17, 0.025) == pytest.approx(1 - 0.025 ** (1 / 17))
 
 
-def test_seventeen_examples_are_the_fewest_that_prune() -> None:
-    """At α = .05 over two slices and τ = .2; the formula equals a search over n."""
-    assert required_slice_size(0.05, 0.2) == 17
+def test_fourteen_examples_are_the_fewest_that_prune() -> None:
+    """At α = .05 a slice and τ = .2, 17 at α/2 as in the paper; the formula equals a search over n."""
+    assert (flipless_size(0.05, 0.2), flipless_size(0.025, 0.2)) == (14, 17)
     for alpha, tau in [(0.05, 0.1), (0.01, 0.2), (0.05, 0.5), (0.2, 0.35), (0.25, 0.5)]:
-        fewest = next(n for n in range(1, 500) if upper_bound(0, n, alpha / 2) < tau)
-        assert required_slice_size(alpha, tau) == fewest
-        assert flipless_size(alpha / 2, tau) == fewest
+        assert flipless_size(alpha, tau) == next(n for n in range(1, 500) if upper_bound(0, n, alpha) < tau)
 
 
 def tree_sizes(units: int, cut: int) -> list[int]:
@@ -82,8 +79,24 @@ def test_by_size_gives_large_groups_the_larger_share() -> None:
     assert policy.node_alpha(1, 64) == pytest.approx(ALPHA / 512)
 
 
-def plan(mode: confidence.Testing, n_unrelated: int = N) -> SequentialPlan:
-    return node_test(mode, N, n_unrelated, ALPHA, TAU)
+def test_algorithm_1_shares_the_alpha_of_a_node_between_its_slices() -> None:
+    """By default each slice has the node's whole α; halved, α/2."""
+    assert AlphaPolicy(alpha=ALPHA).slice_alpha(4, 64) == ALPHA
+    assert AlphaPolicy(alpha=ALPHA, halved=True).slice_alpha(4, 64) == ALPHA / 2
+
+
+@pytest.mark.parametrize("rates", [(0.2, 0.0), (0.2, 0.2), (0.35, 0.3), (0.05, 0.01)])
+def test_the_bound_of_the_strength_needs_no_share_of_alpha_a_slice(rates: tuple[float, float]) -> None:
+    """max(U₊, U₋) at α each is below the strength in at most α of 10,000 samples; the smaller bound is not."""
+    rng = np.random.default_rng(11)
+    rows = np.array([upper_bound(flips, N, ALPHA) for flips in range(N + 1)])
+    bounds = np.stack([rows[rng.binomial(N, rate, STREAMS)] for rate in rates])
+    assert (bounds.max(0) < max(rates)).sum() <= ALPHA * STREAMS
+    assert (bounds.min(0) < max(rates)).sum() > ALPHA * STREAMS
+
+
+def plan(mode: confidence.Testing, n: int = N) -> SlicePlan:
+    return slice_plan(mode, n, ALPHA, TAU)
 
 
 def counts(rng: np.random.Generator, rate: float, sizes: tuple[int, ...]) -> np.ndarray:
@@ -92,11 +105,15 @@ def counts(rng: np.random.Generator, rate: float, sizes: tuple[int, ...]) -> np.
     return np.cumsum(stream, axis=1)[:, np.array(sizes) - 1]
 
 
+def bounds_at_looks(part: SlicePlan, seen: np.ndarray) -> np.ndarray:
+    """The upper bound at each look, a row a stream."""
+    return np.stack([row[seen[:, look]] for look, row in enumerate(part.uppers)], axis=1)
+
+
 def violations(part: SlicePlan, rate: float) -> int:
     """Streams in which the rate exceeds the upper bound of any look."""
     seen = counts(np.random.default_rng(int(rate * 1000)), rate, part.sizes)
-    bounds = np.stack([row[seen[:, look]] for look, row in enumerate(part.uppers)], axis=1)
-    return int((bounds < rate).any(axis=1).sum())
+    return int((bounds_at_looks(part, seen) < rate).any(axis=1).sum())
 
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -104,20 +121,17 @@ RATES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0
 
 @pytest.mark.parametrize("rate", RATES)
 def test_sequential_bounds_hold_at_every_look_together(rate: float) -> None:
-    """At most α/2 of 10,000 streams ever have a bound below the true rate, for equal and uneven slices."""
-    for part in (
-        plan(confidence.Testing.SEQUENTIAL).associated,
-        plan(confidence.Testing.SEQUENTIAL, 40).unrelated,
-    ):
-        assert violations(part, rate) <= ALPHA / 2 * STREAMS
+    """At most α of 10,000 streams ever have a bound below the true rate, whatever the slice's size."""
+    for n in (N, 40):
+        assert violations(plan(confidence.Testing.SEQUENTIAL, n), rate) <= ALPHA * STREAMS
 
 
 def test_uncorrected_looks_break_the_bound() -> None:
     """The full α at every look is violated too often: the simulation can fail."""
     sizes = plan(confidence.Testing.SEQUENTIAL).sizes
-    rows = tuple(np.array([upper_bound(x, n, ALPHA / 2) for x in range(n + 1)]) for n in sizes)
-    greedy = SlicePlan(sizes=sizes, spent=(0.025,) * len(sizes), uppers=rows, opens=sizes)
-    assert max(violations(greedy, rate) for rate in RATES) > ALPHA / 2 * STREAMS
+    rows = tuple(np.array([upper_bound(x, n, ALPHA) for x in range(n + 1)]) for n in sizes)
+    greedy = SlicePlan(tau=TAU, sizes=sizes, spent=(ALPHA,) * len(sizes), uppers=rows, opens=sizes)
+    assert max(violations(greedy, rate) for rate in RATES) > ALPHA * STREAMS
 
 
 @pytest.mark.parametrize("rates", [(0.2, 0.0), (0.2, 0.2), (0.0, 0.21), (0.25, 0.01), (0.3, 0.1)])
@@ -125,23 +139,18 @@ def test_uncorrected_looks_break_the_bound() -> None:
 def test_a_group_at_tau_is_pruned_with_probability_at_most_alpha(
     rates: tuple[float, float], mode: confidence.Testing
 ) -> None:
-    """Whatever the other slice does, over all looks, by simulation."""
-    test = plan(mode)
+    """Both slices must close, each at any of its looks; if either did, more than α would be pruned."""
     rng = np.random.default_rng(7)
-    pruned = np.zeros(STREAMS, dtype=bool)
-    seen = [counts(rng, rate, test.sizes) for rate in rates]
-    for look in range(len(test.sizes)):
-        below = [
-            part.uppers[look][part_seen[:, look]] < TAU
-            for part, part_seen in zip((test.associated, test.unrelated), seen, strict=True)
-        ]
-        pruned |= below[0] & below[1]
-    assert pruned.sum() <= ALPHA * STREAMS
+    test = plan(mode)
+    closed = [(bounds_at_looks(test, counts(rng, rate, test.sizes)) < TAU).any(axis=1) for rate in rates]
+    assert (closed[0] & closed[1]).sum() <= ALPHA * STREAMS
+    if min(rates) < TAU:
+        assert (closed[0] | closed[1]).sum() > ALPHA * STREAMS
 
 
 def test_boundaries_spend_exactly_what_is_allowed() -> None:
     """At τ the chance of ever crossing, summed over paths, is within the spending; one flip more is not."""
-    part = plan(confidence.Testing.SEQUENTIAL).associated
+    part = plan(confidence.Testing.SEQUENTIAL)
     prune_to = [int((row < TAU).sum()) - 1 for row in part.uppers]
 
     def crossing(boundaries: list[int]) -> list[float]:
@@ -159,60 +168,68 @@ def test_boundaries_spend_exactly_what_is_allowed() -> None:
         assert crossing(bolder)[look] > part.spent[look]
 
 
-def outcome(test: SequentialPlan, associated: np.ndarray, unrelated: np.ndarray) -> tuple[Decision, int]:
-    """The decision on one pair of streams, and the examples a slice it took."""
+def outcome(test: SlicePlan, stream: np.ndarray) -> tuple[Decision, int]:
+    """The decision on one stream, and the examples it took."""
     for look, size in enumerate(test.sizes):
-        decision = test.decide(look, int(associated[:size].sum()), int(unrelated[:size].sum()))
+        decision = test.decide(look, int(stream[:size].sum()))
         if decision is not Decision.CONTINUE:
             return decision, size
     raise AssertionError("the last look must decide")
 
 
 def test_curtailment_never_changes_the_fixed_verdict() -> None:
-    """Group by group the same decision, sooner; spending α over looks does change some near τ."""
+    """Slice by slice the same decision, sooner; spending α over looks does change some near τ."""
     rng = np.random.default_rng(3)
     sooner, changed = 0, 0
     for _ in range(1500):
-        rates = rng.uniform(0, 0.4, size=2)
-        streams = rng.random((2, N)) < rates[:, None]
-        fixed = outcome(plan(confidence.Testing.FIXED), *streams)
-        curtailed = outcome(plan(confidence.Testing.CURTAILED), *streams)
+        stream = rng.random(N) < rng.uniform(0, 0.4)
+        fixed = outcome(plan(confidence.Testing.FIXED), stream)
+        curtailed = outcome(plan(confidence.Testing.CURTAILED), stream)
         assert curtailed[0] is fixed[0]
         sooner += curtailed[1] < fixed[1]
-        changed += outcome(plan(confidence.Testing.SEQUENTIAL), *streams)[0] is not fixed[0]
+        changed += outcome(plan(confidence.Testing.SEQUENTIAL), stream)[0] is not fixed[0]
     assert sooner > 500
     assert 0 < changed < 150
 
 
-def test_quiet_groups_close_and_loud_groups_open_early() -> None:
-    """Without flips: pruned at 20 a slice. Four of the first five flip: opened. Half flip: 13 on average."""
+def test_quiet_slices_close_and_loud_slices_open_early() -> None:
+    """Without flips: pruned at 17. Five of the first nine flip: opened. Half flip: 14 on average."""
     test = plan(confidence.Testing.SEQUENTIAL)
-    assert look_sizes(N, ALPHA / 2, TAU) == test.sizes == (5, 10, 20, 31, 42, 53, 64)
-    quiet, loud = np.zeros(N, dtype=bool), np.arange(N) < 4
-    assert outcome(test, quiet, quiet) == (Decision.PRUNE, 20)
-    assert outcome(test, quiet, loud) == (Decision.OPEN, 5)
+    assert look_sizes(N, ALPHA, TAU) == test.sizes == (9, 17, 22, 28, 35, 44, 55, 64)
+    quiet, loud = np.zeros(N, dtype=bool), np.arange(N) < 5
+    assert outcome(test, quiet) == (Decision.PRUNE, 17)
+    assert outcome(test, loud) == (Decision.OPEN, 9)
     rng = np.random.default_rng(5)
-    taken = [outcome(test, *(rng.random((2, N)) < 0.5)) for _ in range(400)]
+    taken = [outcome(test, rng.random(N) < 0.5) for _ in range(400)]
     assert {decision for decision, _ in taken} == {Decision.OPEN}
-    assert np.mean([size for _, size in taken]) < 14
+    assert np.mean([size for _, size in taken]) < 15
+
+
+def test_where_a_slice_closes_if_no_more_flip_is_found_by_trying() -> None:
+    """For every look and count: the first later look whose bound is below τ, or the end."""
+    test = plan(confidence.Testing.SEQUENTIAL)
+    for seen in (0, *test.sizes[:-1]):
+        for flips in range(min(seen, 9) + 1):
+            later = [look for look, size in enumerate(test.sizes) if size > seen]
+            closing = [test.sizes[look] for look in later if test.ucb(look, flips) < TAU]
+            assert test.closing(seen, flips) == (closing[0] if closing else N)
+    assert (test.closing(0, 0), test.closing(17, 1), test.closing(9, 9)) == (17, 28, N)
 
 
 def test_few_examples_leave_one_look_and_too_few_no_prune() -> None:
-    """18 examples are looked at once; 16 cannot prune at all."""
-    assert node_test(confidence.Testing.SEQUENTIAL, 18, 18, ALPHA, TAU).sizes == (18,)
-    assert node_test(confidence.Testing.SEQUENTIAL, 18, 18, ALPHA, TAU).can_prune
-    assert not node_test(confidence.Testing.SEQUENTIAL, 64, 16, ALPHA, TAU).can_prune
-    assert not node_test(confidence.Testing.FIXED, 64, 0, ALPHA, TAU).can_prune
+    """15 examples are looked at once; 13 cannot prune at all."""
+    assert plan(confidence.Testing.SEQUENTIAL, 15).sizes == (15,)
+    assert plan(confidence.Testing.SEQUENTIAL, 15).can_prune
+    assert not plan(confidence.Testing.SEQUENTIAL, 13).can_prune
+    assert not plan(confidence.Testing.FIXED, 0).can_prune
 
 
 def test_the_fixed_plan_bounds_by_clopper_and_pearson() -> None:
-    """Û_E of a fixed plan is the larger of the two slices' bounds at α/2."""
-    for flips in [(0, 0), (3, 7), (64, 1)]:
-        expected = max(upper_bound(x, N, ALPHA / 2) for x in flips)
-        assert plan(confidence.Testing.FIXED).ucb(0, *flips) == expected
+    for flips in (0, 3, 7, 64):
+        assert plan(confidence.Testing.FIXED).ucb(0, flips) == upper_bound(flips, N, ALPHA)
 
 
 @pytest.mark.parametrize(("alpha", "tau"), [(0.05, 0.0), (0.05, 1.0), (0.0, 0.2), (1.0, 0.2)])
 def test_thresholds_without_a_slice_size_are_refused(alpha: float, tau: float) -> None:
     with pytest.raises(UsageError, match="α and τ between 0 and 1"):
-        required_slice_size(alpha, tau)
+        flipless_size(alpha, tau)

@@ -66,7 +66,7 @@ STORY: tuple[tuple[float, Event], ...] = (
     (1, StageFinished(stage="behaviour", summary="80 of 100 answers right", seconds=7.0, reused=True)),
     (0, Price(evaluations=1840, example_forwards=235_520, seconds=370.0)),
     (0, SearchStarted(search="cha:1:m4", regime=1, layer=4, units=128)),
-    (0, NodeAsked(search="cha:1:m4", node=0, size=16, begin=0, end=8)),
+    (0, NodeAsked(search="cha:1:m4", node=0, size=16, associated=8, unrelated=8)),
     (6, CostChanged(group_evaluations=1204, example_forwards=9000, reused=3)),
     (
         0,

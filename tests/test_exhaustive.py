@@ -25,7 +25,7 @@ def test_every_unit_is_asked_once_for_all_examples() -> None:
     assert (tree.status, tree.queries, tree.example_forwards) == (SearchStatus.COMPLETE, 25, 25 * 128)
     assert all(node.parent is None for node in tree.nodes)
     estimates = singleton_estimates(tree, Basis.MLP_OUT)
-    assert estimates == {unit(c): oracle.estimate((c,), 0, 64) for c in range(25)}
+    assert estimates == {unit(c): oracle.estimate((c,), range(64), range(64)) for c in range(25)}
 
 
 def test_small_slices_do_not_stop_brute_force() -> None:

@@ -41,7 +41,7 @@ def _searched(
     while pending := search.ask():
         query = pending[int(rng.integers(len(pending)))]
         flipped = np.logical_or.reduce([flips[channel] for channel in query.channels])
-        parts = [part[query.begin : query.end] for part in (flipped[:64], flipped[64:])]
+        parts = flipped[:64][list(query.associated)], flipped[64:][list(query.unrelated)]
         counts = [FlipCount(flips=int(part.sum()), n=len(part)) for part in parts]
         answer = GroupAnswer(
             node=query.node, estimate=FlipEstimate(associated=counts[0], unrelated=counts[1])

@@ -30,7 +30,7 @@ class Clock:
 
 
 def asked(node: int) -> NodeAsked:
-    return NodeAsked(search="cha:1:m0", node=node, size=1, begin=0, end=8)
+    return NodeAsked(search="cha:1:m0", node=node, size=1, associated=8, unrelated=8)
 
 
 def on_file(store: RunStore) -> list[Event]:

@@ -403,7 +403,7 @@ def test_advice_follows_from_the_counts() -> None:
     assert "phase whole" in advice(whole_layers=quiet)
     everywhere = Intervention(basis=Basis.MLP_OUT, phase=Phase.WHOLE)
     assert "phase whole" not in advice(whole_layers=quiet, intervention=everywhere)
-    assert "17 examples a slice are needed before anything can be pruned, 11 exist" in advice(unrelated_n=11)
+    assert "14 examples a slice are needed before anything can be pruned, 11 exist" in advice(unrelated_n=11)
     assert "true mean-positional" in advice(
         intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.SLOT0)
     )

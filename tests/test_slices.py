@@ -149,8 +149,8 @@ def test_spectral_split_finds_the_two_clouds_without_a_rule() -> None:
 @pytest.mark.parametrize(
     ("associated", "unrelated", "status", "sentence"),
     [
-        (17, 30, SliceStatus.READY, "17 examples a slice are needed, 17 exist"),
-        (11, 16, SliceStatus.UNDERPOWERED, "17 examples a slice are needed, 11 exist"),
+        (14, 30, SliceStatus.READY, "14 examples a slice are needed, 14 exist"),
+        (11, 13, SliceStatus.UNDERPOWERED, "14 examples a slice are needed, 11 exist"),
         (40, 11, SliceStatus.ONE_SLICE, "only the associated slice can bound flips below τ"),
         (0, 40, SliceStatus.ONE_SLICE, "the associated slice has 0"),
         (0, 0, SliceStatus.EMPTY, "no train record has this baseline outcome"),
@@ -173,7 +173,7 @@ def test_a_short_slice_is_said_and_never_topped_up(
     assert sorted(slices.unrelated) == list(range(associated, n))
     assert slices.status is status
     assert sentence in slices.sentence
-    assert slices.required == 17
+    assert slices.required == 14
 
 
 def test_slices_are_a_function_of_the_generator() -> None:

@@ -38,7 +38,7 @@ _VERDICTS = ["pruned", "split", "kept", "dropped"]
 
 
 def _asked(search: str, node: int, size: int = 4, end: int = 64) -> NodeAsked:
-    return NodeAsked(search=search, node=node, size=size, begin=0, end=end)
+    return NodeAsked(search=search, node=node, size=size, associated=end, unrelated=end)
 
 
 def _tested(
@@ -207,8 +207,7 @@ def _assert_same(state: RunState, naive: _Naive) -> None:
                 for part in ("units", "ucb", "verdict", "parent", "depth")
             )
             assert shown.associated_flips == test.associated_flips
-        for node, ask in search["asks"].items():
-            assert (view.nodes[node].begin, view.nodes[node].end) == (ask.begin, ask.end)
+        assert all(view.nodes[node].asked for node in search["asks"])
         for parent in [None, *search["asks"], *search["tests"]]:
             assert list(view.children(parent)) == [
                 n for n, place in search["places"].items() if place == parent

@@ -56,7 +56,7 @@ def run_started(run: str = "0c1f", regimes: tuple[int, ...] = (1, 0)) -> RunStar
 
 
 def asked(search: str, node: int, size: int) -> NodeAsked:
-    return NodeAsked(search=search, node=node, size=size, begin=0, end=64)
+    return NodeAsked(search=search, node=node, size=size, associated=64, unrelated=64)
 
 
 def tested(

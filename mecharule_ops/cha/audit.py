@@ -178,8 +178,11 @@ class Audit:
 
     def _ask(self, unit: Neuron) -> None:
         node = len(self._asked)
-        end = max(self._settings.n_associated, self._settings.n_unrelated)
         self._asked.append(unit)
         self._waiting[node] = GroupQuery(
-            node=node, layer=unit.layer, channels=(unit.channel,), begin=0, end=end
+            node=node,
+            layer=unit.layer,
+            channels=(unit.channel,),
+            associated=range(self._settings.n_associated),
+            unrelated=range(self._settings.n_unrelated),
         )

@@ -5,11 +5,12 @@ table, applied to each group at each look at its counts:
 
     group size   counts                           what happens
     ──────────   ──────────────────────────────   ────────────────────────────────────────────────────────
-    any          UCB below τ                      PRUNED (a unit: DROPPED); nothing of it is asked again
+    any          both slices' UCB below τ         PRUNED (a unit: DROPPED); nothing of it is asked again
     1            can no longer be pruned          asked for all its remaining examples, for the estimate
     1            all n examples, UCB ≥ τ          KEPT: localized
     ≥ 2          can no longer be pruned          SPLIT: its parts are asked in the next round
-    ≥ 2          neither, cost within the limit   the next look is asked in the next round
+    any          neither, cost within the limit   the next look is asked in the next round, of one slice until
+                                                  its UCB is below τ, then of the other; a fixed test asks both
     ≥ 2          neither, cost beyond the limit   waits for a round in which pruning has freed enough; SPLIT
                                                   into units when no other question is left
 
@@ -27,7 +28,6 @@ exhaustive search by itself, and no search costs more than that.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -124,28 +124,30 @@ class ChaSearch:
         if not start:
             return SearchStatus.EMPTY
         largest = max(len(root.channels) for root in start)
-        powered = largest == 1 or self._settings.test(largest, self._units).can_prune
-        return None if powered else SearchStatus.UNDERPOWERED
+        powered = all(part.plan.can_prune for part in self._settings.slices(largest, self._units))
+        return None if powered or largest == 1 else SearchStatus.UNDERPOWERED
 
     def _accept(self, answer: GroupAnswer) -> GroupUnderTest:
         group = self._waiting.get(answer.node)
         if group is None:
             raise AnswerError(f"expected an answer to an open question, got node {answer.node}: ask again")
-        asked = self._settings.asked(group.query.begin, group.query.end)
-        for part, n in zip((answer.estimate.associated, answer.estimate.unrelated), asked, strict=True):
-            if part.n != n or not 0 <= part.flips <= n:
+        told = answer.estimate.associated, answer.estimate.unrelated
+        for part, asked in zip(told, (group.query.associated, group.query.unrelated), strict=True):
+            if part.n != len(asked) or not 0 <= part.flips <= part.n:
                 raise AnswerError(
-                    f"node {answer.node}: expected the flips of {n} examples, got {part.flips} of {part.n}: "
-                    "answer exactly the range asked"
+                    f"node {answer.node}: expected the flips of {len(asked)} examples, got {part.flips} of "
+                    f"{part.n}: answer exactly the range asked"
                 )
         del self._waiting[answer.node]
-        self._queries += group.query.begin == 0
-        self._ledger.pay(sum(asked), singly=group.size == 1)
-        group.estimate += answer.estimate
+        self._queries += not group.asked
+        self._ledger.pay(group, group.query.examples)
+        for under_test, part in zip(group.slices, told, strict=True):
+            under_test.count(part)
         return group
 
     def _decide(self, group: GroupUnderTest, verdict: Verdict) -> ChaNode:
         group.verdict = verdict
+        self._ledger.release(group)
         if verdict is not Verdict.SPLIT:
             tested = group.estimate.associated.n + group.estimate.unrelated.n if group.size == 1 else 0
             self._ledger.reserve -= self._settings.full_test * group.size - tested
@@ -156,7 +158,7 @@ class ChaSearch:
             depth=group.depth,
             channels=group.query.channels,
             estimate=group.estimate,
-            ucb=group.ucb(),
+            ucb=group.ucb,
             verdict=verdict,
         )
         self._nodes.append(node)
@@ -178,7 +180,7 @@ class ChaSearch:
         if self._waiting:
             return ()
         dear, self._round = self._round, []
-        decided = tuple(self._decide(group, Verdict.SPLIT) for group in dear if group.look >= 0)
+        decided = tuple(self._decide(group, Verdict.SPLIT) for group in dear if group.asked)
         for group in dear:
             self._open_units(group)
         if not self._waiting:
@@ -188,28 +190,36 @@ class ChaSearch:
     def _proceed(self, group: GroupUnderTest) -> None:
         """Ask for a group's next look, unless that is beyond the limit for now."""
         self._round.append(group)
-        look = group.next_look()
-        begin, end = group.query.end, group.test.sizes[look]
-        if group.size == 1 or self._ledger.promise(sum(self._settings.asked(begin, end))):
-            group.look, group.query = look, replace(group.query, begin=begin, end=end)
-            self._waiting[group.query.node] = group
+        query = group.next_query(self._settings.together)
+        if group.size == 1 or self._ledger.promise(group, query.examples):
+            group.query = query
+            self._waiting[query.node] = group
 
     def _open_parts(self, group: GroupUnderTest) -> None:
         if group.size <= self._settings.small:
             self._open_units(group)
             return
         for part in bisect(group.query.channels, group.cut):
-            self._open(part, parent=group.query.node, depth=group.depth + 1)
+            self._open(part, parent=group.query.node, depth=group.depth + 1, first=group.louder)
 
     def _open_units(self, group: GroupUnderTest) -> None:
         """Ask about each unit, below the group, or in its place if it was never asked itself."""
-        asked = group.look >= 0
-        parent, depth = (group.query.node, group.depth + 1) if asked else (group.parent, group.depth)
+        below = (group.query.node, group.depth + 1) if group.asked else (group.parent, group.depth)
         for channel in group.query.channels:
-            self._open((channel,), parent=parent, depth=depth)
+            self._open((channel,), parent=below[0], depth=below[1], first=group.louder)
 
-    def _open(self, channels: Channels, *, parent: int | None, depth: int, cut: int = 0) -> None:
-        query = GroupQuery(node=self._opened, layer=self._candidates.layer, channels=channels, begin=0, end=0)
+    def _open(
+        self, channels: Channels, *, parent: int | None, depth: int, cut: int = 0, first: int = 0
+    ) -> None:
+        query = GroupQuery(
+            node=self._opened,
+            layer=self._candidates.layer,
+            channels=channels,
+            associated=range(0),
+            unrelated=range(0),
+        )
         self._opened += 1
-        test = self._settings.test(len(channels), self._units)
-        self._proceed(GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, test=test))
+        slices = self._settings.slices(len(channels), self._units)
+        self._proceed(
+            GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, slices=slices, first=first)
+        )

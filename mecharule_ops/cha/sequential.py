@@ -1,9 +1,13 @@
-"""When a group may be pruned or opened before all its examples are seen (paper, §4.4; α as in appendix A).
+"""When a slice lets a group be pruned or opened before all its examples are seen (paper, §4.4, appendix A).
 
 A few looks with α spent over them, exactly rather than by a union bound: for every rate p the boundaries
 c₁(p), c₂(p), … are the largest with P_p(X₁ ≤ c₁ or … or Xᵢ ≤ cᵢ) ≤ spentᵢ, and the upper bound at look i is
 the smallest p whose boundaries do not reject its count. All looks hold together: P_p(p > some bound) ≤ α.
 This needs examples in exchangeable order, so slices are shuffled first.
+
+A group's strength is the flip rate of its stronger slice, so max(U₊, U₋) falls below it only if that one
+slice's bound fails. Therefore each slice may spend the group's whole α (an intersection–union test), and a
+slice once below τ need not be looked at again. Algorithm 1 halves α between the slices.
 
 Opening costs no α, since only a prune can lose an agonist. A group opens as soon as no later look can prune
 it (curtailment: the verdict that waiting would give) or, when α is spent over looks, as soon as its lower
@@ -22,6 +26,8 @@ from jaxtyping import Float
 
 from mecharule_ops.confidence import Testing, flipless_size, lower_bound, upper_bound
 
+STEP = 1.25
+"""Growth from look to look: closer ones would save examples and cost power."""
 RATES = 501
 """Rates on the grid over which bounds are inverted; a bound is rounded up to the next one."""
 
@@ -36,27 +42,17 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SlicePlan:
-    """The looks at one slice."""
+    """The looks at one slice, at its own level α."""
 
+    tau: float
     sizes: tuple[int, ...]
-    """Examples seen by each look; the last entries repeat when the other slice is larger."""
+    """Examples seen by each look, ascending."""
     spent: tuple[float, ...]
     """Error probability used up to each look; the last is the slice's α."""
     uppers: tuple[Float[np.ndarray, " _"], ...]
     """Upper bound by number of flips, for each look."""
     opens: tuple[int, ...]
     """Flips from which the group is opened, for each look; one more than its size if it cannot be."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SequentialPlan:
-    """The test of one node: common looks at the associated and the unrelated slice, each at α/2."""
-
-    tau: float
-    sizes: tuple[int, ...]
-    """End of each look in examples a slice, ascending; a shorter slice gives what it has."""
-    associated: SlicePlan
-    unrelated: SlicePlan
 
     @property
     def last(self) -> int:
@@ -65,55 +61,52 @@ class SequentialPlan:
 
     @property
     def can_prune(self) -> bool:
-        """Whether a group without any flip is pruned at the end; otherwise the slices are too small."""
-        return self.ucb(self.last, 0, 0) < self.tau
+        """Whether the slice allows pruning if nothing of it ever flips; otherwise it is too small."""
+        return self.ucb(self.last, 0) < self.tau
 
-    def ucb(self, look: int, associated_flips: int, unrelated_flips: int) -> float:
-        """Û_E at a look: the larger of the two slices' upper bounds."""
-        upper = self.associated.uppers[look][associated_flips], self.unrelated.uppers[look][unrelated_flips]
-        return float(max(upper))
+    def ucb(self, look: int, flips: int) -> float:
+        """The upper bound of the slice's flip rate at a look."""
+        return float(self.uppers[look][flips])
 
-    def decide(self, look: int, associated_flips: int, unrelated_flips: int) -> Decision:
-        """Prune when both bounds are below τ, open when one slice cannot be pruned, else go on."""
-        if self.ucb(look, associated_flips, unrelated_flips) < self.tau:
-            return Decision.PRUNE
-        open_now = (
-            associated_flips >= self.associated.opens[look] or unrelated_flips >= self.unrelated.opens[look]
+    def closing(self, seen: int, flips: int) -> int:
+        """The examples after which the bound is below τ if no more flip; all of them if none suffice."""
+        looks = (
+            size for look, size in enumerate(self.sizes) if size > seen and self.ucb(look, flips) < self.tau
         )
-        return Decision.OPEN if open_now or look == self.last else Decision.CONTINUE
+        return next(looks, self.sizes[-1])
+
+    def decide(self, look: int, flips: int) -> Decision:
+        """Prune when the bound is below τ, open when no later one can be or the rate surely is above τ."""
+        if self.ucb(look, flips) < self.tau:
+            return Decision.PRUNE
+        return Decision.OPEN if flips >= self.opens[look] or look == self.last else Decision.CONTINUE
 
 
 @lru_cache(maxsize=512)
-def node_test(mode: Testing, n_associated: int, n_unrelated: int, alpha: float, tau: float) -> SequentialPlan:
-    """The plan of a node tested at α (α/2 a slice); about 30 ms for a new one at n = 64, then remembered."""
-    n = max(n_associated, n_unrelated)
-    sizes = (n,) if mode is Testing.FIXED else look_sizes(n, alpha / 2, tau)
-    associated = _slice_plan(mode, n_associated, sizes, alpha / 2, tau)
-    unrelated = _slice_plan(mode, n_unrelated, sizes, alpha / 2, tau)
-    return SequentialPlan(tau=tau, sizes=sizes, associated=associated, unrelated=unrelated)
-
-
-def look_sizes(n: int, alpha: float, tau: float) -> tuple[int, ...]:
-    """Where to look in n examples of a slice at level α.
-
-    Twice only to open, once where a group without flips is pruned at α/2, then in four even steps up to n.
-    """
-    first = flipless_size(alpha / 2, tau)
-    if first >= n:
-        return (n,)
-    even = [first + round(step * (n - first) / 4) for step in (1, 2, 3, 4)]
-    return tuple(sorted({math.ceil(first / 4), math.ceil(first / 2), first, *even}))
-
-
-def _slice_plan(mode: Testing, n: int, ends: tuple[int, ...], alpha: float, tau: float) -> SlicePlan:
-    sizes = tuple(min(end, n) for end in ends)
+def slice_plan(mode: Testing, n: int, alpha: float, tau: float) -> SlicePlan:
+    """The plan of a slice of n examples at level α; about 30 ms for a new one at n = 64, then remembered."""
+    sizes = (n,) if mode is Testing.FIXED else look_sizes(n, alpha, tau)
     spent = tuple(_spent(mode, size, n, alpha, tau) for size in sizes)
     uppers = _upper_bounds(sizes, spent, tau)
     prune_to = [int(np.count_nonzero(row < tau)) - 1 for row in uppers]
     opens = [max(prune_to[i:]) + 1 for i in range(len(sizes))]
     if mode is Testing.SEQUENTIAL:
         opens = [min(own, _surely_above(size, alpha, tau)) for own, size in zip(opens, sizes, strict=True)]
-    return SlicePlan(sizes=sizes, spent=spent, uppers=uppers, opens=tuple(opens))
+    return SlicePlan(tau=tau, sizes=sizes, spent=spent, uppers=uppers, opens=tuple(opens))
+
+
+def look_sizes(n: int, alpha: float, tau: float) -> tuple[int, ...]:
+    """Where to look in n examples of a slice at level α.
+
+    Once only to open, once where a group without flips is pruned at α/2, then each time a quarter further.
+    """
+    first = flipless_size(alpha / 2, tau)
+    if first >= n:
+        return (n,)
+    sizes = [math.ceil(first / 2), first]
+    while sizes[-1] < n:
+        sizes.append(min(n, math.ceil(sizes[-1] * STEP)))
+    return tuple(sizes)
 
 
 def _spent(mode: Testing, size: int, n: int, alpha: float, tau: float) -> float:

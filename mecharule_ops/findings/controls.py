@@ -1,7 +1,7 @@
 """One word on whether the controls leave a claim about a unit standing (paper, E1 and §7).
 
 The claim is "this unit alone has strength ≥ τ, and its flips follow the split". All bounds are one-sided
-Clopper–Pearson at α/2 a slice, as in the search. The first line that applies decides:
+Clopper–Pearson at α/2 a slice. The first line that applies decides:
 
 1. CONTROL_FLIPS  random units of the same layer reach τ themselves (pooled point estimate): the layer is
                   fragile, so this unit is nothing special.
@@ -44,7 +44,7 @@ def verdict(
     if random is not None and random.strength >= tau:
         return ControlVerdict.CONTROL_FLIPS
     lower = estimate.lcb(alpha)
-    if random is None or lower < tau or random.ucb(alpha) >= lower:
+    if random is None or lower < tau or random.ucb(alpha / 2) >= lower:
         return ControlVerdict.UNDERPOWERED
     if not _selective(estimate, controls.fake_split, epsilon):
         return ControlVerdict.NOT_SELECTIVE

@@ -191,8 +191,10 @@ class Findings:
     tau: float
     epsilon: float
     alpha: float
+    slice_alpha: float
+    """The level of one slice's upper bound: α, or half of it as Algorithm 1 has it."""
     alpha_policy: str
-    """`per-node` (the paper's runs) or `global` (the theorem's spending)."""
+    """`per-node` (the paper's runs), `uniform` or `by-size` (the theorem's spending over a layer's tree)."""
     seed: int
     versions: Mapping[str, str]
     proposer: str

@@ -39,7 +39,7 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
                 neuron=neuron,
                 regime=found.regime,
                 estimate=estimate,
-                ucb=estimate.ucb(run.config.alpha),
+                ucb=estimate.ucb(run.config.slice_alpha),
                 tau=run.config.tau,
                 epsilon=run.config.epsilon,
             )

@@ -5,7 +5,7 @@ Cov_∪ of the paper, §5: the share of one regime's records that at least one o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,14 +56,25 @@ def coverage(
     """
     eligible = run.eligible(found.regime.value)
     groups: list[Group] = [(neuron,) for neuron in neurons]
-    engine, parts = run.engine(run.intervention(found.basis)), []
-    for begin in range(0, len(eligible) if groups else 0, CHUNK):
-        chunk = eligible[begin : begin + CHUNK]
-        parts.append(engine.labels(groups, chunk.tolist()) != bool(found.regime.value))
-        seen(Coverage(neurons=tuple(neurons), eligible=chunk, flips=parts[-1]))
-        journal.progress(stage)(min(begin + CHUNK, len(eligible)), len(eligible))
-    flips = np.concatenate(parts, axis=1) if parts else np.zeros((len(groups), len(eligible)), bool)
+    engine, done = run.engine(run.intervention(found.basis)), 0
+    flips = np.zeros((len(groups), len(eligible)), bool)
+    for columns in _portions(eligible, found.examples) if groups else ():
+        chunk = eligible[columns]
+        flips[:, columns] = engine.labels(groups, chunk.tolist()) != bool(found.regime.value)
+        seen(Coverage(neurons=tuple(neurons), eligible=chunk, flips=flips[:, columns]))
+        done += len(columns)
+        journal.progress(stage)(done, len(eligible))
     return Coverage(neurons=tuple(neurons), eligible=eligible, flips=flips)
+
+
+def _portions(eligible: Int[np.ndarray, " eligible"], searched: Sequence[int]) -> Iterator[np.ndarray]:
+    """Columns of D_b, a call's worth at a time; those on which the search ran last.
+
+    Of these each unit has other outcomes stored; of the rest none has any, so that all units can share clean passes.
+    """
+    known = np.isin(eligible, searched)
+    for part in (np.flatnonzero(~known), np.flatnonzero(known)):
+        yield from np.split(part, range(CHUNK, len(part), CHUNK)) if len(part) else ()
 
 
 def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[Coverage], None]:

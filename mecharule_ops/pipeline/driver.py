@@ -6,9 +6,9 @@ of all layers are gathered into batches, so that an engine can share work betwee
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class NamedSearch:
     layer: int
 
 
+Asked = tuple[NamedSearch, GroupQuery]
+"""A question and whose it is."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drive:
     """What every search of one regime shares."""
@@ -65,7 +69,7 @@ class Drive:
             reason = self._reason_to_stop()
             if reason is None:
                 try:
-                    yield from self._answer(pending[: self._affordable])
+                    yield from self._answer(_alike(pending)[: self._affordable])
                 except AblationStopped:
                     reason = SearchStatus.STOPPED
             if reason is not None:
@@ -102,26 +106,24 @@ class Drive:
             return SearchStatus.BUDGET_SPENT
         return None
 
-    def _answer(self, batch: Sequence[tuple[NamedSearch, GroupQuery]]) -> Iterator[Event]:
-        def span(item: tuple[NamedSearch, GroupQuery]) -> tuple[int, int]:
-            return item[1].begin, item[1].end
-
-        for (begin, end), same in groupby(sorted(batch, key=span), key=span):
-            items = list(same)
-            associated, unrelated = self.associated[begin:end], self.unrelated[begin:end]
-            for named, query in items:
-                yield asked_event(named.id, query)
-            groups = [
-                tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
-                for _, query in items
-            ]
-            flipped = self.engine.labels(groups, [*associated, *unrelated]) != bool(self.regime.value)
-            for (named, query), flips in zip(items, flipped, strict=True):
-                estimate = FlipEstimate(
-                    associated=count(flips[: len(associated)]), unrelated=count(flips[len(associated) :])
-                )
-                for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
-                    yield from self._decided(named.id, node)
+    def _answer(self, items: Sequence[Asked]) -> Iterator[Event]:
+        """Ablate what questions about the same examples ask for, and tell the searches."""
+        first = items[0][1]
+        associated = [self.associated[place] for place in first.associated]
+        unrelated = [self.unrelated[place] for place in first.unrelated]
+        for named, query in items:
+            yield asked_event(named.id, query)
+        groups = [
+            tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
+            for _, query in items
+        ]
+        flipped = self.engine.labels(groups, [*associated, *unrelated]) != bool(self.regime.value)
+        for (named, query), flips in zip(items, flipped, strict=True):
+            estimate = FlipEstimate(
+                associated=count(flips[: len(associated)]), unrelated=count(flips[len(associated) :])
+            )
+            for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
+                yield from self._decided(named.id, node)
 
     def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
         yield tested_event(search, node, self.basis)
@@ -137,6 +139,14 @@ class Drive:
             )
 
 
+def _alike(pending: Sequence[Asked]) -> list[Asked]:
+    """Of the open questions, those about the same examples that are most: the largest batch an engine can share."""
+    same: dict[tuple[range, range], list[Asked]] = defaultdict(list)
+    for item in pending:
+        same[item[1].associated, item[1].unrelated].append(item)
+    return max(same.values(), key=len)
+
+
 def count(flips: np.ndarray) -> FlipCount:
     """Flips among some examples."""
     return FlipCount(flips=int(flips.sum()), n=len(flips))
@@ -145,7 +155,11 @@ def count(flips: np.ndarray) -> FlipCount:
 def asked_event(search: str, query: GroupQuery) -> NodeAsked:
     """The event of a question being sent to the model."""
     return NodeAsked(
-        search=search, node=query.node, size=len(query.channels), begin=query.begin, end=query.end
+        search=search,
+        node=query.node,
+        size=len(query.channels),
+        associated=len(query.associated),
+        unrelated=len(query.unrelated),
     )
 
 

@@ -119,7 +119,7 @@ def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
         settings,
         tau=config.tau,
         epsilon=config.epsilon,
-        alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending),
+        alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending, halved=config.parity),
         n_associated=len(slices.associated),
         n_unrelated=len(slices.unrelated),
         seed=config.seed,

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from mecharule_ops.behaviour import observe
-from mecharule_ops.confidence import required_slice_size
+from mecharule_ops.confidence import flipless_size
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.run import Run
@@ -157,7 +157,7 @@ def _powered(run: Run, rules: Sequence[Rule]) -> tuple[Rule | None, str]:
     The paper takes r₀ as it is. A slice below the size that α and τ need can prune nothing, so a rule that
     leaves one is passed over for the next clause by train MCC; only train records are counted.
     """
-    needed = required_slice_size(run.config.alpha, run.config.tau)
+    needed = flipless_size(run.config.slice_alpha, run.config.tau)
     for place, rule in enumerate(rules):
         fires = rule.fires(run.fires)
         sizes = [
@@ -191,7 +191,7 @@ def slices_of(run: Run, regime: Regime) -> CompactSlices:
         rule=None if rule is None else str(rule),
         size=run.config.slice_size,
         max_pairs=run.config.max_pairs,
-        alpha=run.config.alpha,
+        slice_alpha=run.config.slice_alpha,
         tau=run.config.tau,
         generator=np.random.default_rng([run.config.seed, regime.value]),
     )

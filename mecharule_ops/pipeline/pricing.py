@@ -45,9 +45,9 @@ def _where_nothing_flips(layer: LayerCandidates, settings: ChaSettings) -> ChaTr
     search = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE)
     while questions := search.ask():
         for question in questions:
-            associated, unrelated = settings.asked(question.begin, question.end)
             nothing = FlipEstimate(
-                associated=FlipCount(flips=0, n=associated), unrelated=FlipCount(flips=0, n=unrelated)
+                associated=FlipCount(flips=0, n=len(question.associated)),
+                unrelated=FlipCount(flips=0, n=len(question.unrelated)),
             )
             search.tell(GroupAnswer(node=question.node, estimate=nothing))
     return search.tree

@@ -90,7 +90,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
             [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist],
         ),
         exhaustive=ExhaustiveRun(units=truth, cost=_cost(found.exhaustive, found)) if truth else None,
-        recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.alpha)
+        recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.slice_alpha)
         if truth
         else (),
         audit=found.audit,
@@ -136,6 +136,7 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         tau=config.tau,
         epsilon=config.epsilon,
         alpha=config.alpha,
+        slice_alpha=config.slice_alpha,
         alpha_policy=config.spending.value,
         seed=config.seed,
         versions=versions(),

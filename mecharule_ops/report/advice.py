@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mecharule_ops.confidence import required_slice_size
+from mecharule_ops.confidence import flipless_size
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.report.document import plural
 from mecharule_ops.types import Baseline, Basis, Phase
@@ -22,7 +22,7 @@ _BASES = {
 
 
 def suggestions(
-    outcome: SearchOutcome, tau: float, alpha: float, searched: Collection[Basis] = ()
+    outcome: SearchOutcome, tau: float, slice_alpha: float, searched: Collection[Basis] = ()
 ) -> tuple[str, ...]:
     """What to change next, most telling first; empty when a τ-agonist was found.
 
@@ -30,7 +30,7 @@ def suggestions(
     """
     if outcome.tau_agonists:
         return ()
-    power = _about_power(outcome, tau, alpha)
+    power = _about_power(outcome, tau, slice_alpha)
     if missed := len(outcome.missed(tau)):
         return (
             *power,
@@ -50,8 +50,8 @@ def after_audit(outcome: SearchOutcome) -> tuple[str, ...]:
     )
 
 
-def _about_power(outcome: SearchOutcome, tau: float, alpha: float) -> tuple[str, ...]:
-    needed, smallest = required_slice_size(alpha, tau), min(outcome.associated_n, outcome.unrelated_n)
+def _about_power(outcome: SearchOutcome, tau: float, slice_alpha: float) -> tuple[str, ...]:
+    needed, smallest = flipless_size(slice_alpha, tau), min(outcome.associated_n, outcome.unrelated_n)
     if smallest >= needed:
         return ()
     return (

@@ -73,6 +73,11 @@ NAMED_CHOICES = tuple(
             "model writes is executed. The published code executes its Python in-process.",
         ),
         (
+            "level of the upper bounds",
+            "Each slice's upper bound is taken at α: the strength is that of the stronger slice, and only that "
+            "slice's bound can fall below it. The paper takes both at α/2; parity does too.",
+        ),
+        (
             "inclusion",
             "Localized means Û_E ≥ τ, the paper's inclusion rule; τ-agonist means Ê ≥ τ. The paper's "
             "tables count the first; both are counted here.",

@@ -70,7 +70,7 @@ def _search_section(findings: Findings, outcome: SearchOutcome, name: str, index
         blocks.append(_sentence(whole_layer_words(outcome, findings.tau)))
     advice = (
         *after_audit(outcome),
-        *suggestions(outcome, findings.tau, findings.alpha, _bases(findings)),
+        *suggestions(outcome, findings.tau, findings.slice_alpha, _bases(findings)),
     )
     if advice:
         blocks += ["What to try next:", Bullets(advice)]

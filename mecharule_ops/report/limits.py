@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from mecharule_ops.confidence import Spending
 from mecharule_ops.findings.records import Findings
 
 
 def limits(findings: Findings) -> tuple[str, ...]:
     """What this run cannot say."""
-    level = f"{100 * (1 - findings.alpha / 2):g} %"
+    upper, lower = (f"{100 * (1 - level):g} %" for level in (findings.slice_alpha, findings.alpha / 2))
     each = (
-        "α is spent once over the whole tree"
-        if findings.alpha_policy == "global"
-        else "α is spent anew at every node, so the chance that some bound of the search fails is larger"
+        "α is spent anew at every node, so the chance that some bound of the search fails is larger"
+        if findings.alpha_policy == Spending.PER_NODE
+        else "in the search α is spent once over a layer's tree"
     )
     return (
         "Ablation shows that a unit is needed for the behaviour under this replacement. It does not show "
         "that the unit suffices, is unique, or computes the rule's text.",
-        f"Bounds are one-sided Clopper–Pearson at {level} a slice; {each}.",
+        f"Bounds are one-sided Clopper–Pearson, upper ones at {upper} and lower ones at {lower} a slice; {each}.",
         "A unit's strength is measured on the same examples that selected it, so the strongest estimates are "
         "biased upwards.",
         "Pruning is safe only where a group is at least as strong as its strongest member. Where that "

@@ -21,8 +21,6 @@ class NodeView:
     """Units of the group."""
     parent: int | None = None
     depth: int = 0
-    begin: int = 0
-    end: int = 0
     """Range of each slice that was last asked for."""
     asked: bool = False
     units: str = ""
@@ -115,7 +113,7 @@ class SearchView:
 
     def _asked(self, node: NodeView | None, event: NodeAsked) -> SearchView:
         before = node or NodeView(node=event.node, size=event.size)
-        after = replace(before, begin=event.begin, end=event.end, asked=True)
+        after = replace(before, asked=True)
         counts = self.counts if before.asked else replace(self.counts, asked=self.counts.asked + 1)
         return replace(self, nodes=self.nodes.set(event.node, after), counts=counts)
 

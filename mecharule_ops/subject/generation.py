@@ -23,6 +23,7 @@ from torch.nn import functional
 from transformers import DynamicCache, PreTrainedModel
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.subject.products import through_onednn
 
 Tokens = tuple[int, ...]
 Progress = Callable[[int, int], None]
@@ -60,7 +61,7 @@ def generate_greedily(
     margins = np.zeros(len(prompts), np.float32)
     representation = np.zeros((len(prompts), model.config.hidden_size), np.float32)
     done = 0
-    with torch.no_grad():
+    with torch.no_grad(), through_onednn(model):
         shared = _SharedPrefix.of(model, prompts)
         for rows in _batches(model, prompts, max_new_tokens, batch):
             decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows])
