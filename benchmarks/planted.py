@@ -55,9 +55,10 @@ class Planted:
         for channel in query.channels:
             if channel in self.flips:
                 united = [old | new for old, new in zip(united, self.flips[channel], strict=True)]
-        window = (1 << query.end) - (1 << query.begin)
-        n = query.end - query.begin
-        counts = [FlipCount(flips=(bits & window).bit_count(), n=n) for bits in united]
+        counts = [
+            FlipCount(flips=(bits >> asked.start & (1 << len(asked)) - 1).bit_count(), n=len(asked))
+            for bits, asked in zip(united, (query.associated, query.unrelated), strict=True)
+        ]
         return GroupAnswer(node=query.node, estimate=FlipEstimate(associated=counts[0], unrelated=counts[1]))
 
 

@@ -407,6 +407,20 @@ def test_products_keep_float32_precision_and_leave_the_model_as_it_was() -> None
     assert layer.weight.grad is not None
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_gradient_of_a_product_is_the_one_that_torch_gives(bias: bool) -> None:
+    """By the input, through two layers and a non-linearity; weights get none inside."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(24, 40, bias=bias), torch.nn.SiLU(), torch.nn.Linear(40, 7))
+    hidden = torch.randn(3, 5, 24, requires_grad=True)
+    (expected,) = torch.autograd.grad(model(hidden).square().sum(), hidden)
+    with through_onednn(model):
+        (ours,) = torch.autograd.grad(model(hidden).square().sum(), hidden)
+        model(hidden).sum().backward()
+    torch.testing.assert_close(ours, expected)
+    assert model[0].weight.grad is None
+
+
 def test_single_token_completions_are_out_of_reach_while_decoding() -> None:
     """A record whose first token ends it keeps its label at no cost and with an infinite margin."""
     bench = toy("llama")

@@ -225,28 +225,25 @@ def test_slices_are_asked_one_after_the_other() -> None:
     def asked() -> list[tuple[int, range, range]]:
         return [(query.node, query.associated, query.unrelated) for query in search.ask()]
 
-    assert asked() == [(0, range(9), range(0))]
-    search.tell(part_answer(0, 1, 9))
-    assert asked() == [(0, range(9, 17), range(0))]
-    search.tell(part_answer(0, 0, 8))
+    assert asked() == [(0, range(17), range(0))]
+    search.tell(part_answer(0, 1, 17))
     assert asked() == [(0, range(17, 22), range(0))]
     search.tell(part_answer(0, 0, 5))
     search.tell(part_answer(0, 0, 6))
-    assert asked() == [(0, range(0), range(9))]
-    (split,) = search.tell(part_answer(0, 6, 9, unrelated=True))
-    assert (split.verdict, split.estimate.associated.n, split.estimate.unrelated.n) == (Verdict.SPLIT, 28, 9)
-    assert asked() == [(1, range(0), range(9)), (2, range(0), range(9))]
+    assert asked() == [(0, range(0), range(17))]
+    (split,) = search.tell(part_answer(0, 9, 17, unrelated=True))
+    assert (split.verdict, split.estimate.associated.n, split.estimate.unrelated.n) == (Verdict.SPLIT, 28, 17)
+    assert asked() == [(1, range(0), range(17)), (2, range(0), range(17))]
 
 
 def test_a_slice_that_closed_stays_closed() -> None:
     """A unit without a flip in 17 of D⁺ that flips all of D⁻ is kept, with the bound of what was seen."""
     search = search_of(1, ChaSettings(largest=1))
-    search.tell(part_answer(0, 0, 9))
-    search.tell(part_answer(0, 0, 8))
-    search.tell(part_answer(0, 9, 9, unrelated=True))
+    search.tell(part_answer(0, 0, 17))
+    search.tell(part_answer(0, 17, 17, unrelated=True))
     (query,) = search.ask()
-    assert (query.associated, query.unrelated) == (range(17, 64), range(9, 64))
-    rest = FlipEstimate(associated=FlipCount(flips=40, n=47), unrelated=FlipCount(flips=0, n=55))
+    assert (query.associated, query.unrelated) == (range(17, 64), range(17, 64))
+    rest = FlipEstimate(associated=FlipCount(flips=40, n=47), unrelated=FlipCount(flips=0, n=47))
     (kept,) = search.tell(GroupAnswer(node=0, estimate=rest))
     assert (kept.verdict, kept.estimate.strength) == (Verdict.KEPT, 40 / 64)
     assert kept.ucb >= 0.2

@@ -138,8 +138,9 @@ class Ledger:
 
         So a group that is begun can be pruned. False, and nothing changed, if it would pass the limit.
         """
-        least = sum(part.least for part in group.slices)
-        more = max(cost, least) - group.promised if group.promised < cost else 0
+        more = 0
+        if group.promised < cost:
+            more = max(cost, sum(part.least for part in group.slices)) - group.promised
         if self.spent + self.promised + self.reserve + more > self.limit:
             return False
         group.promised += more

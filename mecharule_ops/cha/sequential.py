@@ -51,6 +51,8 @@ class SlicePlan:
     """Error probability used up to each look; the last is the slice's α."""
     uppers: tuple[Float[np.ndarray, " _"], ...]
     """Upper bound by number of flips, for each look."""
+    prunes: tuple[int, ...]
+    """Most flips with which the bound is below τ, for each look; −1 if it cannot be."""
     opens: tuple[int, ...]
     """Flips from which the group is opened, for each look; one more than its size if it cannot be."""
 
@@ -62,7 +64,7 @@ class SlicePlan:
     @property
     def can_prune(self) -> bool:
         """Whether the slice allows pruning if nothing of it ever flips; otherwise it is too small."""
-        return self.ucb(self.last, 0) < self.tau
+        return self.prunes[-1] >= 0
 
     def ucb(self, look: int, flips: int) -> float:
         """The upper bound of the slice's flip rate at a look."""
@@ -70,14 +72,14 @@ class SlicePlan:
 
     def closing(self, seen: int, flips: int) -> int:
         """The examples after which the bound is below τ if no more flip; all of them if none suffice."""
-        looks = (
-            size for look, size in enumerate(self.sizes) if size > seen and self.ucb(look, flips) < self.tau
-        )
-        return next(looks, self.sizes[-1])
+        for size, most in zip(self.sizes, self.prunes, strict=True):
+            if size > seen and flips <= most:
+                return size
+        return self.sizes[-1]
 
     def decide(self, look: int, flips: int) -> Decision:
         """Prune when the bound is below τ, open when no later one can be or the rate surely is above τ."""
-        if self.ucb(look, flips) < self.tau:
+        if flips <= self.prunes[look]:
             return Decision.PRUNE
         return Decision.OPEN if flips >= self.opens[look] or look == self.last else Decision.CONTINUE
 
@@ -88,22 +90,19 @@ def slice_plan(mode: Testing, n: int, alpha: float, tau: float) -> SlicePlan:
     sizes = (n,) if mode is Testing.FIXED else look_sizes(n, alpha, tau)
     spent = tuple(_spent(mode, size, n, alpha, tau) for size in sizes)
     uppers = _upper_bounds(sizes, spent, tau)
-    prune_to = [int(np.count_nonzero(row < tau)) - 1 for row in uppers]
-    opens = [max(prune_to[i:]) + 1 for i in range(len(sizes))]
+    prunes = tuple(int(np.count_nonzero(row < tau)) - 1 for row in uppers)
+    opens = [max(prunes[i:]) + 1 for i in range(len(sizes))]
     if mode is Testing.SEQUENTIAL:
         opens = [min(own, _surely_above(size, alpha, tau)) for own, size in zip(opens, sizes, strict=True)]
-    return SlicePlan(tau=tau, sizes=sizes, spent=spent, uppers=uppers, opens=tuple(opens))
+    return SlicePlan(tau=tau, sizes=sizes, spent=spent, uppers=uppers, prunes=prunes, opens=tuple(opens))
 
 
 def look_sizes(n: int, alpha: float, tau: float) -> tuple[int, ...]:
     """Where to look in n examples of a slice at level α.
 
-    Once only to open, once where a group without flips is pruned at α/2, then each time a quarter further.
+    First where a group without flips is pruned at α/2, then each time a quarter further.
     """
-    first = flipless_size(alpha / 2, tau)
-    if first >= n:
-        return (n,)
-    sizes = [math.ceil(first / 2), first]
+    sizes = [min(n, flipless_size(alpha / 2, tau))]
     while sizes[-1] < n:
         sizes.append(min(n, math.ceil(sizes[-1] * STEP)))
     return tuple(sizes)

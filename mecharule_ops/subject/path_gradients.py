@@ -20,6 +20,7 @@ from torch.utils.hooks import RemovableHandle
 from transformers import Cache, PreTrainedModel
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.subject.products import through_onednn
 from mecharule_ops.types import Phase
 
 Site = tuple[nn.Module, bool]
@@ -95,7 +96,8 @@ def integrate(
     total = None
     for begin in range(0, len(pairs), batch):
         rows = _lay_out(hf, pairs[begin : begin + batch], start, phase)
-        part = _integrate_rows(hf, sites, rows, prefix, steps)
+        with through_onednn(hf):
+            part = _integrate_rows(hf, sites, rows, prefix, steps)
         total = part if total is None else total + part
         if on_progress is not None:
             on_progress(min(begin + batch, len(pairs)), len(pairs))

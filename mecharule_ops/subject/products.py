@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +18,31 @@ _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_l
 
 
 def linear(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`hidden @ weight.T + bias`; no gradient flows through it."""
+    """`hidden @ weight.T + bias`, differentiable by `hidden` only."""
     if not _suits(weight):
         return nn.functional.linear(hidden, weight, bias)
+    if torch.is_grad_enabled() and hidden.requires_grad:
+        return cast(Tensor, _Product.apply(hidden, weight, bias))
+    return _product(hidden, weight, bias)
+
+
+class _Product(torch.autograd.Function):
+    """A product whose input's gradient is one through oneDNN too; weight and bias get none."""
+
+    @staticmethod
+    def forward(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return _product(hidden, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
+        ctx.weight = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return _product(gradients[0].contiguous(), ctx.weight.t(), None), None, None
+
+
+def _product(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(hidden, weight, bias, "none", [], "")
 
 
@@ -31,7 +54,7 @@ def _suits(weight: Tensor) -> bool:
 
 @contextmanager
 def through_onednn(model: nn.Module) -> Iterator[None]:
-    """Inside, the model's linear layers use `linear`; outside they are untouched and differentiable."""
+    """Inside, the model's linear layers use `linear`; outside they are untouched."""
     layers = [module for module in model.modules() if type(module) is nn.Linear and _suits(module.weight)]
     for layer in layers:
         setattr(layer, "forward", partial(linear, weight=layer.weight, bias=layer.bias))  # noqa: B010
