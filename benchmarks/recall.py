@@ -101,6 +101,7 @@ def searches(base: ChaSettings, regime: Regime) -> dict[str, ChaSettings]:
         "algorithm 1": printed,
         "default": base,
         "fixed tests": replace(base, testing=printed.testing),
+        "attribution order": replace(base, order=Order.ATTRIBUTION),
         "channel order": replace(base, order=Order.CHANNEL),
         "random order": replace(base, order=Order.RANDOM),
         "whole layers first": replace(base, largest=None),

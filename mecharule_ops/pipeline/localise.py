@@ -11,6 +11,7 @@ import numpy as np
 from mecharule_ops.attribution import eap_ig
 from mecharule_ops.candidates import top_candidates
 from mecharule_ops.cha.exhaustive import exhaustive_search
+from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
@@ -40,6 +41,8 @@ BATCH = 8
 """Groups a call to the engine outside a search, between two signs of progress."""
 LARGEST = {Regime.BASELINE_POSITIVE: 8, Regime.BASELINE_NEGATIVE: 4}
 """Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
+ORDER = {Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, Regime.BASELINE_NEGATIVE: Order.CHANNEL}
+"""How units are grouped: attribution puts those that may repair an answer side by side, where they hide one another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,7 +117,7 @@ def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
         settings = ChaSettings.algorithm_1()
     else:
         largest = config.largest or LARGEST[slices.regime]
-        settings = ChaSettings(testing=config.testing, largest=largest)
+        settings = ChaSettings(testing=config.testing, largest=largest, order=ORDER[slices.regime])
     return replace(
         settings,
         tau=config.tau,
