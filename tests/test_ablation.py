@@ -20,7 +20,8 @@ from mecharule_ops.subject import ablated, speculation
 from mecharule_ops.subject.baselines import replacement_table
 from mecharule_ops.subject.batches import chunks_by_length
 from mecharule_ops.subject.chunks import Chunks
-from mecharule_ops.subject.greedy import NearClean, Unembedding
+from mecharule_ops.subject.clean import clean_spans
+from mecharule_ops.subject.greedy import Likeliest, NearClean, Unembedding
 from mecharule_ops.subject.memory import free_bytes, is_out_of_memory
 from mecharule_ops.subject.products import linear, through_onednn
 from mecharule_ops.subject.reference import ReferenceEngine
@@ -346,6 +347,36 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
         bench.engine(table, rows=0)
 
 
+@pytest.mark.parametrize("family", MAIN)
+@pytest.mark.parametrize("basis", Basis)
+def test_records_put_together_anew_need_no_forward_and_give_the_same(
+    monkeypatch: pytest.MonkeyPatch, family: str, basis: Basis
+) -> None:
+    """Any mixture of records of earlier chunks, against an engine that meets them for the first time."""
+    bench = toy(family)
+    table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
+    groups, rng = bench.groups(basis, 4, 0), np.random.default_rng(3)
+    mixtures = [rng.permutation(9)[:6].tolist() for _ in range(4)]
+    fresh = [bench.engine(table).evaluate(groups, mixture) for mixture in mixtures]
+    passed: list[int] = []
+
+    def counted(subject: Any, blocks: Any, spans: Any, *rest: Any) -> Any:
+        passed.append(len(spans))
+        return clean_spans(subject, blocks, spans, *rest)
+
+    monkeypatch.setattr("mecharule_ops.subject.chunks.clean_spans", counted)
+    engine = bench.engine(table)
+    for half in ([0, 2, 4, 6, 8], [1, 3, 5, 7]):
+        engine.evaluate(groups, half)
+    for mixture, expected in zip(mixtures, fresh, strict=True):
+        again = engine.evaluate(groups, mixture)
+        assert np.array_equal(again.labels, expected.labels)
+        np.testing.assert_allclose(again.margins, expected.margins, atol=1e-4)
+    assert sum(passed) == 9
+    engine.evaluate(groups, [3, 9, 0])
+    assert sum(passed) == 10
+
+
 @pytest.mark.parametrize("screens", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_bounded_argmax_is_that_of_the_whole_vocabulary(
@@ -357,7 +388,7 @@ def test_the_bounded_argmax_is_that_of_the_whole_vocabulary(
     clean = torch.randn(40, 24) + head.weight[torch.randint(3000, (40,))].detach() * 8
     whole = Unembedding(head, None)
     whole.screens = screens
-    near = NearClean(whole, clean, likeliest=4)
+    near = NearClean(whole, clean, Likeliest.of(whole, clean, 4))
     multiplied: list[int] = []
     full = Unembedding.greedy
     monkeypatch.setattr(
@@ -378,7 +409,8 @@ def test_a_bound_that_is_too_low_is_caught() -> None:
     """Without the ‖w‖‖h − h₀‖ term the bounded argmax is wrong for some rows, so the test above can fail."""
     torch.manual_seed(0)
     head = torch.nn.Linear(24, 3000)
-    near = NearClean(Unembedding(head, None), torch.randn(40, 24), likeliest=4)
+    whole, clean = Unembedding(head, None), torch.randn(40, 24)
+    near = NearClean(whole, clean, Likeliest.of(whole, clean, 4))
     near._norm = torch.tensor(-1e9)
     hidden, rows = torch.randn(200, 24), torch.arange(40).repeat_interleave(5)
     assert not torch.equal(near.greedy(hidden, rows).tokens, head(hidden).argmax(-1))

@@ -16,8 +16,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from mecharule_ops.subject.clean import CleanSpans, clean_spans
+from mecharule_ops.subject.clean_passes import CleanPass, CleanPasses
 from mecharule_ops.subject.forward import BlockCalls, Blocks
-from mecharule_ops.subject.greedy import NearClean, Unembedding
+from mecharule_ops.subject.greedy import Likeliest, NearClean, Unembedding
 from mecharule_ops.subject.judging import Judge, Tokens
 from mecharule_ops.subject.model import Subject
 from mecharule_ops.subject.shared_prefix import SharedPrefix
@@ -77,7 +78,8 @@ class Chunks:
         self._judge = judge
         self._prompts = prompts
         self._intervention = intervention
-        self._memory = memory
+        self._memory = memory // 2
+        self._passes = CleanPasses(self._pass, memory // 2)
         self._kept: OrderedDict[tuple[tuple[int, ...], bool], Chunk] = OrderedDict()
 
     def span(self, record: int, completion: Tokens) -> Span:
@@ -101,6 +103,7 @@ class Chunks:
     def forget(self) -> None:
         """Give all kept memory back."""
         self._kept.clear()
+        self._passes.forget()
 
     @cached_property
     def _shared(self) -> SharedPrefix:
@@ -112,17 +115,10 @@ class Chunks:
         return SharedPrefix.of(self._subject, below)
 
     def _make(self, records: tuple[int, ...], early: bool) -> Chunk:
-        """Cost: `clean_spans` and the clean logits."""
-        baselines = [self._judge.baseline(record, early) for record in records]
-        spans = tuple(self.span(record, tokens) for record, tokens in zip(records, baselines, strict=True))
-        clean = clean_spans(self._subject, self.blocks, spans, self._intervention.basis, self._shared)
-        expected = [tokens[span.first_predicted :] for tokens, span in zip(baselines, spans, strict=True)]
-        flat = [
-            (row, token, spans[row].prompt_part + token)
-            for row, tokens in enumerate(expected)
-            for token in range(len(tokens))
-        ]
-        rows, at, positions = torch.tensor(flat, device=self._subject.device).T
+        """Cost: `_pass` for the records that no earlier chunk held."""
+        held = self._passes.of(records, early)
+        spans, expected = self._spans(records, early)
+        rows, at, positions = _predicting(spans, expected, self._subject.device)
         targets = np.full((len(records), max(map(len, expected))), -1)
         for row, tokens in enumerate(expected):
             targets[row, : len(tokens)] = tokens
@@ -130,8 +126,38 @@ class Chunks:
             records=records,
             early=early,
             spans=spans,
-            clean=clean,
-            near=NearClean(self.unembedding, clean.final[rows, positions]),
+            clean=held.clean,
+            near=NearClean(self.unembedding, held.clean.final[rows, positions], held.likeliest),
             predicting=(rows, at, positions),
             targets=targets,
         )
+
+    def _pass(self, records: tuple[int, ...], early: bool) -> CleanPass:
+        """Cost: `clean_spans` and the clean logits."""
+        spans, expected = self._spans(records, early)
+        clean = clean_spans(self._subject, self.blocks, spans, self._intervention.basis, self._shared)
+        rows, _, positions = _predicting(spans, expected, self._subject.device)
+        return CleanPass(
+            clean=clean,
+            likeliest=Likeliest.of(self.unembedding, clean.final[rows, positions]),
+            predicted=tuple(map(len, expected)),
+        )
+
+    def _spans(self, records: tuple[int, ...], early: bool) -> tuple[tuple[Span, ...], list[Tokens]]:
+        """The records' spans, and the baseline tokens that each predicts."""
+        baselines = [self._judge.baseline(record, early) for record in records]
+        spans = tuple(self.span(record, tokens) for record, tokens in zip(records, baselines, strict=True))
+        return spans, [tokens[span.first_predicted :] for tokens, span in zip(baselines, spans, strict=True)]
+
+
+def _predicting(
+    spans: Sequence[Span], expected: Sequence[Tokens], device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(record, token, position) of every predicted token, record by record."""
+    flat = [
+        (row, token, span.prompt_part + token)
+        for row, (span, tokens) in enumerate(zip(spans, expected, strict=True))
+        for token in range(len(tokens))
+    ]
+    rows, at, positions = torch.tensor(flat, device=device).T
+    return rows, at, positions

@@ -14,6 +14,7 @@ vocabulary. Rows where it does not are multiplied in full.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,21 +80,46 @@ class Unembedding:
         return Greedy(top.indices[:, 0], values[:, 0] - values[:, 1])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Likeliest:
+    """The likeliest tokens of clean rows."""
+
+    tokens: Int[Tensor, "row rank"]
+    next: Float[Tensor, " row"]
+    """The logit of the likeliest token beyond them; of the last one when the vocabulary has no more."""
+
+    @classmethod
+    def of(cls, unembedding: Unembedding, clean: Float[Tensor, "row channel"], count: int = 32) -> Likeliest:
+        """Cost: the whole product."""
+        ranks = min(count + 1, unembedding.vocabulary)
+        tops = [unembedding.logits(rows).topk(ranks) for rows in clean.split(unembedding.rows_at_once)]
+        return cls(
+            torch.cat([top.indices[:, :count] for top in tops]),
+            torch.cat([top.values[:, -1] for top in tops]),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Likeliest]) -> Likeliest:
+        """The rows of all parts."""
+        return cls(torch.cat([part.tokens for part in parts]), torch.cat([part.next for part in parts]))
+
+    def __getitem__(self, rows: slice) -> Likeliest:
+        return Likeliest(self.tokens[rows], self.next[rows])
+
+
 class NearClean:
     """Greedy tokens of rows whose clean hidden states were seen before."""
 
     def __init__(
-        self, unembedding: Unembedding, clean: Float[Tensor, "row channel"], likeliest: int = 32
+        self, unembedding: Unembedding, clean: Float[Tensor, "row channel"], likeliest: Likeliest
     ) -> None:
         self._whole = unembedding
         self._clean = clean
-        count = min(likeliest + 1, unembedding.vocabulary)
-        tops = [unembedding.logits(rows).topk(count) for rows in clean.split(unembedding.rows_at_once)]
-        self._candidates = torch.cat([top.indices[:, :likeliest].flatten() for top in tops]).unique()
+        self._candidates = likeliest.tokens.unique()
         self._weight = unembedding.weight[self._candidates].contiguous()
         self._bias = None if unembedding.bias is None else unembedding.bias[self._candidates]
         # A row's likeliest tokens are all candidates, so the next one bounds every token that is none.
-        self._others = torch.cat([top.values[:, -1] for top in tops])
+        self._others = likeliest.next
         self._norm = unembedding.norms.index_fill(0, self._candidates, 0.0).max()
 
     @property
