@@ -234,6 +234,9 @@ def test_slices_are_asked_one_after_the_other() -> None:
     (split,) = search.tell(part_answer(0, 9, 17, unrelated=True))
     assert (split.verdict, split.estimate.associated.n, split.estimate.unrelated.n) == (Verdict.SPLIT, 28, 17)
     assert asked() == [(1, range(0), range(17)), (2, range(0), range(17))]
+    search.tell(part_answer(1, 9, 17, unrelated=True))
+    search.tell(part_answer(2, 9, 17, unrelated=True))
+    assert asked() == [(node, range(0), range(17)) for node in range(3, 11)]
 
 
 def test_a_slice_that_closed_stays_closed() -> None:

@@ -97,8 +97,9 @@ class GroupUnderTest:
 
     @property
     def louder(self) -> int:
-        """The slice of which more flips, if any was seen."""
-        return int(self.estimate.signed_selectivity < 0) if self.asked else self.first
+        """The slice of which a larger share was seen to flip."""
+        associated, unrelated = (part.seen.flips / max(part.seen.n, 1) for part in self.slices)
+        return self.first if associated == unrelated else int(unrelated > associated)
 
     def judge(self) -> Verdict | None:
         """The verdict that the counts allow; None when there is more to ask."""
