@@ -72,7 +72,7 @@ def evaluation() -> Iterator[Figure]:
 
 
 def decided() -> Iterator[Figure]:
-    """A group decided by sequential looks against the loop's full evaluation, layer 14, groups of up to 16."""
+    """A group decided by sequential looks against the loop's full evaluation, layer 14."""
     given = setting(SMOLLM2, True)
     fast, loop = given.engines(ZERO)
     slow = seconds(lambda: loop.evaluate(groups_of(MIDDLE)[:2], given.examples)) / 2

@@ -25,7 +25,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.localise import LARGEST, rank_candidates, search_settings
+from mecharule_ops.pipeline.localise import rank_candidates, search_settings
 from mecharule_ops.pipeline.preparation import prepare, slices_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
@@ -88,9 +88,8 @@ def cases() -> dict[str, Case]:
     return found
 
 
-def searches(base: ChaSettings, regime: Regime) -> dict[str, ChaSettings]:
+def searches(base: ChaSettings) -> dict[str, ChaSettings]:
     """The default of a regime, Algorithm 1, and each option changed alone."""
-    base = replace(base, largest=LARGEST[regime])
     printed = replace(
         ChaSettings.algorithm_1(),
         n_associated=base.n_associated,
@@ -174,10 +173,10 @@ def measured(name: str, bench: Bench) -> list[Line]:
     open_ = {
         unit
         for unit, estimate in truth.items()
-        if estimate.ucb(settings.alpha.slice_alpha(1, len(truth))) >= settings.tau
+        if estimate.ucb(bench.run.config.slice_alpha) >= settings.tau
     }
     lines = []
-    for label, chosen in searches(settings, regime).items():
+    for label, chosen in searches(settings).items():
         trees = bench.driven([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers])
         found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
         lines.append(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from mecharule_ops.confidence import Spending, Testing
+from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
 from mecharule_ops.errors import UsageError
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
@@ -105,7 +105,7 @@ class RunConfig(BaseModel):
     @property
     def slice_alpha(self) -> float:
         """The level of one slice's upper bound: α, or half of it as Algorithm 1 has it."""
-        return self.alpha / 2 if self.parity else self.alpha
+        return AlphaPolicy(alpha=self.alpha, halved=self.parity).slice_alpha(1, 1)
 
     def intervention(self, basis: Basis, default_phase: Phase) -> Intervention:
         """How `do(A)` acts on one basis of this run."""

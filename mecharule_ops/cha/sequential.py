@@ -27,7 +27,7 @@ from jaxtyping import Float
 from mecharule_ops.confidence import Testing, flipless_size, lower_bound, upper_bound
 
 STEP = 1.25
-"""Growth from look to look: closer ones would save examples and cost power."""
+"""Growth from look to look: α is spent over the looks, so the more there are, the less each has."""
 RATES = 501
 """Rates on the grid over which bounds are inverted; a bound is rounded up to the next one."""
 

@@ -70,7 +70,7 @@ def coverage(
 def _portions(eligible: Int[np.ndarray, " eligible"], searched: Sequence[int]) -> Iterator[np.ndarray]:
     """Columns of D_b, a call's worth at a time; those on which the search ran last.
 
-    Of these each unit has other outcomes stored; of the rest none has any, so that all units can share clean passes.
+    Of these each unit has other outcomes stored; of the rest none has any, so all units are asked about it at once.
     """
     known = np.isin(eligible, searched)
     for part in (np.flatnonzero(~known), np.flatnonzero(known)):

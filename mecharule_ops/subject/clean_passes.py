@@ -1,7 +1,7 @@
 """Clean passes over records, kept so that any of these records can be put together again without a forward.
 
 Questions overlap in their examples but seldom ask for the same ones: what was computed for one chunk of records
-serves every other chunk that holds some of them. Copying a record's tensors costs a thirtieth of its forward.
+serves every other chunk that holds some of them, for the price of a copy.
 """
 
 from __future__ import annotations
