@@ -171,9 +171,7 @@ def measured(name: str, bench: Bench) -> list[Line]:
     reach = {unit for unit, estimate in truth.items() if estimate.strength >= settings.tau}
     strong = {unit for unit in reach if truth[unit].strength >= STRONG}
     open_ = {
-        unit
-        for unit, estimate in truth.items()
-        if estimate.ucb(bench.run.config.slice_alpha) >= settings.tau
+        unit for unit, estimate in truth.items() if estimate.ucb(bench.run.config.slice_alpha) >= settings.tau
     }
     lines = []
     for label, chosen in searches(settings).items():
