@@ -78,7 +78,11 @@ _BASES = {"m": Basis.MLP_OUT, "n": Basis.MLP_HIDDEN, "a": Basis.ATTN_HEAD}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Neuron:
-    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`."""
+    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`.
+
+    >>> Neuron.parse("a20.h8").layer, str(Neuron(Basis.MLP_OUT, 4, 1234))
+    (20, 'm4.1234')
+    """
 
     basis: Basis
     """The basis the unit belongs to."""
