@@ -31,6 +31,10 @@ class Regime(Enum):
         """`1→0` or `0→1`, the direction of a flip in this regime."""
         return "1→0" if self is Regime.BASELINE_POSITIVE else "0→1"
 
+    def flipped(self, labels: Bool[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
+        """Where a label is no longer this regime's."""
+        return labels != bool(self.value)
+
 
 class Basis(StrEnum):
     """The intervention basis: which scalar (or head vector) counts as one unit (paper, §3)."""

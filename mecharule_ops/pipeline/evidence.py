@@ -17,7 +17,7 @@ from mecharule_ops.pipeline.coverage import Coverage
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, slice_estimates
-from mecharule_ops.pipeline.preparation import RULE_SETTINGS, texts
+from mecharule_ops.pipeline.preparation import RULE_SETTINGS
 from mecharule_ops.pipeline.refinement import refined_vocabulary
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.anchoring import AnchorSettings, anchor
@@ -87,7 +87,7 @@ def fake_split(run: Run, found: Localised) -> Bool[np.ndarray, " record"] | None
     train = run.train
     target = permuted(run.labels[train], np.random.default_rng([run.config.seed, found.regime.value]))
     learned = learn_rule(
-        run.table.matrix[train], texts(run), target, settings=RULE_SETTINGS, seed=run.config.seed
+        run.table.matrix[train], run.vocabulary["kept"], target, settings=RULE_SETTINGS, seed=run.config.seed
     )
     return None if learned.rule is None else learned.rule.fires(run.fires)
 
