@@ -16,6 +16,7 @@ from jaxtyping import Bool
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import UsageError
+from mecharule_ops.held_out import stratified_split
 from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
@@ -23,7 +24,7 @@ from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, Pro
 from mecharule_ops.predicates.table import Refusal, build_table
 from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import RuleShapSettings, learn_rule, permuted
-from mecharule_ops.slices import E1Condition, stratified_split
+from mecharule_ops.slices import E1Condition
 from mecharule_ops.store import keys
 from mecharule_ops.store.codec import encode
 
@@ -75,8 +76,7 @@ def make_proposer(name: str) -> Proposer:
 def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | None) -> None:
     """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
     columns, schema = run.columns, schema_of(run.columns)
-    generator = np.random.default_rng(run.config.seed)
-    train = _split(run, generator)
+    train = _split(run)
     run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
     proposer = proposer or make_proposer(run.config.proposer)
@@ -109,12 +109,15 @@ def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | N
     run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
 
-def _split(run: Run, generator: np.random.Generator) -> Bool[np.ndarray, " record"]:
-    """Train mask: stratified by clusters in the space of the seed predicates, and by outcome."""
+def _split(run: Run) -> Bool[np.ndarray, " record"]:
+    """Train mask: stratified by the seed predicates and by outcome."""
     schema = schema_of(run.columns)
     seeds = [evaluate(parse_predicate(text, schema), run.columns) for text in run.task.seed_predicates()]
     matrix = np.column_stack(seeds)
-    split = stratified_split(matrix, run.labels, test_share=run.config.test_share, generator=generator)
+    identifiers = [record.example.id for record in run.records]
+    split = stratified_split(
+        matrix, run.labels, identifiers, seed=run.config.seed, test_share=run.config.test_share
+    )
     train = np.zeros(len(run.records), bool)
     train[split.train] = True
     return train
