@@ -21,6 +21,11 @@ CHUNK = 256
 """Clauses evaluated together; bounds memory at CHUNK · depth · records bits or SHAP rows."""
 
 
+def plainness(clause: Literals) -> tuple[int, int, Literals]:
+    """What sorts clauses plain ones first: length, then negations, then place."""
+    return len(clause), sum(1 - (literal & 1) for literal in clause), clause
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measured:
     """Clauses with their counts on the records."""

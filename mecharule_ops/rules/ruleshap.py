@@ -1,8 +1,8 @@
 """RuleSHAP without LASSO (paper, §4.2): trees propose clauses, SHAP and MCC rank them, a greedy OR joins.
 
 XGBoost is fitted on distinct rows weighted by their counts; every prefix of every root-to-leaf path is a
-clause, and so is every predicate and its negation. Of clauses that fire on the same records only the shortest
-stays. The importance of a clause is its SHAP weight:
+clause, and so is every predicate and its negation. Of clauses that fire on the same records only the plainest
+stays: the shortest, and of those the one with the fewest negations. The importance of a clause is its SHAP weight:
 
     importance(c) = mean over records x with c(x) of Σ_{j ∈ predicates(c)} φ_j(x),
 
@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
-from mecharule_ops.rules.clause_pool import Literals, Measured, measure, shap_weights
+from mecharule_ops.rules.clause_pool import Literals, Measured, measure, plainness, shap_weights
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
 from mecharule_ops.types import RuleScore
@@ -71,7 +71,7 @@ def extract(
     predicates: Sequence[str],
     target: Bool[np.ndarray, " record"],
     *,
-    settings: RuleShapSettings,
+    settings: RuleShapSettings | None = None,
     seed: int,
 ) -> ClauseRanking:
     """Candidate clauses for a target, best first; the same seed gives the same ranking in any record order.
@@ -80,6 +80,7 @@ def extract(
         UsageError: shapes disagree, or a predicate comes twice.
     """
     check_table(matrix, predicates, target)
+    settings = settings or RuleShapSettings()
     status = readiness(target, predicates, settings)
     if status is not RuleStatus.LEARNED:
         return ClauseRanking(status=status, clauses=(), predicate_importance=np.zeros(len(predicates)))
@@ -88,7 +89,7 @@ def extract(
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
     phi = shap_values(booster, sample.features, settings.boost.threads)
     singles: set[Literals] = {(literal,) for literal in range(2 * len(predicates))}
-    found = measure(sorted(path_prefixes(booster) | singles, key=lambda c: (len(c), c)), matrix, target)
+    found = measure(sorted(path_prefixes(booster) | singles, key=plainness), matrix, target)
     found = found.firing_on(settings.least_firings(len(target)))
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
     ranked = _ranked(found, weights, predicates, len(target))[: settings.pool]
@@ -102,7 +103,7 @@ def learn_rule(
     predicates: Sequence[str],
     target: Bool[np.ndarray, " record"],
     *,
-    settings: RuleShapSettings,
+    settings: RuleShapSettings | None = None,
     seed: int,
 ) -> LearnedRule:
     """The greedy OR-combination of the extracted clauses, chosen and scored on these records alone.
@@ -110,6 +111,7 @@ def learn_rule(
     Raises:
         UsageError: shapes disagree, or a predicate comes twice.
     """
+    settings = settings or RuleShapSettings()
     ranking = extract(matrix, predicates, target, settings=settings, seed=seed)
     if ranking.status is not RuleStatus.LEARNED:
         return LearnedRule(rule=None, train=None, status=ranking.status, clauses=ranking.clauses)
