@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agent.command_line import Handler, parser, settings_of
+from agent.verbs.command_line import Handler, parser, settings_of
 from mecharule_ops.errors import MechaRuleError, UsageError
 
 INTERRUPTED = 130
@@ -65,7 +65,7 @@ def _screens() -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from agent import runner
+    from agent.verbs import runner
 
     config = runner.config_from(
         task=options.task,
@@ -84,13 +84,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _resume(options: argparse.Namespace) -> int:
-    from agent import runner
+    from agent.verbs import runner
 
     return _work(options, lambda show: runner.resume(options.run, show))
 
 
 def _fork(options: argparse.Namespace) -> int:
-    from agent import runner
+    from agent.verbs import runner
 
     config = runner.config_from(
         base=runner.config_of(options.run),
@@ -103,20 +103,21 @@ def _fork(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from agent.demo import demo
+    from agent.verbs.demo import demo
 
     return _work(options, demo)
 
 
 def _refine(options: argparse.Namespace) -> int:
-    from agent.refine_verb import Limits, refine_run
+    from agent.verbs.refine import Limits, refine_run
 
     limits = Limits(budget=options.budget, rounds=options.rounds, units=options.units, again=options.again)
     return _work(options, lambda show: refine_run(options.run, show, llm=options.llm, limits=limits))
 
 
 def _experiment(options: argparse.Namespace) -> int:
-    from agent import experimenting, runner
+    from agent.verbs import experiment as experimenting
+    from agent.verbs import runner
 
     config = experimenting.config_of(task=options.task, model=options.model, **settings_of(options))
     wanted = experimenting.Wanted(
@@ -194,7 +195,7 @@ def _tool(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from agent.chat import ask
+    from agent.answering.chat import ask
     from mecharule_ops.events import Event, Notice, QuestionAnswered
 
     def work(show: Callable[[Event], None]) -> Any:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
+from agent.answering.sources import Evidence
 from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, ToolSpec, unheard
-from agent.sources import Evidence
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import ProposalContext
 from tools.result import ToolResult

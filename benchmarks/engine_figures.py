@@ -16,16 +16,16 @@ import numpy as np
 import torch
 from setting import SLICE, SMOLLM2, Figure, Setting, seconds, setting
 
-from mecharule_ops.ablation import AblationEngine
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.passes.greedy import NearClean
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
-from mecharule_ops.subject.greedy import NearClean
-from mecharule_ops.subject.products import through_onednn
 from mecharule_ops.types import (
     Baseline,
     Basis,
@@ -127,7 +127,7 @@ def ideas() -> Iterator[Figure]:
     yield without("batches of groups", singly)
     lowest = seconds(lambda: fast.evaluate(groups_of(0), examples))
     yield without("starting above the layer", lowest, note=f"layer 0 over layer {MIDDLE}")
-    with patch("mecharule_ops.ablation.through_onednn", lambda model: nullcontext()):
+    with patch("mecharule_ops.engine.ablation.through_onednn", lambda model: nullcontext()):
         yield without("oneDNN products", seconds(lambda: fast.evaluate(middle, examples)))
     for layer, groups in ((MIDDLE, middle), (LATE, late)):
         bounded = seconds(lambda groups=groups: fast.evaluate(groups, examples))

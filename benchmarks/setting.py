@@ -10,12 +10,12 @@ from statistics import median
 
 import numpy as np
 
-from mecharule_ops.ablation import AblationEngine
-from mecharule_ops.behaviour import Behaviour, observe
-from mecharule_ops.subject.baselines import replacement_table
-from mecharule_ops.subject.model import Subject
-from mecharule_ops.subject.reference import ReferenceEngine
-from mecharule_ops.subject.registry import load
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.behaviour import Behaviour, observe
+from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.registry import load
+from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import Intervention

@@ -44,7 +44,7 @@ def test_no_module_imports_a_package_above_it(package: str) -> None:
 
 def test_an_upward_import_would_be_seen() -> None:
     """The check can fail: at the head, inside a function, as a submodule."""
-    assert upward("tools", "import agent.runner") == {"agent"}
+    assert upward("tools", "import agent.verbs.runner") == {"agent"}
     assert upward("mecharule_ops", "def f():\n    from tools.why import why\n") == {"tools"}
     assert upward("agent", "from tools import registry\nimport mecharule_ops.types") == set()
 
@@ -74,7 +74,7 @@ def _loaded(code: str) -> list[str]:
         "import mecharule_ops.cha",
         "import mecharule_ops.pipeline.run, mecharule_ops.state.run_state, mecharule_ops.report",
         "import tools.registry, tools.catalogue",
-        "import agent.conversation, agent.router",
+        "import agent.answering.conversation, agent.answering.router",
     ],
     ids=["help", "run help", "search", "reading a run", "tools", "conversation"],
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.types import Neuron, Regime
-from tools.ablations import ablate_on_slices, accepted, find_certificate, price_words
-from tools.accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
+from tools._ablations import ablate_on_slices, accepted, find_certificate, price_words
+from tools._accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
+from tools._opening import check_direction, check_unit, opened, regime_of
 from tools.arguments import Ablate
-from tools.opening import check_direction, check_unit, opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 

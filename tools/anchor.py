@@ -10,10 +10,10 @@ from mecharule_ops.report.prose import rule_note
 from mecharule_ops.rules.anchoring import AnchorSettings
 from mecharule_ops.rules.anchoring import anchor as anchored_to
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
-from tools.ablations import accepted, price_words
-from tools.accounts import rule_data
+from tools._ablations import accepted, price_words
+from tools._accounts import rule_data
+from tools._opening import check_direction, check_unit, findings_of, opened, outcome_for, regime_of
 from tools.arguments import Anchor
-from tools.opening import check_direction, check_unit, findings_of, opened, outcome_for, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 

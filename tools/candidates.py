@@ -9,11 +9,11 @@ import numpy as np
 from mecharule_ops.candidates import top_candidates
 from mecharule_ops.report.document import Table
 from mecharule_ops.types import Basis, Neuron, Regime
+from tools._opening import check_direction, opened, regime_of
+from tools._tables import joined, shown
 from tools.arguments import Candidates
-from tools.opening import check_direction, opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import joined, shown
 
 Row = tuple[str, ...]
 

@@ -15,10 +15,10 @@ from mecharule_ops.pipeline.localise import slice_estimates
 from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime
-from tools.ablations import accepted, price_words
-from tools.accounts import controls_data
+from tools._ablations import accepted, price_words
+from tools._accounts import controls_data
+from tools._opening import check_direction, check_unit, keep, opened, regime_of
 from tools.arguments import Control
-from tools.opening import check_direction, check_unit, keep, opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 

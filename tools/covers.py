@@ -9,9 +9,9 @@ from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import Neuron
-from tools.accounts import last_line
+from tools._accounts import last_line
+from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
 from tools.arguments import Covers
-from tools.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 

@@ -7,8 +7,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.loading import registry
 from mecharule_ops.store.run_directory import runs_directory
-from mecharule_ops.subject import registry
 from tools.arguments import Doctor
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -58,9 +58,9 @@ def _hook_check() -> tuple[str, bool]:
     """(sentence, passed) of the no-op guard on the bundled model and task."""
     import numpy as np
 
-    from mecharule_ops.behaviour import observe
-    from mecharule_ops.subject.baselines import replacement_table
-    from mecharule_ops.subject.guard import check_intervention
+    from mecharule_ops.engine.behaviour import observe
+    from mecharule_ops.engine.guard import check_intervention
+    from mecharule_ops.replacement.baselines import replacement_table
     from mecharule_ops.tasks.registry import preset
     from mecharule_ops.types import Basis, Intervention
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mecharule_ops.report.document import Table
+from tools._opening import opened
+from tools._tables import shown
 from tools.arguments import Evidence
-from tools.opening import opened
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import shown
 
 
 def evidence(given: Evidence, tell: Tell) -> ToolResult:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from mecharule_ops.pipeline.preparation import texts
 from mecharule_ops.report.document import Table
 from mecharule_ops.rules.ruleshap import learn_rule
+from tools._opening import opened
+from tools._tables import shown
 from tools.arguments import Extract
-from tools.opening import opened
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import shown
 
 
 def extract(given: Extract, tell: Tell) -> ToolResult:

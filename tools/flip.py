@@ -16,9 +16,9 @@ from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fi
 from mecharule_ops.questions.unit_account import account
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Example, Neuron, Regime
-from tools.accounts import example_data, last_line
+from tools._accounts import example_data, last_line
+from tools._opening import check_unit, findings_of, keep, opened, outcome_for
 from tools.arguments import Flip
-from tools.opening import check_unit, findings_of, keep, opened, outcome_for
 from tools.registry import Tell
 from tools.result import ToolResult
 

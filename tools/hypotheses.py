@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mecharule_ops.report.document import Table
 from mecharule_ops.state.run_state import HypothesisView, RunState
+from tools._opening import opened
+from tools._tables import shown
 from tools.arguments import Hypotheses
-from tools.opening import opened
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import shown
 
 
 def hypotheses(given: Hypotheses, tell: Tell) -> ToolResult:

@@ -18,12 +18,12 @@ from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Table
 from mecharule_ops.types import Agonist, Basis, Candidates, Regime
-from tools.ablations import accepted, price_words
+from tools._ablations import accepted, price_words
+from tools._opening import check_direction, opened, regime_of
+from tools._tables import shown
 from tools.arguments import Localise
-from tools.opening import check_direction, opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import shown
 
 HEADER = ("unit", "flips D+", "flips D-", "strength", "upper bound", "status")
 

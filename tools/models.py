@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading import registry
+from mecharule_ops.loading.fetch import fetch
 from mecharule_ops.report.document import Table
-from mecharule_ops.subject import registry
-from mecharule_ops.subject.fetch import fetch
+from tools._tables import shown
 from tools.arguments import Models, TableArguments
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import shown
 
 
 def models(given: Models, tell: Tell) -> ToolResult:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mecharule_ops.report.tables import agonists
+from tools._opening import findings_of, opened, short_name
+from tools._tables import joined, shown
 from tools.arguments import Neurons
-from tools.opening import findings_of, opened, short_name
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import joined, shown
 
 
 def neurons(given: Neurons, tell: Tell) -> ToolResult:

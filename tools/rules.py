@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mecharule_ops.report.tables import rules as rule_table
+from tools._opening import findings_of, opened, short_name
+from tools._tables import joined, shown
 from tools.arguments import Rules
-from tools.opening import findings_of, opened, short_name
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import joined, shown
 
 
 def rules(given: Rules, tell: Tell) -> ToolResult:

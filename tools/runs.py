@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from mecharule_ops.report.document import Table
 from mecharule_ops.store.run_directory import RunSummary, list_runs, runs_directory
+from tools._tables import shown
 from tools.arguments import Runs, TableArguments
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import shown
 
 
 def runs(given: Runs, tell: Tell) -> ToolResult:

@@ -6,8 +6,8 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.report.document import plural
 from mecharule_ops.types import Neuron
+from tools._opening import check_unit, opened
 from tools.arguments import Shared
-from tools.opening import check_unit, opened
 from tools.registry import Tell
 from tools.result import ToolResult
 

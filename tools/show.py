@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mecharule_ops.errors import StoreError
 from mecharule_ops.findings.as_json import to_json
+from tools._opening import findings_of, opened
 from tools.arguments import Show
-from tools.opening import findings_of, opened
 from tools.registry import Tell
 from tools.result import ToolResult
 

@@ -6,9 +6,9 @@ import math
 
 from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.types import Regime
-from tools.accounts import last_line
+from tools._accounts import last_line
+from tools._opening import opened, regime_of
 from tools.arguments import Slices
-from tools.opening import opened, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from mecharule_ops.report.document import Table, two_decimals
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
+from tools._opening import opened
+from tools._tables import shown
 from tools.arguments import Tree
-from tools.opening import opened
 from tools.registry import Tell
 from tools.result import ToolResult
-from tools.tables import shown
 
 HEADER = ("search", "node", "units", "size", "flips D+", "flips D-", "upper bound", "verdict")
 

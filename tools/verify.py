@@ -16,9 +16,9 @@ from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.run_directory import list_runs, runs_directory
+from tools._benches import CERTIFICATES, bench_of_folder, bench_of_run
+from tools._opening import LAST_ANSWER, opened
 from tools.arguments import Verify
-from tools.benches import CERTIFICATES, bench_of_folder, bench_of_run
-from tools.opening import LAST_ANSWER, opened
 from tools.registry import Tell
 from tools.result import ToolResult
 

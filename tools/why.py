@@ -7,9 +7,9 @@ from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.questions.unit_account import UnitAccount, account
 from mecharule_ops.report.prose import search_name
 from mecharule_ops.types import Neuron
-from tools.accounts import account_data, account_lines
+from tools._accounts import account_data, account_lines
+from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
 from tools.arguments import Why
-from tools.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 
@@ -63,7 +63,7 @@ def _stored(certificates: tuple[Certificate, ...], known: UnitAccount) -> Certif
 
 
 def _made(name: str, known: UnitAccount) -> Certificate:
-    from tools.ablations import ablate_on_slices
+    from tools._ablations import ablate_on_slices
 
     with opened(name, write=True) as run:
         return ablate_on_slices(run, (known.neuron,), known.regime, kind="why", rule=known.rule)

@@ -24,9 +24,9 @@ from mecharule_ops.report.prose import rule_note, search_name
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
-from tools.accounts import slice_words, slices_data
+from tools._accounts import slice_words, slices_data
+from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
 from tools.arguments import WhyNot
-from tools.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from tools.registry import Tell
 from tools.result import ToolResult
 
@@ -176,7 +176,7 @@ def _node_data(node: NodeView) -> dict[str, object]:
 
 def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[str, object], str]:
     """The unit's exact ablation on both slices, from the run file if it is there."""
-    from tools.ablations import ablate_on_slices, find_certificate
+    from tools._ablations import ablate_on_slices, find_certificate
 
     with opened(name) as run:
         certificate = find_certificate(run, (neuron,), regime)

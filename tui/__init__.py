@@ -1,0 +1,1 @@
+"""The terminal app: shows a run's state and sends intents; knows no model."""

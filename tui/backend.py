@@ -80,14 +80,14 @@ class Backend:
 
     def start(self, config: RunConfig, session: Session) -> None:
         """A new run to its end; its price is put to the person."""
-        from agent import runner
+        from agent.verbs import runner
 
         runner.start(config, session.show, session.approve, session.should_stop)
         self.conclude(session)
 
     def demo(self, session: Session) -> None:
         """The demo: the bundled model, no questions asked."""
-        from agent.demo import demo
+        from agent.verbs.demo import demo
 
         told: Mapping[str, Any] = demo(session.show, session.should_stop).data
         answer, verdict = told["answer"], told["verification"]
@@ -100,7 +100,7 @@ class Backend:
 
     def resume(self, run: str, session: Session) -> None:
         """An earlier run, from its checkpoint."""
-        from agent import runner
+        from agent.verbs import runner
 
         runner.resume(run, session.show, session.should_stop)
         self.conclude(session)
@@ -160,7 +160,7 @@ class Backend:
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         """The answer to a question about the open run, by the chosen model or by rules."""
-        from agent import chat
+        from agent.answering import chat
 
         earlier = [chat.Exchange(question=asked, answer=said) for asked, said in listener.earlier]
         return chat.ask(run or "last", question, listener.tell, earlier=earlier, on_text=listener.hear)

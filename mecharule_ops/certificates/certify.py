@@ -25,8 +25,8 @@ from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:
-    from mecharule_ops.ablation import AblationEngine
-    from mecharule_ops.subject.reference import ReferenceEngine
+    from mecharule_ops.engine.ablation import AblationEngine
+    from mecharule_ops.engine.reference import ReferenceEngine
 
 HOOKS = {
     Basis.MLP_OUT: "blocks.{layer}.hook_mlp_out",

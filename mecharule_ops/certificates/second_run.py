@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
+from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.subject.baselines import ReplacementTable
-from mecharule_ops.subject.model import Subject
-from mecharule_ops.subject.reference import ReferenceEngine
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_from
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase

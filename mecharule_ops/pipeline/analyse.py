@@ -12,6 +12,7 @@ from itertools import product
 from typing import cast
 
 from mecharule_ops.certificates.certify import certify_agonist
+from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
 from mecharule_ops.findings.as_json import to_json
@@ -33,7 +34,6 @@ from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import Explained, run_findings, run_status, search_outcome
 from mecharule_ops.predicates.proposer import Proposer
-from mecharule_ops.subject.guard import check_intervention
 from mecharule_ops.types import Basis, Regime
 
 

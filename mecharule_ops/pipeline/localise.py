@@ -8,7 +8,6 @@ from typing import cast
 
 import numpy as np
 
-from mecharule_ops.attribution import eap_ig
 from mecharule_ops.candidates import top_candidates
 from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.partition import Order
@@ -19,12 +18,13 @@ from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.records import SearchAudit, WholeLayer
+from mecharule_ops.mechanism.attribution import eap_ig
+from mecharule_ops.mechanism.path_gradients import AttributionPair
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.stored_engine import Group
-from mecharule_ops.subject.path_gradients import AttributionPair
 from mecharule_ops.types import (
     Agonist,
     Basis,

@@ -14,8 +14,8 @@ from typing import cast
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.behaviour import observe
 from mecharule_ops.confidence import flipless_size
+from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.run import Run

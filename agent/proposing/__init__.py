@@ -1,0 +1,1 @@
+"""Predicates that a language model proposes, and how each is judged."""

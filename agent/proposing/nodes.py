@@ -1,0 +1,125 @@
+"""Nodes of the predicate proposal loop: ask the model, then judge what it proposed (paper, §4.1)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from jaxtyping import Bool
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, ConfigDict, Field
+
+import prompts
+from agent.llm.protocol import Request, Turn
+from agent.proposing import showing
+from agent.proposing.power import discriminative_power, held_back
+from agent.state import ProposalRuntime, ProposalState, RefusalEntry
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.predicates.language import vocabulary
+from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
+
+PROMPT = "propose_predicates"
+RISE = 0.002
+"""Least rise of the power that counts."""
+_LONGEST_TEXT = 600
+
+
+class Proposals(BaseModel):
+    """What the model replies with."""
+
+    model_config = ConfigDict(extra="forbid")
+    predicates: list[str] = Field(max_length=40)
+
+
+def begin(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalState:
+    """The empty loop, with the power of the vocabulary that is given."""
+    _, power, _ = _judged((), runtime.context)
+    return {
+        "rounds": state["rounds"],
+        "done": 0,
+        "accepted": [],
+        "refused": [],
+        "powers": [power],
+        "ended": "",
+    }
+
+
+def ask(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalState:
+    """Texts that the model proposes; a fault ends the loop with its sentence and loses nothing."""
+    context = runtime.context
+    try:
+        reply = context.asker.ask(_request(state, context), context.on_text)
+    except MechaRuleError as fault:
+        return {**_kept(state), "waiting": [], "ended": f"the model could not be asked: {fault}"}
+    texts = [text[:_LONGEST_TEXT] for text in cast(Proposals, reply.parsed).predicates]
+    known = {*context.data.known, *state["accepted"], *(entry["text"] for entry in state["refused"])}
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    ended = "" if new else "the model had nothing new to propose"
+    return {**_kept(state), "done": state["done"] + 1, "waiting": new, "ended": ended}
+
+
+def judge(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalState:
+    """What became of the texts that wait, and whether the power still rises."""
+    context, waiting = runtime.context, state["waiting"]
+    tried = (*state["accepted"], *waiting)
+    _, power, refusals = _judged(tried, context)
+    reasons = {refusal.text: refusal.reason for refusal in refusals}
+    accepted = [text for text in tried if text not in reasons]
+    entries: list[RefusalEntry] = [
+        {"text": text, "reason": reasons[text]} for text in tried if text in reasons
+    ]
+    powers = [*state["powers"], power]
+    done: ProposalState = {
+        **_kept(state),
+        "waiting": [],
+        "accepted": accepted,
+        "refused": [*state["refused"], *entries],
+        "powers": powers,
+    }
+    return {**done, "ended": _why_ended(done, context.patience)}
+
+
+def _why_ended(state: ProposalState, patience: int) -> str:
+    before, recent = state["powers"][:-patience], state["powers"][-patience:]
+    if before and max(recent) < max(before) + RISE:
+        return f"held-back AUC stopped rising at {max(state['powers']):.3f}"
+    return "the rounds are spent" if state["done"] >= state["rounds"] else ""
+
+
+def _kept(state: ProposalState) -> ProposalState:
+    return cast(ProposalState, dict(state))
+
+
+def _judged(
+    texts: tuple[str, ...], context: ProposalRuntime
+) -> tuple[PredicateTable, float, tuple[Refusal, ...]]:
+    """The table of known and new texts, its power, and who was refused; all on train records."""
+    data = context.data
+    back = held_back(data.labels, context.seed)
+    table, refusals = build_table(
+        (*data.known, *texts), data.columns, data.labels, ~back, prompt_columns=data.prompt_columns
+    )
+    return table, discriminative_power(table.matrix, data.labels, back), refusals
+
+
+def _request(state: ProposalState, context: ProposalRuntime) -> Request:
+    data = context.data
+    table, _, _ = _judged(tuple(state["accepted"]), context)
+    everything: Bool[np.ndarray, " record"] = np.ones(len(data.labels), dtype=bool)
+    right, wrong = showing.contrast(data.labels, everything, context.examples, (context.seed, state["done"]))
+    earlier: list[RefusalEntry] = [
+        {"text": refusal.text, "reason": refusal.reason} for refusal in data.refusals
+    ]
+    system, user = prompts.load(PROMPT).fill(
+        task=context.task,
+        columns=showing.columns(data.schema, data.prompt_columns),
+        language=vocabulary(),
+        vocabulary=showing.vocabulary(table),
+        refusals=showing.refusals([*earlier, *state["refused"]]),
+        successes=showing.records(data.columns, right),
+        failures=showing.records(data.columns, wrong),
+        power=f"{state['powers'][-1]:.3f}",
+    )
+    return Request(
+        system=system, turns=(Turn(role="user", text=user),), schema=Proposals, purpose="predicates"
+    )

@@ -1,0 +1,137 @@
+"""A language model as a proposer of predicates, for the pipeline: `--llm anthropic/…|openai/…|mock:FILE`.
+
+It is handed what every proposer is handed, the train records; it keeps no reference to a run's columns. Its
+loop is checkpointed beside the run file, so a run killed in the middle continues at the node, and a loop that
+ended is not asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import cast
+
+import prompts
+from agent.graph import checkpoints, proposal_graph, run_to_end
+from agent.llm.asking import Asker
+from agent.llm.choice import Choice, make_model
+from agent.llm.protocol import OnText, unheard
+from agent.proposing.nodes import PROMPT
+from agent.state import ProposalInput, ProposalRuntime, ProposalState
+from mecharule_ops.events import Event
+from mecharule_ops.predicates.proposer import MockProposer, ProposalContext, Proposer
+from mecharule_ops.store.run_store import RunStore
+
+ARTEFACT = "llm-proposals"
+_THREAD = "proposals"
+
+
+class LlmProposer:
+    """Proposes what a model thought of and a program judged; everything tried comes back, best first."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        *,
+        task: str,
+        rounds: int,
+        seed: int,
+        store: RunStore | None = None,
+        notify: Callable[[str], None] = unheard,
+        on_text: OnText = unheard,
+    ) -> None:
+        self._asker = asker
+        self._task = task
+        self._rounds = rounds
+        self._seed = seed
+        self._store = store
+        self._notify = notify
+        self._on_text = on_text
+        self._ended: ProposalState | None = None
+
+    def propose(self, context: ProposalContext) -> tuple[str, ...]:
+        """Accepted texts, then refused ones so that the run keeps why; what is known already is left out.
+
+        Costs at most `rounds` model requests, retries aside, the first time, and none afterwards.
+        """
+        if self._ended is None:
+            self._ended = self._run(context)
+            self._notify(self._sentence(self._ended))
+        known = {*context.known, *(refusal.text for refusal in context.refusals)}
+        tried = [*self._ended["accepted"], *(entry["text"] for entry in self._ended["refused"])]
+        return tuple(text for text in dict.fromkeys(tried) if text not in known)
+
+    def _run(self, context: ProposalContext) -> ProposalState:
+        runtime = ProposalRuntime(
+            asker=self._asker, data=context, task=self._task, seed=self._seed, on_text=self._on_text
+        )
+        begin: ProposalInput = {"rounds": self._rounds}
+        with nullcontext() if self._store is None else checkpoints(self._store.path) as saver:
+            ended = run_to_end(proposal_graph(saver), begin, runtime, _THREAD)
+        if self._store is not None:
+            self._store.put(ARTEFACT, self._record(ended))
+        return cast(ProposalState, ended)
+
+    def _record(self, ended: ProposalState) -> dict[str, object]:
+        """What the run file keeps: model, prompt, powers, cost; no key and no transcript."""
+        spent = self._asker.spent
+        return {
+            "model": self._asker.model.name,
+            "prompts": {PROMPT: prompts.load(PROMPT).record()},
+            "rounds": ended["done"],
+            "powers": ended["powers"],
+            "accepted": ended["accepted"],
+            "ended": ended["ended"],
+            "input_tokens": spent.input_tokens,
+            "output_tokens": spent.output_tokens,
+            "dollars": self._asker.cost,
+        }
+
+    def _sentence(self, ended: ProposalState) -> str:
+        cost = "" if self._asker.cost is None else f", ${self._asker.cost:.4f}"
+        spent = self._asker.spent
+        return (
+            f"{self._asker.model.name}: {len(ended['accepted'])} predicates accepted, {len(ended['refused'])} "
+            f"refused in {ended['done']} rounds; held-back AUC {ended['powers'][0]:.3f} → {ended['powers'][-1]:.3f}; "
+            f"{ended['ended']} ({spent.input_tokens:,} + {spent.output_tokens:,} tokens{cost})"
+        )
+
+
+def proposer_of(
+    choice: Choice,
+    *,
+    task: str,
+    rounds: int,
+    seed: int,
+    store: RunStore | None = None,
+    notify: Callable[[str], None] = unheard,
+    on_text: OnText = unheard,
+    emit: Callable[[Event], None] = lambda event: None,
+) -> Proposer | None:
+    """The proposer of a choice, None for `none`, which leaves the pipeline its offline grammar.
+
+    `emit` is told every reply and what it cost. A mock file that holds a list is the scripted rounds of
+    `MockProposer`; one that holds an object is a scripted model.
+    """
+    if choice.spec.startswith("mock:"):
+        path = Path(choice.spec.removeprefix("mock:"))
+        if _holds_rounds(path):
+            return MockProposer(path)
+    model = make_model(choice)
+    if model is None:
+        return None
+    asker = Asker(model=model, sleep=time.sleep, price=choice.price, most_requests=3 * rounds, emit=emit)
+    return LlmProposer(
+        asker, task=task, rounds=rounds, seed=seed, store=store, notify=notify, on_text=on_text
+    )
+
+
+def _holds_rounds(path: Path) -> bool:
+    """Whether a script is a list; one that does not read is left for its reader to complain about."""
+    try:
+        return isinstance(json.loads(path.read_text(encoding="utf-8")), list)
+    except (OSError, ValueError, RecursionError):
+        return False

@@ -1,0 +1,1 @@
+"""Hypotheses about units: suggested, registered, tested once, kept in the ledger."""

@@ -1,0 +1,53 @@
+"""The whole story on the bundled model in under a minute: a search, a rule, a question, its certificate verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent.answering.conversation import ask
+from agent.verbs.runner import Show, config_from, start
+from mecharule_ops.events import Notice
+from tools.registry import call
+from tools.result import ToolResult
+
+QUESTION = "why does the strongest neuron flip?"
+SETTINGS: tuple[tuple[str, object], ...] = (
+    ("regimes", [1]),
+    ("records", 600),
+    ("slice_size", 48),
+    ("controls", 4),
+    ("controls_for", 4),
+    ("anchor_for", 6),
+    ("proposals", 1),
+)
+"""Small enough for a minute on two cores; every other setting is the default."""
+
+
+def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
+    """Report, answer and verdict, one after the other; the exit code is the worst of the three.
+
+    Nothing is downloaded and no key is read. The run stays in the runs directory.
+    """
+
+    def tell(line: str) -> None:
+        show(Notice(text=line))
+
+    config = config_from(task="arithmetic", model="arith-tiny", settings=SETTINGS)
+    report = start(config, show, lambda price: True, should_stop)
+    run = str(report.data["findings"]["run"])  # type: ignore[index]
+    tell(f"asking: {QUESTION}")
+    answer = ask(run, QUESTION, tell)
+    cited = bool(answer.data["certificates"])
+    verdict = (
+        call("verify", {"what": "last", "run": run}, tell) if cited else ToolResult(text="nothing to verify")
+    )
+    parts = (
+        report.text.rstrip(),
+        f"$ mecharule ask {run} {QUESTION!r}\n{answer.text}",
+        f"$ mecharule verify last\n{verdict.text}",
+    )
+    return ToolResult(
+        data={"report": report.data, "answer": answer.data, "verification": verdict.data},
+        text="\n\n".join(parts),
+        exit_code=max(part.exit_code for part in (report, answer, verdict)),
+    )

@@ -1,0 +1,201 @@
+"""`mecharule experiment NAME`: plans the runs, asks for their price, finishes them, and writes the page."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.verbs.runner import Approve, Show, config_from
+from mecharule_ops.config import RunConfig
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import Notice
+from mecharule_ops.loading.registry import resolve
+from mecharule_ops.pipeline.run import task_of
+from mecharule_ops.store.codec import canonical_json
+from mecharule_ops.store.run_directory import runs_directory
+from mecharule_ops.types import Basis, Neuron
+from tools.result import ToolResult
+
+if TYPE_CHECKING:
+    from mecharule_ops.experiments.folder import Host
+    from mecharule_ops.experiments.page import Chapter, Figures
+    from mecharule_ops.experiments.plan import PlannedRun, Request
+    from mecharule_ops.report.document import Document
+
+FOLDER = "experiments"
+"""Below the folder of runs; also the name of a page of several experiments."""
+SETTINGS: tuple[tuple[str, object], ...] = (
+    ("records", 1000),
+    ("refinements", 0),
+    ("controls", 0),
+    ("controls_for", 8),
+    ("exhaustive_up_to", 300),
+)
+"""What every experiment changes of the defaults: the paper's one Φ for all units, no random controls beside single
+units, brute force where it is cheap."""
+WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the command line asks for."""
+
+    name: str
+    """An experiment, several with commas, or `all`."""
+    seeds: int
+    again: bool = False
+    units: str | None = None
+    """Units with commas: the baselines experiment asks about these alone, without a search."""
+    out: str | None = None
+    """A folder for the page as Markdown and HTML and for its figures."""
+    markdown: bool = False
+    """Print Markdown."""
+
+
+def config_of(*, settings: Sequence[tuple[str, object]], **flags: object) -> RunConfig:
+    """The main condition of the experiments: their settings, then the user's. Raises `UsageError`."""
+    return config_from(settings=(*SETTINGS, *settings), **flags)  # type: ignore[arg-type]
+
+
+def dry_run(wanted: Wanted, config: RunConfig) -> ToolResult:
+    """Which runs there would be and which of them are finished; reads the model, asks it nothing."""
+    from mecharule_ops.experiments.folder import price_of, unfinished
+    from mecharule_ops.experiments.plan import distinct
+
+    request = _request(wanted, config)
+    runs = distinct([run for one in _plans(wanted, request).values() for run in one])
+    left = unfinished(runs, runs_directory() / FOLDER)
+    price = price_of(left, request.units)
+    rows = [{"run": run.id, "name": run.name, "finished": run not in left} for run in runs]
+    lines = [f"{run.id}  {'finished' if run not in left else 'to do   '}  {run.name}" for run in runs]
+    lines.append(
+        f"{len(runs)} runs, {len(left)} to do: at most {price.evaluations:,} group ablations; nothing was run"
+    )
+    data = {"dry_run": True, "runs": rows, "evaluations": price.evaluations}
+    return ToolResult(data=data, text="\n".join(lines))
+
+
+def experiment(wanted: Wanted, config: RunConfig, show: Show, approve: Approve) -> ToolResult:
+    """The page of one experiment or of all; finished runs are reused. Raises what planning and the runs raise."""
+    from mecharule_ops.experiments.catalogue import EXPERIMENTS
+    from mecharule_ops.experiments.folder import Host, finish, load
+    from mecharule_ops.experiments.page import Chapter, document, figures
+
+    folder = runs_directory() / FOLDER
+    host = Host(folder=folder, show=show, clock=time.monotonic, approve=approve, again=wanted.again)
+    request = _request(wanted, config)
+    if wanted.units is not None:
+        return _probe(wanted, request, host)
+    plans = _plans(wanted, request)
+    finish(request, [run for runs in plans.values() for run in runs], host)
+    chapters = []
+    for name, runs in plans.items():
+        known, finished = EXPERIMENTS[name], load(runs, folder)
+        made = Chapter(
+            title=known.title,
+            question=known.question,
+            command=_command(name, wanted, config),
+            part=known.part(finished),
+            runs=finished,
+        )
+        chapters.append(made)
+    page, drawn = document(chapters, machine()), figures(chapters)
+    if wanted.out is not None:
+        show(Notice(text=f"written: {', '.join(_write(Path(wanted.out), wanted.name, page, drawn))}"))
+    return _result(wanted, page, chapters)
+
+
+def machine() -> str:
+    """The class of the machine, without its name."""
+    return f"{platform.system()} on {platform.machine()}, {os.cpu_count()} CPU cores, no GPU used"
+
+
+def _request(wanted: Wanted, config: RunConfig) -> Request:
+    """Raises `UsageError` or `ModelUnavailable` before any run is made."""
+    from mecharule_ops.experiments.catalogue import chosen
+    from mecharule_ops.experiments.plan import Request
+    from mecharule_ops.loading.registry import load
+
+    chosen(wanted.name)
+    if wanted.units is not None and wanted.name != "baselines":
+        raise UsageError(f"expected --units with the experiment baselines only, got {wanted.name}")
+    task_of(config)
+    resolve(config.model)
+    subject = load(config.model)
+    units = {}
+    for basis in Basis:
+        try:
+            units[basis] = subject.n_layers * subject.width(basis)
+        except UsageError:
+            continue  # An architecture without this basis is searched in the others.
+    return Request(base=config, seeds=tuple(range(wanted.seeds)), units=units)
+
+
+def _plans(wanted: Wanted, request: Request) -> dict[str, tuple[PlannedRun, ...]]:
+    from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
+
+    return {name: EXPERIMENTS[name].plan(request) for name in chosen(wanted.name)}
+
+
+def _probe(wanted: Wanted, request: Request, host: Host) -> ToolResult:
+    from mecharule_ops.experiments.page import as_data
+    from mecharule_ops.experiments.plan import planned
+    from mecharule_ops.experiments.unit_probe import probe
+
+    units = [Neuron.parse(text) for text in str(wanted.units).split(",")]
+    page = probe(planned(request.base, request.base.seed, "probe"), units, host)
+    return ToolResult(data=as_data(page), text=_text(wanted, page))
+
+
+def _command(name: str, wanted: Wanted, config: RunConfig) -> str:
+    """The command line that repeats one experiment on these settings."""
+    usual = config_of(settings=(), task=config.task, model=config.model).model_dump(mode="json")
+    given = config.model_dump(mode="json")
+    changed = "".join(
+        f" --set {key}={canonical_json(given[key])}" for key in given if given[key] != usual[key]
+    )
+    return f"mecharule experiment {name} --task {config.task} -m {config.model} --seeds {wanted.seeds}{changed} --yes"
+
+
+def _result(wanted: Wanted, page: Document, chapters: Sequence[Chapter]) -> ToolResult:
+    from mecharule_ops.experiments.page import as_data
+
+    runs = [
+        {"experiment": chapter.title, "run": run.planned.id, "label": run.label, "seed": run.seed}
+        for chapter in chapters
+        for run in chapter.runs
+    ]
+    return ToolResult(data={**as_data(page), "runs": runs}, text=_text(wanted, page))
+
+
+def _text(wanted: Wanted, page: Document) -> str:
+    from mecharule_ops.report.text import markdown_of, text_of
+
+    return markdown_of(page).rstrip() if wanted.markdown else text_of(page, WIDTH).rstrip()
+
+
+def _write(folder: Path, name: str, page: Document, drawn: Figures) -> tuple[str, ...]:
+    """The files written: the page twice, and a figure each. Raises `StoreError` when the disk refuses."""
+    from mecharule_ops.report.drawing import standalone
+    from mecharule_ops.report.html import html_of
+    from mecharule_ops.report.text import markdown_of
+
+    stem = FOLDER if name == "all" or "," in name else f"experiment-{name}"
+    pictures = {figure: (f"figures/{figure}.svg", caption) for figure, (_, caption) in drawn.items()}
+    texts = {
+        f"{stem}.md": markdown_of(page, pictures),
+        f"{stem}.html": html_of(page, drawn),
+        **{pictures[figure][0]: standalone(svg) for figure, (svg, _) in drawn.items()},
+    }
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"expected to write {folder}, the system says: {error.strerror}") from error
+    return tuple(str(folder / path) for path in texts)

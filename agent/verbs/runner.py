@@ -1,0 +1,203 @@
+"""Headless runs: from a validated config to findings, with the price asked first and nothing lost on a stop."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event, Notice, Price
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.loading.registry import resolve
+from mecharule_ops.pipeline.run import Run, task_of
+from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.graders import Judge
+from tools.result import ToolResult
+
+if TYPE_CHECKING:
+    from agent.llm.choice import Choice
+
+Show = Callable[[Event], None]
+Approve = Callable[[Price], bool]
+BUDGET_SPENT = 5
+
+
+def config_from(
+    *,
+    base: RunConfig | None = None,
+    file: str | None = None,
+    settings: Sequence[tuple[str, object]] = (),
+    bases: str | None = None,
+    **flags: object,
+) -> RunConfig:
+    """A config from another, a JSON file, KEY=VALUE settings and flags, the later winning. Raises `UsageError`."""
+    chosen: dict[str, object] = base.model_dump(mode="json") if base else {}
+    chosen |= _read(file) if file else {}
+    task_settings = chosen.get("task_settings", {})
+    for key, value in settings:
+        if key.startswith("task.") and isinstance(task_settings, Mapping):
+            task_settings = {**task_settings, key.removeprefix("task."): value}
+        elif key == "task_settings":
+            task_settings = value
+        else:
+            chosen[key] = value
+    chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
+    if bases is not None:
+        chosen["bases"] = tuple(bases.split(","))
+    if str(chosen.get("task", "")).rpartition(":")[0].endswith(".py"):
+        # A run is asked about from other folders than the one it was started in.
+        file, _, name = str(chosen["task"]).rpartition(":")
+        chosen["task"] = f"{Path(file).expanduser().resolve()}:{name}"
+    if chosen.get("proposer") == "none":
+        chosen["proposer"] = "offline"
+    return make_config(**chosen | {"task_settings": task_settings})
+
+
+def _read(file: str) -> Mapping[str, object]:
+    try:
+        content = json.loads(Path(file).read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"expected a JSON file of settings, got {file}: {error}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"expected a JSON object of settings in {file}, got {type(content).__name__}")
+    return content
+
+
+def plan(config: RunConfig) -> ToolResult:
+    """What would run, without loading a model (`--dry-run`)."""
+    data = config.model_dump(mode="json") | {"task_settings": dict(task_of(config).describe())}
+    lines = [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
+    lines.append("nothing was run; the price is measured once the model is loaded")
+    return ToolResult(data={"dry_run": True, "settings": data}, text="\n".join(lines))
+
+
+def approval(granted: bool, interactive: bool) -> Approve:
+    """Who says yes to a price: a flag, else a person at the terminal, else nobody."""
+
+    def ask(price: Price) -> bool:
+        if granted or not interactive:
+            return granted
+        question = f"{price.ablations}, {price.time(lambda seconds: f'{seconds:,.0f} s')}. Go on? [y/N] "
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    return ask
+
+
+def start(
+    config: RunConfig, show: Show, approve: Approve, should_stop: Callable[[], bool] = lambda: False
+) -> ToolResult:
+    """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind."""
+    task_of(config).describe()
+    resolve(config.model)
+    _choice(config)
+    judge = _judge(config)
+    folder = runs_directory()
+    run = new_run_id(folder, secrets.token_hex)
+    settings = {"run": run, "settings": config.model_dump(mode="json")}
+    with RunStore.create(run_path(run, folder), settings) as store:
+        return _finish(Run(store, should_stop, judge), show, approve)
+
+
+def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
+    """An earlier run, from where it was; its price was accepted when it began."""
+    with RunStore.open(find_run(run, runs_directory())) as store:
+        return _finish(Run(store, should_stop, _judge(Run(store).config)), show, lambda price: True)
+
+
+def config_of(run: str) -> RunConfig:
+    """The settings of a stored run."""
+    with RunStore.open(find_run(run, runs_directory()), read_only=True) as store:
+        return Run(store).config
+
+
+def fork(earlier: str, config: RunConfig, show: Show, approve: Approve) -> ToolResult:
+    """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
+    from mecharule_ops.pipeline.fork import check_fork, take_over
+
+    folder = runs_directory()
+    path = find_run(earlier, folder)
+    check_fork(config_of(earlier), config)
+    run = new_run_id(folder, secrets.token_hex)
+    settings = {"run": run, "settings": config.model_dump(mode="json"), "forked_from": path.stem}
+    with (
+        RunStore.open(path, read_only=True) as source,
+        RunStore.create(run_path(run, folder), settings) as store,
+    ):
+        take_over(store, source)
+        return _finish(Run(store, judge=_judge(config)), show, approve)
+
+
+def _judge(config: RunConfig) -> Judge | None:
+    """The language model that grades; None where the task's own grader does. Raises what choosing raises."""
+    if not str(config.task_settings.get("grader", "")).startswith("llm:"):
+        return None
+    from agent.llm.judging import judge_of
+
+    return judge_of(config)
+
+
+def _choice(config: RunConfig) -> Choice | None:
+    """The language model that the config names; None for the offline grammar. Raises what choosing raises."""
+    if config.proposer == "offline":
+        return None
+    from agent.llm.choice import choose
+
+    return choose(config.proposer)
+
+
+def _proposer(run: Run, show: Show) -> Proposer | None:
+    choice = _choice(run.config)
+    if choice is None:
+        return None
+    from agent.proposing.proposer import proposer_of
+
+    def emit(event: Event) -> None:
+        run.store.append([event])
+        show(event)
+
+    return proposer_of(
+        choice,
+        task=run.config.task,
+        rounds=max(1, run.config.proposals),
+        seed=run.config.seed,
+        store=run.store,
+        notify=lambda text: emit(Notice(text=text)),
+        emit=emit,
+    )
+
+
+def _finish(run: Run, show: Show, approve: Approve) -> ToolResult:
+    from mecharule_ops.pipeline.analyse import analyse
+
+    findings = analyse(
+        run,
+        show,
+        clock=time.monotonic,
+        approve=approve,
+        proposer=_proposer(run, show),
+    )
+    return report_of(findings)
+
+
+def report_of(findings: Findings) -> ToolResult:
+    """The report of a run as a tool's result; exit code 5 when the budget ended it."""
+    from mecharule_ops.findings.as_json import to_json
+    from mecharule_ops.report import render_text
+    from mecharule_ops.types import SearchStatus
+
+    spent = any(SearchStatus.BUDGET_SPENT.value in search.status for search in findings.searches)
+    return ToolResult(
+        data=json.loads(to_json(findings)),
+        text=render_text(findings),
+        exit_code=BUDGET_SPENT if spent else 0,
+    )

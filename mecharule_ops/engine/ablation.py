@@ -1,0 +1,191 @@
+"""Answers group queries on the model, exactly and fast; counts their cost (paper, §3 and algorithm 1's oracle).
+
+The engine plans: which records share a chunk of clean tensors, how many groups fit into one forward, what to do
+when memory runs out. How a chunk is verified is told in `speculation`.
+
+Axes: group record token. `examples` are positions among the records given at construction.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32
+
+from mecharule_ops.engine.chunks import Chunks
+from mecharule_ops.engine.judging import Judge
+from mecharule_ops.engine.speculation import Speculation, Verified
+from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.passes.batches import chunks_by_length, default_rows, parts
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.types import BehaviourRecord, Intervention, Neuron
+
+Group = Collection[Neuron]
+"""Distinct units ablated together, usually of one layer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcomes:
+    """Post-intervention labels of every example under every group."""
+
+    labels: Bool[np.ndarray, "group record"]
+    margins: Float32[np.ndarray, "group record"]
+    """Smallest top-1 − top-2 logit margin over the tokens that decided the row: near 0 a tie, ∞ when no token
+    was in reach of the intervention."""
+    example_forwards: int
+    """Group × example evaluations, those of rows fed again included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Completions:
+    """Whole completions of every example under every group, the stop token included when it came."""
+
+    tokens: tuple[tuple[tuple[int, ...], ...], ...]
+    """`[group][record]` token ids."""
+    labels: Bool[np.ndarray, "group record"]
+    margins: Float32[np.ndarray, "group record"]
+    """Smallest top-1 − top-2 logit margin over all tokens in reach of the intervention."""
+    example_forwards: int
+
+
+class AblationEngine:
+    """Evaluates `do(A)` on a subject for one task, intervention and set of records.
+
+    `rows` bounds how many positions are fed in one forward; by default it is chosen from free memory. Running
+    out of memory halves it and goes on. `should_stop` is asked before every forward.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        task: Task,
+        records: Sequence[BehaviourRecord],
+        intervention: Intervention,
+        replacement: ReplacementTable,
+        *,
+        rows: int | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        if rows is not None and rows < 1:
+            raise UsageError(f"expected rows of 1 or more, got {rows}")
+        assert replacement.intervention == intervention, (replacement.intervention, intervention)
+        self._subject = subject
+        self._records = records
+        self._intervention = intervention
+        self._should_stop = should_stop
+        judge = Judge(subject, task, records)
+        prompts = subject.encode([record.example.prompt for record in records])
+        memory = free_bytes(subject.device) // 4
+        self._chunks = Chunks(subject, judge, prompts, intervention, memory)
+        labels = np.array([record.label for record in records], dtype=bool)
+        self._speculation = Speculation(subject, judge, self._chunks, labels, replacement)
+        self._rows = default_rows(subject) if rows is None else rows
+
+    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
+        """Labels after each group's ablation, each row followed only until its label is decided.
+
+        Cost: the clean pass over examples not seen lately, then one evaluation a group and example from the
+        group's lowest layer up. Raises `UsageError` for a unit that the model does not have, and
+        `AblationStopped`.
+        """
+        labels, margins = self._baseline(groups, examples)
+        forwards = 0
+        for chosen, columns, verified in self._verified(groups, examples, early=True):
+            labels[np.ix_(chosen, columns)] = verified.labels.T
+            margins[np.ix_(chosen, columns)] = verified.margins.T
+            forwards += verified.forwards
+        return Outcomes(labels=labels, margins=margins, example_forwards=forwards)
+
+    def completions(self, groups: Sequence[Group], examples: Sequence[int]) -> Completions:
+        """Every row's whole completion, token for token what decoding under the ablation gives.
+
+        Costs and errors as `evaluate`, without its early end.
+        """
+        labels, margins = self._baseline(groups, examples)
+        tokens = [[self._records[example].tokens for example in examples] for _ in groups]
+        forwards = 0
+        for chosen, columns, verified in self._verified(groups, examples, early=False):
+            labels[np.ix_(chosen, columns)] = verified.labels.T
+            margins[np.ix_(chosen, columns)] = verified.margins.T
+            forwards += verified.forwards
+            for (row, group), completion in verified.changed.items():
+                tokens[chosen[group]][columns[row]] = completion
+        return Completions(
+            tokens=tuple(tuple(row) for row in tokens),
+            labels=labels,
+            margins=margins,
+            example_forwards=forwards,
+        )
+
+    def _baseline(self, groups: Sequence[Group], examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """What holds where no token is in reach of the intervention."""
+        labels = np.array([self._records[example].label for example in examples], dtype=bool)
+        shape = (len(groups), len(examples))
+        return np.broadcast_to(labels, shape).copy(), np.full(shape, np.inf, np.float32)
+
+    def _verified(
+        self, groups: Sequence[Group], examples: Sequence[int], early: bool
+    ) -> Iterator[tuple[list[int], list[int], Verified]]:
+        """(groups, columns of `examples`, results), batch by batch until every pair was verified."""
+        self._check(groups)
+        order = sorted(range(len(groups)), key=lambda index: min(neuron.layer for neuron in groups[index]))
+        lengths = [self._chunks.length(example, early) for example in examples]
+        work = deque((columns, order) for columns in chunks_by_length(lengths, examples) if order)
+        while work:
+            columns, chosen = work.popleft()
+            positions = len(columns) * max(lengths[column] for column in columns)
+            if positions > self._rows and len(columns) > 1:
+                work.extendleft((part, chosen) for part in reversed(parts(columns, (len(columns) + 1) // 2)))
+                continue
+            if positions * len(chosen) > self._rows and len(chosen) > 1:
+                at_once = max(1, self._rows // positions)
+                work.extendleft((columns, part) for part in reversed(parts(chosen, at_once)))
+                continue
+            if self._should_stop():
+                raise AblationStopped(
+                    "the ablations were stopped between two batches; finished ones are kept"
+                )
+            verified = self._attempt([groups[index] for index in chosen], examples, columns, early)
+            if verified is None:
+                work.appendleft((columns, chosen))
+            else:
+                yield chosen, columns, verified
+
+    def _attempt(
+        self, groups: Sequence[Group], examples: Sequence[int], columns: Sequence[int], early: bool
+    ) -> Verified | None:
+        """The results of one batch, or None when memory ran out and the next batch must be half as large."""
+        try:
+            with torch.inference_mode(), through_onednn(self._subject.hf):
+                chunk = self._chunks.of(tuple(examples[column] for column in columns), early)
+                return self._speculation.verify(chunk, groups, self._rows)
+        except (MemoryError, RuntimeError) as error:
+            smallest = len(groups) == 1 and len(columns) == 1
+            if smallest or not is_out_of_memory(error):
+                raise
+            self._chunks.forget()
+            longest = max(self._chunks.length(examples[column], early) for column in columns)
+            self._rows = max(1, min(self._rows, len(columns) * longest * len(groups)) // 2)
+            return None
+
+    def _check(self, groups: Sequence[Group]) -> None:
+        basis = self._intervention.basis
+        width, depth = self._subject.width(basis), self._subject.n_layers
+        for group in groups:
+            if not group:
+                raise UsageError("expected groups of at least one unit, got an empty one")
+            for neuron in group:
+                inside = neuron.basis is basis and neuron.layer < depth and 0 <= neuron.channel < width
+                if not inside:
+                    raise UsageError(
+                        f"expected {basis} units of {depth} layers of {width}, got {neuron}; "
+                        "choose a unit that this model has"
+                    )

@@ -1,0 +1,88 @@
+"""Run the unablated model over a task's examples: the behaviour B(x) to be explained (paper, §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float32
+
+from mecharule_ops.errors import DegenerateBehaviour
+from mecharule_ops.loading.generation import Progress, Tokens
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.types import BehaviourRecord, Example
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Behaviour:
+    """What the model did on every example; the three fields are aligned."""
+
+    records: tuple[BehaviourRecord, ...]
+    prompts: tuple[Tokens, ...]
+    """Token ids of each prompt as the model read it."""
+    representation: Float32[np.ndarray, "record channel"]
+    """Final normalised hidden state at the last prompt token, before the gain."""
+
+    @property
+    def labels(self) -> Bool[np.ndarray, " record"]:
+        """B(x) of each record."""
+        return np.array([record.label for record in self.records], dtype=bool)
+
+    @property
+    def score(self) -> float:
+        """Share of examples on which the behaviour occurs, in (0, 1)."""
+        return float(self.labels.mean())
+
+
+def observe(
+    task: Task,
+    subject: Subject,
+    examples: Sequence[Example],
+    *,
+    batch: int = 64,
+    on_progress: Progress = lambda done, total: None,
+) -> Behaviour:
+    """The labelled greedy completion of every example.
+
+    Cost: at most `task.max_new_tokens` forwards an example, in batches of `batch`. Raises
+    `DegenerateBehaviour` when there are no examples or all labels agree: then there is nothing to explain.
+    """
+    if not examples:
+        raise DegenerateBehaviour(f"expected examples of {task.name}, got none; widen the task's settings")
+    prompts = tuple(subject.encode([example.prompt for example in examples]))
+    stop_ids = subject.stop_ids(task.stop)
+    generation = subject.generate(prompts, task.max_new_tokens, stop_ids, batch, on_progress)
+    records = tuple(
+        _record(task, subject, example, tokens, float(margin))
+        for example, tokens, margin in zip(examples, generation.tokens, generation.margins, strict=True)
+    )
+    _check_varied(task, subject, records)
+    return Behaviour(records=records, prompts=prompts, representation=generation.representation)
+
+
+def _record(task: Task, subject: Subject, example: Example, tokens: Tokens, margin: float) -> BehaviourRecord:
+    completion = subject.decode(tokens)
+    return BehaviourRecord(
+        example=example,
+        tokens=tokens,
+        completion=completion,
+        parsed=task.parse(example, completion),
+        label=task.label(example, completion),
+        margin=margin,
+    )
+
+
+def _check_varied(task: Task, subject: Subject, records: Sequence[BehaviourRecord]) -> None:
+    successes, words = sum(record.label for record in records), task.words
+    both = f"expected {words.success} and {words.failure} completions, got all {len(records)}"
+    if successes == 0:
+        example = "" if task.concealed else f", such as {records[0].completion!r}"
+        raise DegenerateBehaviour(
+            f"{both} {words.failure}{example}; give {subject.name} an easier {task.name} task or few-shot lines"
+        )
+    if successes == len(records):
+        raise DegenerateBehaviour(
+            f"{both} {words.success}; give {subject.name} a harder {task.name} task or more examples"
+        )

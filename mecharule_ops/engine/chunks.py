@@ -1,0 +1,163 @@
+"""Records that are verified together, with the clean tensors they share, kept as long as memory allows.
+
+Axes: record token; a chunk's records index the records given at construction.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.clean import CleanSpans, clean_spans
+from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
+from mecharule_ops.passes.forward import BlockCalls, Blocks
+from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
+from mecharule_ops.passes.shared_prefix import SharedPrefix
+from mecharule_ops.passes.spans import Span, first_offset, span_of
+from mecharule_ops.types import Intervention
+
+_LAYOUTS_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chunk:
+    """Some records' clean spans, their baseline tokens and where in the spans these are predicted."""
+
+    records: tuple[int, ...]
+    early: bool
+    """Whether the spans end where the baseline's label is decided."""
+    spans: tuple[Span, ...]
+    clean: CleanSpans
+    near: NearClean
+    predicting: tuple[Tensor, Tensor, Tensor]
+    """(record, token, position) of every predicted token, flat."""
+    targets: Int[np.ndarray, "record token"]
+    """Baseline tokens from the first predicted one on; −1 past the end."""
+    layouts: OrderedDict[int, BlockCalls] = field(default_factory=OrderedDict)
+    """Blocks bound to so many copies of the spans, the latest used last."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory held between calls, layouts left out."""
+        return self.clean.bytes + self.near.bytes
+
+    def layout(self, blocks: Blocks, copies: int) -> BlockCalls:
+        """The blocks bound to `copies` copies of the spans."""
+        if copies not in self.layouts:
+            self.layouts[copies] = blocks.bind(self.clean.batch, copies)
+            if len(self.layouts) > _LAYOUTS_KEPT:
+                self.layouts.popitem(last=False)
+        self.layouts.move_to_end(copies)
+        return self.layouts[copies]
+
+
+class Chunks:
+    """Makes chunks of some records under one intervention, and keeps those used last within `memory` bytes."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        judge: Judge,
+        prompts: Sequence[Tokens],
+        intervention: Intervention,
+        memory: int,
+    ) -> None:
+        self.blocks = Blocks(subject)
+        _, head = subject.wiring.head(subject.hf)
+        self.unembedding = Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
+        self._subject = subject
+        self._judge = judge
+        self._prompts = prompts
+        self._intervention = intervention
+        self._memory = memory // 2
+        self._passes = CleanPasses(self._pass, memory // 2)
+        self._kept: OrderedDict[tuple[tuple[int, ...], bool], Chunk] = OrderedDict()
+
+    def span(self, record: int, completion: Tokens) -> Span:
+        """The intervened positions of a record's prompt followed by `completion`."""
+        return span_of(self._prompts[record], completion, self._intervention.phase)
+
+    def length(self, record: int, early: bool) -> int:
+        """How many positions verifying a record feeds; 0 when no token is in reach of the intervention."""
+        return len(self.span(record, self._judge.baseline(record, early)).fed)
+
+    def of(self, records: tuple[int, ...], early: bool) -> Chunk:
+        """The chunk of these records, all with positions to feed; made when it is not kept."""
+        key = (records, early)
+        if key not in self._kept:
+            self._kept[key] = self._make(records, early)
+            while len(self._kept) > 1 and sum(kept.bytes for kept in self._kept.values()) > self._memory:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def forget(self) -> None:
+        """Give all kept memory back."""
+        self._kept.clear()
+        self._passes.forget()
+
+    @cached_property
+    def _shared(self) -> SharedPrefix:
+        """What all prompts begin with, below every span."""
+        starts = [
+            len(prompt) - 1 + first_offset(self._intervention.phase, len(prompt)) for prompt in self._prompts
+        ]
+        below = [prompt[:start] for prompt, start in zip(self._prompts, starts, strict=True)]
+        return SharedPrefix.of(self._subject, below)
+
+    def _make(self, records: tuple[int, ...], early: bool) -> Chunk:
+        """Cost: `_pass` for the records that no earlier chunk held."""
+        held = self._passes.of(records, early)
+        spans, expected = self._spans(records, early)
+        rows, at, positions = _predicting(spans, expected, self._subject.device)
+        targets = np.full((len(records), max(map(len, expected))), -1)
+        for row, tokens in enumerate(expected):
+            targets[row, : len(tokens)] = tokens
+        return Chunk(
+            records=records,
+            early=early,
+            spans=spans,
+            clean=held.clean,
+            near=NearClean(self.unembedding, held.clean.final[rows, positions], held.likeliest),
+            predicting=(rows, at, positions),
+            targets=targets,
+        )
+
+    def _pass(self, records: tuple[int, ...], early: bool) -> CleanPass:
+        """Cost: `clean_spans` and the clean logits."""
+        spans, expected = self._spans(records, early)
+        clean = clean_spans(self._subject, self.blocks, spans, self._intervention.basis, self._shared)
+        rows, _, positions = _predicting(spans, expected, self._subject.device)
+        return CleanPass(
+            clean=clean,
+            likeliest=Likeliest.of(self.unembedding, clean.final[rows, positions]),
+            predicted=tuple(map(len, expected)),
+        )
+
+    def _spans(self, records: tuple[int, ...], early: bool) -> tuple[tuple[Span, ...], list[Tokens]]:
+        """The records' spans, and the baseline tokens that each predicts."""
+        baselines = [self._judge.baseline(record, early) for record in records]
+        spans = tuple(self.span(record, tokens) for record, tokens in zip(records, baselines, strict=True))
+        return spans, [tokens[span.first_predicted :] for tokens, span in zip(baselines, spans, strict=True)]
+
+
+def _predicting(
+    spans: Sequence[Span], expected: Sequence[Tokens], device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(record, token, position) of every predicted token, record by record."""
+    flat = [
+        (row, token, span.prompt_part + token)
+        for row, (span, tokens) in enumerate(zip(spans, expected, strict=True))
+        for token in range(len(tokens))
+    ]
+    rows, at, positions = torch.tensor(flat, device=device).T
+    return rows, at, positions

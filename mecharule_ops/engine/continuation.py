@@ -1,0 +1,106 @@
+"""Feeds completions again that an ablation changed, until the task can label them.
+
+A row holds accepted tokens, exactly those that decoding token by token gives, and a guess at what follows. Both
+are fed in one forward under the row's ablation; the greedy token after the accepted ones is the next true
+token, and as long as true tokens equal the guess the ones after them are true too. Every turn accepts at least
+one token, whatever the guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.ablated import GroupUnits, ablated_rows
+from mecharule_ops.passes.forward import Blocks, SpanBatch
+from mecharule_ops.passes.greedy import Unembedding
+from mecharule_ops.passes.spans import Span
+from mecharule_ops.types import Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRow:
+    """One record under one group, not known to be settled."""
+
+    row: int
+    """Index of the record within its chunk."""
+    group: int
+    accepted: Tokens
+    """True completion tokens, at least one of them unlike the baseline's."""
+    guess: Tokens
+    """What may follow."""
+    margin: float
+    """Smallest top-1 − top-2 logit margin over the accepted tokens."""
+
+
+def trimmed(judge: Judge, row: OpenRow) -> OpenRow:
+    """The row with its guess cut where the completion would end: an ending token is never fed."""
+    length = next(
+        (n for n in range(len(row.guess)) if judge.ended((*row.accepted, *row.guess[: n + 1]))),
+        len(row.guess),
+    )
+    return OpenRow(
+        row=row.row, group=row.group, accepted=row.accepted, guess=row.guess[:length], margin=row.margin
+    )
+
+
+def advanced(
+    judge: Judge, record: int, row: OpenRow, tokens: Sequence[int], margins: Sequence[float], early: bool
+) -> OpenRow:
+    """The row after a turn that gave greedy `tokens` behind the accepted ones and behind each guessed one."""
+    accepted, margin = row.accepted, row.margin
+    for index, (token, lead) in enumerate(zip(tokens, margins, strict=True)):
+        accepted, margin = (*accepted, token), min(margin, lead)
+        agrees = index < len(row.guess) and row.guess[index] == token
+        if not agrees or judge.label(record, accepted, early) is not None:
+            break
+    taken = len(accepted) - len(row.accepted)
+    return OpenRow(
+        row=row.row, group=row.group, accepted=accepted, guess=tuple(tokens[taken:]), margin=margin
+    )
+
+
+def feed(
+    subject: Subject,
+    blocks: Blocks,
+    unembedding: Unembedding,
+    basis: Basis,
+    clean: SpanBatch,
+    rows: Sequence[OpenRow],
+    spans: Sequence[Span],
+    groups: Sequence[GroupUnits],
+) -> list[tuple[list[int], list[float]]]:
+    """(greedy tokens, margins) behind the last accepted and every guessed token of each row.
+
+    `spans` and `groups` belong to the rows. Cost: every block over all the rows' spans.
+    """
+    final = ablated_rows(subject, blocks, span_batch(clean, [row.row for row in rows], spans), basis, groups)
+    places = [
+        (index, len(span.fed) - len(row.guess) - 1 + step)
+        for index, (row, span) in enumerate(zip(rows, spans, strict=True))
+        for step in range(len(row.guess) + 1)
+    ]
+    record, position = torch.tensor(places, device=final.device).T
+    greedy = unembedding.greedy(final[record, position])
+    sizes = [len(row.guess) + 1 for row in rows]
+    tokens, margins = greedy.tokens.cpu().split(sizes), greedy.margins.cpu().split(sizes)
+    return [(token.tolist(), margin.tolist()) for token, margin in zip(tokens, margins, strict=True)]
+
+
+def span_batch(clean: SpanBatch, records: Sequence[int], spans: Sequence[Span]) -> SpanBatch:
+    """Spans with tokens of their own above the clean prefixes of `records`."""
+    device = clean.tokens.device
+    index = torch.tensor(records, device=device)
+    longest = max(len(span.fed) for span in spans)
+    padded = [[*span.fed, *[0] * (longest - len(span.fed))] for span in spans]
+    lengths = [len(span.fed) for span in spans]
+    return SpanBatch(
+        prefix=clean.prefix.select(index),
+        prefix_lengths=clean.prefix_lengths[index],
+        tokens=torch.tensor(padded, device=device),
+        span_lengths=torch.tensor(lengths, device=device),
+    )

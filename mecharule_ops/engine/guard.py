@@ -1,0 +1,210 @@
+"""The no-op guard: proof, at the start of each search, that the intervention does what it says and nothing else.
+
+For a probe group in every layer of the basis it shows on the path that searches use
+
+1. that the hook fires: replacing the probe by a value far outside its range changes what the unembedding reads;
+2. that untouched units are bit-equal at the site, and the probe holds exactly the value asked for;
+3. that restoring works: replacing the probe by its own clean values gives the baseline completions back.
+
+Cost: for each layer about three evaluations of one group on `RECORDS` records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mecharule_ops.errors import MechaRuleError, UsageError
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.passes.ablated import ablated_copies
+from mecharule_ops.passes.clean import CleanSpans, clean_spans
+from mecharule_ops.passes.forward import Blocks
+from mecharule_ops.passes.greedy import Unembedding
+from mecharule_ops.passes.intervention import Edit, Units, editing, hooked
+from mecharule_ops.passes.shared_prefix import SharedPrefix
+from mecharule_ops.passes.spans import Span, span_of
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.types import Basis, BehaviourRecord, Intervention
+
+RECORDS = 2
+"""Records that the guard looks at."""
+TIE = 1e-3
+"""Logit margin below which float32 rounding may decide between two tokens."""
+
+
+class GuardFailed(MechaRuleError):
+    """The intervention is not what it claims to be, so no ablation of this run means anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardResult:
+    """What the guard showed."""
+
+    basis: Basis
+    layers: int
+    records: int
+
+    @property
+    def sentence(self) -> str:
+        """One line for a person."""
+        return (
+            f"in all {self.layers} layers the {self.basis} hook fires, untouched units are bit-equal, "
+            f"and restoring gives the baseline completions back ({self.records} records)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Bench:
+    """What the checks share."""
+
+    subject: Subject
+    blocks: Blocks
+    basis: Basis
+    spans: Sequence[Span]
+    clean: CleanSpans
+
+    @property
+    def probe(self) -> list[int]:
+        """Two units, one in a layer of one."""
+        return sorted({0, self.subject.width(self.basis) // 2})
+
+    def units(self, values: Float[Tensor, "record position channel *head_dim"]) -> Units:
+        """The probe replaced by its part of a site's `values`."""
+        channels = torch.tensor(self.probe, device=values.device)
+        return Units(channels=channels, values=values[:, :, channels])
+
+
+def check_intervention(
+    subject: Subject,
+    task: Task,
+    records: Sequence[BehaviourRecord],
+    intervention: Intervention,
+    replacement: ReplacementTable,
+) -> GuardResult:
+    """What was shown; the task and the replacement table take no part beyond belonging to the intervention.
+
+    Raises `GuardFailed` naming the layer and the check, `UsageError` when no record has an intervened position.
+    """
+    assert replacement.intervention == intervention, (replacement.intervention, intervention)
+    chosen, spans = _probed(subject, records, intervention)
+    if not chosen:
+        raise UsageError(
+            f"expected records of {task.name} with positions in the {intervention.phase} phase, got none; "
+            "choose the last-prompt or whole phase"
+        )
+    with torch.inference_mode(), through_onednn(subject.hf):
+        blocks = Blocks(subject)
+        shared = SharedPrefix.of(subject, [span.prefix for span in spans])
+        clean = clean_spans(subject, blocks, spans, intervention.basis, shared)
+        bench = _Bench(subject=subject, blocks=blocks, basis=intervention.basis, spans=spans, clean=clean)
+        sites = [_site(bench, layer, None)[0] for layer in range(subject.n_layers)]
+        far = [torch.full_like(site, 10.0 + 10.0 * float(site.abs().max())) for site in sites]
+        for layer, value in enumerate(far):
+            _check_site(bench, layer, bench.units(value))
+        final = _final(bench, [bench.units(value) for value in far])
+        for layer in range(subject.n_layers):
+            if not _moved(bench, final[:, layer], clean.final):
+                raise GuardFailed(
+                    f"expected a replaced unit of layer {layer} to change the output, got the clean output: "
+                    f"the {bench.basis} hook does not fire; do not trust ablations of this model"
+                )
+        _check_restored(bench, chosen, _final(bench, [bench.units(site) for site in sites]))
+    return GuardResult(basis=intervention.basis, layers=subject.n_layers, records=len(chosen))
+
+
+def _probed(
+    subject: Subject, records: Sequence[BehaviourRecord], intervention: Intervention
+) -> tuple[list[BehaviourRecord], list[Span]]:
+    """The first `RECORDS` records with intervened positions, and these."""
+    chosen: list[BehaviourRecord] = []
+    spans: list[Span] = []
+    for record in records:
+        if len(chosen) == RECORDS:
+            break
+        span = span_of(subject.encode([record.example.prompt])[0], record.tokens, intervention.phase)
+        if span.fed:
+            chosen.append(record)
+            spans.append(span)
+    return chosen, spans
+
+
+def _site(
+    bench: _Bench, layer: int, units: Units | None
+) -> tuple[Float[Tensor, "record position ..."], Float[Tensor, "record position ..."]]:
+    """(what a layer's site holds, what it holds behind the edit) in one call of the block, as units."""
+    block = bench.blocks.stack[layer]
+    module, in_input = bench.subject.wiring.site(block, bench.basis)
+    seen: list[Tensor] = []
+
+    calls = bench.blocks.bind(bench.clean.batch, 1)
+    # Hooks run in the order of registration, so the edit lies between the two readings.
+    before = hooked(module, in_input, lambda site: seen.append(site.clone()))
+    edits = [] if units is None else [Edit(units=units)]
+    with editing(bench.subject, block, bench.basis, 1, edits):
+        after = hooked(module, in_input, lambda site: seen.append(site.clone()))
+        try:
+            calls(layer, bench.clean.inputs[layer])
+        finally:
+            before.remove()
+            after.remove()
+    shape = (-1, bench.subject.unit_size(bench.basis)) if bench.basis is Basis.ATTN_HEAD else (-1,)
+    return seen[0].unflatten(-1, shape), seen[1].unflatten(-1, shape)
+
+
+def _check_site(bench: _Bench, layer: int, units: Units) -> None:
+    """Only the probe may change, and it must hold what was asked."""
+    before, after = _site(bench, layer, units)
+    before[:, :, units.channels] = units.values
+    if not _equal(bench, before, after):
+        raise GuardFailed(
+            f"expected {len(bench.probe)} units of layer {layer} replaced and all others bit-equal at the "
+            f"site, got other values: the {bench.basis} hook writes elsewhere; do not trust ablations of "
+            "this model"
+        )
+
+
+def _final(bench: _Bench, probes: Sequence[Units]) -> Float[Tensor, "record layer position channel"]:
+    """What the unembedding reads under each layer's probe, by the path that searches use."""
+    groups = [{layer: units} for layer, units in enumerate(probes)]
+    bind = partial(bench.blocks.bind, bench.clean.batch)
+    return ablated_copies(bench.subject, bench.clean, bench.basis, groups, bind)
+
+
+def _equal(bench: _Bench, one: Tensor, other: Tensor) -> bool:
+    """Bit equality at every position that holds a token."""
+    pairs = zip(bench.spans, one, other, strict=True)
+    return all(torch.equal(a[: len(span.fed)], b[: len(span.fed)]) for span, a, b in pairs)
+
+
+def _moved(bench: _Bench, one: Tensor, other: Tensor) -> bool:
+    """A difference that float32 rounding in batches of another size cannot make, in every record."""
+    scale = 1e-3 * float(other.abs().max())
+    pairs = zip(bench.spans, one, other, strict=True)
+    return all(float((a - b)[: len(span.fed)].abs().max()) > scale for span, a, b in pairs)
+
+
+def _check_restored(bench: _Bench, records: Sequence[BehaviourRecord], final: Tensor) -> None:
+    """Every layer's probe at its own clean values must predict the baseline completions."""
+    _, head = bench.subject.wiring.head(bench.subject.hf)
+    unembedding = Unembedding(head, None)
+    for row, (record, span) in enumerate(zip(records, bench.spans, strict=True)):
+        predicted = final[row, :, span.prompt_part : len(span.fed)]
+        greedy = unembedding.greedy(predicted.flatten(0, 1))
+        wanted = torch.tensor(record.tokens[span.first_predicted :], device=final.device).repeat(
+            len(predicted)
+        )
+        differs = (greedy.tokens != wanted) & (greedy.margins > TIE)
+        wrong = differs.view(len(predicted), -1).any(-1).nonzero()[:, 0].tolist()
+        if wrong:
+            raise GuardFailed(
+                f"expected the baseline completion when layer {wrong[0]} is set to its own clean values, got "
+                f"another one for example {record.example.id}: the {bench.basis} hook is not neutral; do not "
+                "trust ablations of this model"
+            )

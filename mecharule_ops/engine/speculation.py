@@ -1,0 +1,181 @@
+"""Verifies baseline completions under many interventions in one forward, and continues the rows that differ.
+
+Greedy decoding under most ablations reproduces the baseline completion. So the whole completion is fed at once
+above the cached clean prefix, under the intervention, and each greedy token is compared with the baseline's
+next one. By induction over tokens, a row without a difference has exactly the completion that decoding token by
+token gives. A row that differs keeps its tokens up to and including the first new one (see `continuation`).
+
+Axes: record token group; a chunk's records index the records given at construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32
+from torch import Tensor
+
+from mecharule_ops.engine.chunks import Chunk, Chunks
+from mecharule_ops.engine.continuation import OpenRow, advanced, feed, trimmed
+from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.ablated import GroupUnits, ablated_copies
+from mecharule_ops.passes.intervention import Units
+from mecharule_ops.passes.spans import Span
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.types import Neuron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Verified:
+    """What became of every record of a chunk under every group."""
+
+    labels: Bool[np.ndarray, "record group"]
+    margins: Float32[np.ndarray, "record group"]
+    """Smallest top-1 − top-2 logit margin over the tokens that settled the row."""
+    changed: dict[tuple[int, int], Tokens]
+    """(record, group) → completion, or its settling part, where it differs from the baseline's."""
+    forwards: int
+    """Record × group evaluations, those of continued rows included."""
+
+
+class Speculation:
+    """Verifies chunks of records under groups of one intervention."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        judge: Judge,
+        chunks: Chunks,
+        labels: Bool[np.ndarray, " record"],
+        replacement: ReplacementTable,
+    ) -> None:
+        self._subject = subject
+        self._judge = judge
+        self._chunks = chunks
+        self._labels = labels
+        self._replacement = replacement
+        self._basis = replacement.intervention.basis
+
+    def verify(self, chunk: Chunk, groups: Sequence[Collection[Neuron]], limit: int) -> Verified:
+        """Every record of the chunk under every group, groups in order of lowest layer.
+
+        At most `limit` positions are fed at once when rows are continued.
+        """
+        tokens, margins = self._greedy_tokens(chunk, groups)
+        differs = tokens != chunk.targets[:, :, None]
+        changed = differs.any(1)
+        first = np.where(changed, differs.argmax(1), tokens.shape[1])
+        settling = np.arange(tokens.shape[1])[:, None] <= first[:, None, :]
+        verified = Verified(
+            labels=np.repeat(self._labels[list(chunk.records), None], len(groups), axis=1),
+            margins=np.where(settling, margins, np.float32(np.inf)).min(1),
+            changed={},
+            forwards=changed.size,
+        )
+        rows = [
+            self._opened(chunk, row, group, int(first[row, group]), tokens[row, :, group])
+            for row, group in np.argwhere(changed).tolist()
+        ]
+        return self._settled(chunk, groups, verified, rows, limit)
+
+    def _greedy_tokens(
+        self, chunk: Chunk, groups: Sequence[Collection[Neuron]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(greedy tokens, margins) `[record, token, group]`; −1 and ∞ past a record's end."""
+        offsets = self._offsets(chunk.spans)
+        units = [self._units(group, offsets) for group in groups]
+        final = ablated_copies(
+            self._subject, chunk.clean, self._basis, units, partial(chunk.layout, self._chunks.blocks)
+        )
+        rows, at, positions = chunk.predicting
+        near = torch.arange(len(rows), device=rows.device).repeat_interleave(len(groups))
+        greedy = chunk.near.greedy(final[rows, :, positions].flatten(0, 1), near)
+        shape = (*chunk.targets.shape, len(groups))
+        tokens, margins = np.full(shape, -1), np.full(shape, np.inf, np.float32)
+        places = rows.cpu().numpy(), at.cpu().numpy()
+        tokens[places] = greedy.tokens.view(len(rows), -1).cpu().numpy()
+        margins[places] = greedy.margins.view(len(rows), -1).cpu().numpy()
+        return tokens, margins
+
+    def _opened(self, chunk: Chunk, row: int, group: int, at: int, greedy: np.ndarray) -> OpenRow:
+        """A row whose greedy token `at` is the first that differs from the baseline's."""
+        baseline = self._judge.baseline(chunk.records[row], chunk.early)
+        kept = baseline[: chunk.spans[row].first_predicted + at]
+        guess = tuple(token for token in greedy[at + 1 :].tolist() if token >= 0)
+        return OpenRow(row=row, group=group, accepted=(*kept, int(greedy[at])), guess=guess, margin=np.inf)
+
+    def _settled(
+        self,
+        chunk: Chunk,
+        groups: Sequence[Collection[Neuron]],
+        verified: Verified,
+        rows: list[OpenRow],
+        limit: int,
+    ) -> Verified:
+        """The results with every row entered, rows fed again until their tokens settle them."""
+        labels, margins, forwards = verified.labels.copy(), verified.margins.copy(), verified.forwards
+        changed = {}
+        while rows:
+            unsettled = []
+            for row in rows:
+                label = self._judge.label(chunk.records[row.row], row.accepted, chunk.early)
+                if label is None:
+                    unsettled.append(trimmed(self._judge, row))
+                    continue
+                labels[row.row, row.group] = label
+                margins[row.row, row.group] = min(margins[row.row, row.group], row.margin)
+                changed[row.row, row.group] = row.accepted
+            rows = self._fed(chunk, groups, unsettled, limit)
+            forwards += len(unsettled)
+        return Verified(labels=labels, margins=margins, changed=changed, forwards=forwards)
+
+    def _fed(
+        self, chunk: Chunk, groups: Sequence[Collection[Neuron]], rows: Sequence[OpenRow], limit: int
+    ) -> list[OpenRow]:
+        """The rows one turn on."""
+        spans = [self._chunks.span(chunk.records[row.row], (*row.accepted, *row.guess, -1)) for row in rows]
+        at_once = max(1, limit // max((len(span.fed) for span in spans), default=1))
+        after = []
+        for begin in range(0, len(rows), at_once):
+            part, of = rows[begin : begin + at_once], spans[begin : begin + at_once]
+            units = [
+                self._units(groups[row.group], self._offsets([span], max(len(s.fed) for s in of)))
+                for row, span in zip(part, of, strict=True)
+            ]
+            given = feed(
+                self._subject,
+                self._chunks.blocks,
+                self._chunks.unembedding,
+                self._basis,
+                chunk.clean.batch,
+                part,
+                of,
+                units,
+            )
+            after += [
+                advanced(self._judge, chunk.records[row.row], row, tokens, margins, chunk.early)
+                for row, (tokens, margins) in zip(part, given, strict=True)
+            ]
+        return after
+
+    def _offsets(self, spans: Sequence[Span], length: int | None = None) -> Tensor:
+        """`[record, position]` offsets, running on over the padding."""
+        length = length or max(len(span.fed) for span in spans)
+        return torch.tensor([[span.offset] for span in spans]) + torch.arange(length)
+
+    def _units(self, group: Collection[Neuron], offsets: Tensor) -> GroupUnits:
+        """A group's units by layer with their replacements at `offsets`."""
+        channels: dict[int, list[int]] = {}
+        for neuron in group:
+            channels.setdefault(neuron.layer, []).append(neuron.channel)
+        units, device = {}, self._subject.device
+        for layer, chosen in channels.items():
+            index = torch.tensor(chosen)
+            values = self._replacement.value(layer, offsets, index).to(device)
+            units[layer] = Units(channels=index.to(device), values=values)
+        return units

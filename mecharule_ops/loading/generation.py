@@ -1,0 +1,234 @@
+"""Greedy completions of many prompts at once, equal token for token to decoding each prompt alone.
+
+The longest token prefix common to all prompts (the few-shot lines) is run once and its keys and values are
+copied into every batch. Rows of a batch are aligned at their last prompt token,
+
+    [ shared prefix | padding | rest of the prompt | generated ]
+
+with the padding masked and every token at its true position. A row leaves the batch when it stops. The final
+normalised hidden state at the last prompt token, the paper's representation for spectral compression
+(appendix, `ln_final.hook_normalized`: after normalisation, before the gain), is read during the prefill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import DynamicCache, PreTrainedModel
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.products import through_onednn
+
+Tokens = tuple[int, ...]
+Progress = Callable[[int, int], None]
+"""Called with (prompts done, prompts in all)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Generation:
+    """What the unablated model wrote after each prompt, and how it saw each prompt."""
+
+    tokens: tuple[Tokens, ...]
+    """Generated ids, the stop token included when it came; aligned with the prompts."""
+    margins: Float32[np.ndarray, " record"]
+    """Smallest lead of a generated token's logit over the next best one's; near 0 rounding could decide."""
+    representation: Float32[np.ndarray, "record channel"]
+    """Final normalised hidden state at the last prompt token, before the gain."""
+
+
+def generate_greedily(
+    model: PreTrainedModel,
+    final_norm: nn.Module,
+    prompts: Sequence[Tokens],
+    max_new_tokens: int,
+    stop_ids: frozenset[int],
+    batch: int = 64,
+    on_progress: Progress = lambda done, total: None,
+) -> Generation:
+    """Greedy completions of `prompts`, at most `max_new_tokens` each, ended by any of `stop_ids`.
+
+    Cost: one forward over the shared prefix, then for each batch one forward over what is left of its prompts
+    and one forward a generated token. Raises `UsageError` for a prompt that is empty or does not fit.
+    """
+    _check_lengths(model, prompts, max_new_tokens)
+    tokens: list[Tokens] = [()] * len(prompts)
+    margins = np.zeros(len(prompts), np.float32)
+    representation = np.zeros((len(prompts), model.config.hidden_size), np.float32)
+    done = 0
+    with torch.no_grad(), through_onednn(model):
+        shared = _SharedPrefix.of(model, prompts)
+        for rows in _batches(model, prompts, max_new_tokens, batch):
+            decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows])
+            representation[rows] = decoding.representation.cpu().numpy()
+            for row, completion in zip(rows, decoding.run(max_new_tokens, stop_ids), strict=True):
+                tokens[row] = completion
+            margins[rows] = decoding.margins
+            done += len(rows)
+            on_progress(done, len(prompts))
+    return Generation(tokens=tuple(tokens), margins=margins, representation=representation)
+
+
+def normalised(norm: nn.Module, residual: Tensor) -> Tensor:
+    """A normalisation before its gain and bias: LayerNorm centres and scales, RMSNorm only scales."""
+    if isinstance(norm, nn.LayerNorm):
+        return functional.layer_norm(residual, norm.normalized_shape, eps=norm.eps)
+    return residual * torch.rsqrt(residual.square().mean(-1, keepdim=True) + _epsilon(norm))
+
+
+def _epsilon(rms_norm: nn.Module) -> float:
+    """The field's name differs between families."""
+    field = "variance_epsilon" if hasattr(rms_norm, "variance_epsilon") else "eps"
+    return float(getattr(rms_norm, field))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SharedPrefix:
+    """Keys and values (batch 1) of the tokens that every prompt starts with; empty when nothing is shared."""
+
+    length: int
+    layers: tuple[tuple[Tensor, Tensor], ...]
+
+    @classmethod
+    def of(cls, model: PreTrainedModel, prompts: Sequence[Tokens]) -> _SharedPrefix:
+        length = _common_prefix(prompts) if len(prompts) > 1 else 0
+        if length == 0:
+            return cls(0, ())
+        cache = DynamicCache()
+        ids = torch.tensor([prompts[0][:length]], device=model.device)
+        model(ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return cls(length, tuple((keys, values) for keys, values, *_ in cache))
+
+    def cache(self, rows: int) -> DynamicCache:
+        """A fresh cache for `rows` sequences; `update` copies, so the shared tensors are never written."""
+        cache = DynamicCache()
+        for index, (keys, values) in enumerate(self.layers):
+            cache.update(keys.expand(rows, -1, -1, -1), values.expand(rows, -1, -1, -1), index)
+        return cache
+
+
+class _Decoding:
+    """One batch: prefilled on construction, then decoded token by token by `run`."""
+
+    def __init__(
+        self, model: PreTrainedModel, final_norm: nn.Module, shared: _SharedPrefix, prompts: list[Tokens]
+    ) -> None:
+        self._model = model
+        self._cache = shared.cache(len(prompts))
+        ids, self._mask, positions = _aligned(prompts, shared.length, model.device)
+        residuals: list[Tensor] = []
+        hook = final_norm.register_forward_pre_hook(lambda module, inputs: residuals.append(inputs[0][:, -1]))
+        try:
+            self._last, self._lead = self._forward(ids, positions)
+        finally:
+            hook.remove()
+        self.representation = normalised(final_norm, residuals[0])
+        self._position = positions[:, -1:]
+        self.margins = np.full(len(prompts), np.inf, np.float32)
+
+    def _forward(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """The greedy next token of every row and its lead over the next best one, both `[row]`."""
+        output = self._model(
+            ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits = output.logits[:, -1]
+        best = logits.topk(2, dim=-1).values
+        return logits.argmax(-1), best[:, 0] - best[:, 1]
+
+    def run(self, max_new_tokens: int, stop_ids: frozenset[int]) -> list[Tokens]:
+        """Every row's completion, in the order of the prompts."""
+        completions: list[list[int]] = [[] for _ in self._last]
+        alive = list(range(len(completions)))
+        while True:
+            self.margins[alive] = np.minimum(self.margins[alive], self._lead.cpu().numpy())
+            kept = []
+            for slot, (row, token) in enumerate(zip(alive, self._last.tolist(), strict=True)):
+                completions[row].append(token)
+                if token not in stop_ids and len(completions[row]) < max_new_tokens:
+                    kept.append(slot)
+            if not kept:
+                return [tuple(completion) for completion in completions]
+            if len(kept) < len(alive):
+                self._keep(kept)
+                alive = [alive[slot] for slot in kept]
+            self._step()
+
+    def _step(self) -> None:
+        self._position = self._position + 1
+        self._mask = functional.pad(self._mask, (0, 1), value=1)
+        self._last, self._lead = self._forward(self._last[:, None], self._position)
+
+    def _keep(self, slots: list[int]) -> None:
+        """Drop the rows that have stopped."""
+        index = torch.tensor(slots, device=self._mask.device)
+        self._cache.batch_select_indices(index)
+        self._mask, self._position = self._mask[index], self._position[index]
+        self._last, self._lead = self._last[index], self._lead[index]
+
+
+def _aligned(prompts: list[Tokens], shared: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """(ids, mask, positions) after the shared prefix, `[row, position]`; the mask covers the prefix too.
+
+    Any id serves as padding, because it is masked; 0 always exists.
+    """
+    longest = max(len(prompt) for prompt in prompts)
+    ids = torch.zeros((len(prompts), longest - shared), dtype=torch.long)
+    mask = torch.ones((len(prompts), longest), dtype=torch.long)
+    for row, prompt in enumerate(prompts):
+        padding = longest - len(prompt)
+        ids[row, padding:] = torch.tensor(prompt[shared:])
+        mask[row, shared : shared + padding] = 0
+    positions = (mask.cumsum(-1) - 1)[:, shared:].clamp(min=0)
+    return ids.to(device), mask.to(device), positions.to(device)
+
+
+def _batches(
+    model: PreTrainedModel, prompts: Sequence[Tokens], max_new_tokens: int, batch: int
+) -> Iterator[list[int]]:
+    """Row indices by descending length, so that the batch that needs most memory comes first.
+
+    Padding widens the distance between slots, and a sliding window counts slots: when a window is shorter
+    than the longest sequence, a batch holds prompts of one length only.
+    """
+    order = sorted(range(len(prompts)), key=lambda row: -len(prompts[row]))
+    window = getattr(model.config, "sliding_window", None)
+    one_length = bool(order) and window is not None and window < len(prompts[order[0]]) + max_new_tokens
+    start = 0
+    while start < len(order):
+        rows = order[start : start + batch]
+        if one_length:
+            rows = [row for row in rows if len(prompts[row]) == len(prompts[rows[0]])]
+        yield rows
+        start += len(rows)
+
+
+def _common_prefix(prompts: Sequence[Tokens]) -> int:
+    """Tokens that all prompts share, leaving every prompt at least one of its own."""
+    low, high = min(prompts), max(prompts)
+    limit = min(len(prompt) for prompt in prompts) - 1
+    return next((index for index in range(limit) if low[index] != high[index]), limit)
+
+
+def _check_lengths(model: PreTrainedModel, prompts: Sequence[Tokens], max_new_tokens: int) -> None:
+    assert max_new_tokens >= 1, max_new_tokens
+    room = getattr(model.config, "max_position_embeddings", None)
+    for row, prompt in enumerate(prompts):
+        if not prompt:
+            raise UsageError(
+                f"expected at least one token in every prompt, got none in prompt {row}; add text"
+            )
+        if room is not None and len(prompt) + max_new_tokens > room:
+            raise UsageError(
+                f"expected prompts of at most {room - max_new_tokens} tokens, got {len(prompt)} "
+                f"in prompt {row}; shorten the few-shot lines or the completion"
+            )

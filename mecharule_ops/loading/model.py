@@ -1,0 +1,169 @@
+"""The model under study: a Hugging Face causal language model in float32 with its tokenizer.
+
+`Subject` knows sizes, identity (hashes), token conversion and greedy generation. Interventions on it live
+beside it in this package; nothing outside the package touches the modules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.generation import Generation, Progress, Tokens, generate_greedily
+from mecharule_ops.loading.wiring import Wiring, wiring_for
+from mecharule_ops.types import Basis
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subject:
+    """A loaded model. Hashes and token texts are computed once, when first asked for."""
+
+    name: str
+    """What the user called it."""
+    directory: Path
+    """The local directory that the weights came from."""
+    hf: PreTrainedModel
+    """In float32 and evaluation mode."""
+    tokenizer: PreTrainedTokenizerBase
+
+    def __post_init__(self) -> None:
+        assert self.hf.dtype == torch.float32, self.hf.dtype
+        assert not self.hf.training
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        return wiring_for(self.hf.config.model_type)
+
+    @property
+    def device(self) -> torch.device:
+        return self.hf.device
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.wiring.blocks(self.hf))
+
+    @property
+    def d_model(self) -> int:
+        return self.hf.config.hidden_size
+
+    @property
+    def n_heads(self) -> int:
+        return self.hf.config.num_attention_heads
+
+    @property
+    def head_dim(self) -> int:
+        """Scalars a head feeds into W_O; heads × head_dim need not equal `d_model`."""
+        return self._inputs(Basis.ATTN_HEAD) // self.n_heads
+
+    def width(self, basis: Basis) -> int:
+        """Units in one layer: d_model for `mlp_out`, d_mlp for `mlp_hidden`, heads for `attn_head`."""
+        if basis is Basis.MLP_OUT:
+            return self.d_model
+        return self.n_heads if basis is Basis.ATTN_HEAD else self._inputs(basis)
+
+    def unit_size(self, basis: Basis) -> int:
+        """Scalars in one unit: head_dim for a head, 1 for a channel or a neuron."""
+        return self.head_dim if basis is Basis.ATTN_HEAD else 1
+
+    def _inputs(self, basis: Basis) -> int:
+        """Input width of the projection that `basis` feeds; GPT-2 stores its weight transposed."""
+        module, _ = self.wiring.site(self.wiring.blocks(self.hf)[0], basis)
+        weight = module.get_parameter("weight")
+        return weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]
+
+    @cached_property
+    def model_hash(self) -> str:
+        """16 hex digits of SHA-256 over every weight's name, shape and float32 bytes."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.hf.state_dict().items()):
+            digest.update(f"{name}{tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().data)
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def tokenizer_hash(self) -> str:
+        """16 hex digits of SHA-256 over everything that turns text into tokens."""
+        if self.tokenizer.is_fast:
+            content = self.tokenizer.backend_tokenizer.to_str()
+        else:
+            content = json.dumps(sorted(self.tokenizer.get_vocab().items()))
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def encode(self, prompts: Sequence[str]) -> list[Tokens]:
+        """Token ids of each prompt with the special tokens that the tokenizer adds itself, unpadded.
+
+        Raises `UsageError` for a prompt with a character outside the vocabulary, `ModelUnavailable` when the
+        tokenizer knows tokens that the model does not embed.
+        """
+        if not prompts:
+            return []
+        rows = [tuple(ids) for ids in self.tokenizer(list(prompts), padding=False)["input_ids"]]
+        embedded = self.hf.get_input_embeddings().get_parameter("weight").shape[0]
+        for prompt, row in zip(prompts, rows, strict=True):
+            self._check_tokens(prompt, row, embedded)
+        return rows
+
+    def _check_tokens(self, prompt: str, row: Tokens, embedded: int) -> None:
+        if max(row, default=0) >= embedded:
+            raise ModelUnavailable(
+                f"expected token ids below {embedded} for {self.name}, got {max(row)}; "
+                f"the tokenizer in {self.directory} belongs to another model"
+            )
+        unknown = self._unknown
+        if unknown is not None and unknown[1] in row and unknown[0] not in prompt:
+            # The prompt itself stays out of the message: it may be one that is not to be shown.
+            strange = [
+                char for char in dict.fromkeys(prompt) if unknown[1] in self.tokenizer(char)["input_ids"]
+            ]
+            raise UsageError(
+                f"expected only characters that the tokenizer of {self.name} knows, got {''.join(strange)!r}; "
+                "change the prompt or the model"
+            )
+
+    @cached_property
+    def _unknown(self) -> tuple[str, int] | None:
+        """(text, id) of the token that stands for unknown text, None when every byte is known."""
+        backend = self.tokenizer.backend_tokenizer.model if self.tokenizer.is_fast else None
+        text = getattr(backend, "unk_token", None) or self.tokenizer.unk_token
+        return None if text is None else (text, self.tokenizer.get_vocab()[text])
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of generated tokens, special tokens left out, spaces exactly as generated."""
+        text = self.tokenizer.decode(
+            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        assert isinstance(text, str)
+        return text
+
+    def stop_ids(self, stop: tuple[str, ...]) -> frozenset[int]:
+        """Ids that end a completion: end of sequence and every token whose text contains one of `stop`."""
+        ends = (self.tokenizer.eos_token_id, self.hf.generation_config.eos_token_id)
+        found = {end for field in ends for end in (field if isinstance(field, list) else [field])} - {None}
+        texts = enumerate(self._token_texts)
+        return frozenset(found | {token for token, text in texts if any(part in text for part in stop)})
+
+    @cached_property
+    def _token_texts(self) -> tuple[str, ...]:
+        """What each single token adds to decoded text, by id; nothing for a special token."""
+        return tuple(self.decode([token]) for token in range(len(self.tokenizer)))
+
+    def generate(
+        self,
+        prompts: Sequence[Tokens],
+        max_new_tokens: int,
+        stop_ids: frozenset[int],
+        batch: int = 64,
+        on_progress: Progress = lambda done, total: None,
+    ) -> Generation:
+        """Greedy completions and prompt representations; see `generate_greedily` for cost and errors."""
+        final_norm, _ = self.wiring.head(self.hf)
+        return generate_greedily(self.hf, final_norm, prompts, max_new_tokens, stop_ids, batch, on_progress)

@@ -1,0 +1,164 @@
+"""Turn a name into a loaded model: bundled, fetched, a local directory or a hub id.
+
+Listing models reads directories only; torch is imported by `load`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, model_directory
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from mecharule_ops.loading.model import Subject
+
+BUNDLED = "arith-tiny"
+BUNDLED_DIRECTORY = Path(__file__).parent / "arith_tiny"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+\Z")
+_SIZES = {
+    BUNDLED: ("4 MB", "small Llama on characters, adds and subtracts; comes with the package"),
+    "smollm2-135m": ("540 MB", "SmolLM2-135M-Instruct, the default real model"),
+    "qwen2-1.5b": ("3 GB", "Qwen2-1.5B-Instruct, a model of the paper"),
+    "qwen2-7b": ("15 GB", "Qwen2-7B-Instruct, a model of the paper"),
+    "gpt-j-6b": ("24 GB", "GPT-J-6B, a model of the paper"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """One line of `mecharule models list`."""
+
+    name: str
+    where: str
+    """The directory that holds the model, or that would."""
+    present: bool
+    """Whether it can be loaded without a download."""
+    size: str
+    """Size of the download, or in the package; in memory every model takes 4 bytes a parameter."""
+    note: str
+
+
+def models() -> list[ModelRow]:
+    """Every named model, whether it is here or not."""
+    return [
+        ModelRow(
+            name=name,
+            where=str(directory_of(name)),
+            present=(directory_of(name) / "config.json").is_file(),
+            size=size,
+            note=note,
+        )
+        for name, (size, note) in _SIZES.items()
+    ]
+
+
+def directory_of(name: str) -> Path:
+    """Where a named model lives, present or not."""
+    return BUNDLED_DIRECTORY if name == BUNDLED else model_directory(name)
+
+
+def load(name_or_path: str, device: str = "cpu") -> Subject:
+    """The model of that name, directory or hub id, in float32 on `device`.
+
+    A name of `models()` never downloads; a hub id does. Raises `ModelUnavailable` for an unknown name, a
+    directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach.
+    """
+    directory = resolve(name_or_path)
+    model_type = _model_type(directory)
+
+    from torch import nn
+
+    from mecharule_ops.loading.model import Subject
+    from mecharule_ops.loading.wiring import wiring_for
+
+    wiring_for(model_type)
+    tokenizer = _load_tokenizer(directory)
+    hf = _load_weights(directory)
+    nn.Module.to(hf, device)
+    return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
+
+
+def resolve(name: str) -> Path:
+    """The local directory that `name` stands for; a hub id is downloaded into the hub's cache."""
+    if name in _SIZES:
+        directory = directory_of(name)
+        if not (directory / "config.json").is_file():
+            cure = "reinstall the package" if name == BUNDLED else f"run `mecharule models fetch {name}`"
+            raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
+        return directory
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if _HUB_ID.match(name):
+        return download_snapshot(name, on_progress=lambda line: None)
+    raise ModelUnavailable(
+        f"expected a model of: {', '.join(_SIZES)}, a model directory or a hub id such as "
+        f"{HUB_IDS['smollm2-135m']}; got {name!r}; see `mecharule models list`"
+    )
+
+
+def _model_type(directory: Path) -> str:
+    """`model_type` of the directory's `config.json`."""
+    try:
+        return str(json.loads((directory / "config.json").read_text())["model_type"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelUnavailable(
+            f"expected a Hugging Face model directory with a config.json that names its model_type, "
+            f"got {directory} ({type(error).__name__}); name another directory"
+        ) from error
+
+
+def _load_weights(directory: Path) -> PreTrainedModel:
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            directory, dtype=torch.float32, local_files_only=True, output_loading_info=True
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ModelUnavailable(_unreadable("weights", directory, error)) from error
+    model, report = loaded
+    # Transformers fills missing weights with random numbers and goes on.
+    if report["missing_keys"]:
+        missing = sorted(report["missing_keys"])
+        raise ModelUnavailable(
+            f"expected every weight of the model in {directory}, {len(missing)} are missing, "
+            f"such as {missing[0]}; copy the whole model"
+        )
+    return model.eval()
+
+
+def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
+    """The directory's tokenizer.
+
+    One saved as a plain `tokenizer.json` is loaded as exactly that: for some architectures `AutoTokenizer`
+    puts the family's own pre-tokeniser in its place, which drops characters.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    plain = ("PreTrainedTokenizerFast", "TokenizersBackend")
+    try:
+        config: dict[str, Any] = json.loads((directory / "tokenizer_config.json").read_text())
+        loader = PreTrainedTokenizerFast if config.get("tokenizer_class") in plain else AutoTokenizer
+        return loader.from_pretrained(directory, local_files_only=True)
+    except (OSError, ValueError, TypeError, AttributeError, ImportError) as error:
+        raise ModelUnavailable(_unreadable("a tokenizer", directory, error)) from error
+
+
+def _unreadable(what: str, directory: Path, error: BaseException) -> str:
+    reason = (str(error).strip().splitlines() or [""])[0][:160]
+    return (
+        f"expected {what} that can be read in {directory}, got {type(error).__name__} ({reason}); "
+        "copy the whole model again"
+    )

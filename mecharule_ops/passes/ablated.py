@@ -1,0 +1,82 @@
+"""Final hidden states under `do(A)`, for many groups at once or for rows with tokens of their own.
+
+`ablated_copies` gives each group a copy of the same clean spans and lets a group join the forward at its lowest
+layer: below it everything is clean and known. `ablated_rows` runs rows whose tokens differ from the baseline
+through all blocks. Both return what the unembedding reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.clean import CleanSpans
+from mecharule_ops.passes.forward import BlockCalls, Blocks, SpanBatch
+from mecharule_ops.passes.intervention import Edit, Units, apply, editing
+from mecharule_ops.types import Basis
+
+GroupUnits = Mapping[int, Units]
+"""A group's units by layer."""
+
+
+def ablated_copies(
+    subject: Subject,
+    clean: CleanSpans,
+    basis: Basis,
+    groups: Sequence[GroupUnits],
+    bind: Callable[[int], BlockCalls],
+) -> Float[Tensor, "record copy position channel"]:
+    """Final normalised hidden states of the clean spans under each group, groups in order of lowest layer.
+
+    `bind(n)` gives the blocks bound to n copies of the spans. Cost: for each group the blocks above its lowest
+    layer, and that layer's own block unless the basis is `mlp_out`.
+    """
+    joins = [min(group) for group in groups]
+    assert joins == sorted(joins), joins
+    records, length, width = clean.final.shape
+    hidden = clean.final.new_empty((records, 0, width))
+    for layer, block in enumerate(subject.wiring.blocks(subject.hf)):
+        joining = [group for group, join in zip(groups, joins, strict=True) if join == layer]
+        if basis is not Basis.MLP_OUT and joining:
+            hidden = torch.cat([hidden, clean.inputs[layer].repeat(1, len(joining), 1)], 1)
+        copies = hidden.shape[1] // length
+        if copies:
+            edits = [
+                Edit(units=group[layer], copy=copy)
+                for copy, group in enumerate(groups[:copies])
+                if layer in group
+            ]
+            with editing(subject, block, basis, copies, edits):
+                hidden = bind(copies)(layer, hidden)
+        if basis is Basis.MLP_OUT and joining:
+            hidden = torch.cat([hidden, _replaced_writes(clean, layer, joining)], 1)
+    final_norm, _ = subject.wiring.head(subject.hf)
+    return final_norm(hidden).view(records, len(groups), length, width)
+
+
+def _replaced_writes(clean: CleanSpans, layer: int, groups: Sequence[GroupUnits]) -> Tensor:
+    """The block's output when only its MLP write is edited, one copy a group."""
+    writes = clean.writes[layer].repeat(1, len(groups), 1)
+    apply(writes, [Edit(units=group[layer], copy=copy) for copy, group in enumerate(groups)], len(groups))
+    return writes.add_(clean.rests[layer].repeat(1, len(groups), 1))
+
+
+def ablated_rows(
+    subject: Subject, blocks: Blocks, batch: SpanBatch, basis: Basis, rows: Sequence[GroupUnits]
+) -> Float[Tensor, "record position channel"]:
+    """Final normalised hidden states of spans with any tokens, each under its own group.
+
+    Each row's `Units.values` hold that row only. Cost: every block, over all rows' spans.
+    """
+    calls = blocks.bind(batch, 1)
+    hidden = calls.embedded
+    for layer, block in enumerate(blocks.stack):
+        edits = [Edit(units=group[layer], row=row) for row, group in enumerate(rows) if layer in group]
+        with editing(subject, block, basis, 1, edits):
+            hidden = calls(layer, hidden)
+    final_norm, _ = subject.wiring.head(subject.hf)
+    return final_norm(hidden)

@@ -1,0 +1,50 @@
+"""How many positions go through the model at once, and which records share a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mecharule_ops.loading.memory import free_bytes
+from mecharule_ops.loading.model import Subject
+
+CHUNK_POSITIONS = 128
+"""Positions that one copy of a chunk feeds: enough for a matrix product to be fast with a single group, few
+enough for many groups to share one batch."""
+_ROWS = {"cpu": 1024, "cuda": 16384}
+"""Beyond these a larger batch gains nothing, measured on a processor, estimated for an accelerator."""
+
+
+def default_rows(subject: Subject) -> int:
+    """Positions a forward: what fits a quarter of free memory, and no more than the device gains from."""
+    config = subject.hf.config
+    widest = max(getattr(config, "intermediate_size", 0) or 0, 4 * subject.d_model)
+    per_row = 4 * (4 * widest + 8 * subject.d_model + subject.n_heads * 1024)
+    most = _ROWS.get(subject.device.type, _ROWS["cpu"])
+    return max(1, min(most, free_bytes(subject.device) // 4 // per_row))
+
+
+def chunks_by_length(lengths: Sequence[int], keys: Sequence[int]) -> list[list[int]]:
+    """Indices of positive `lengths` in chunks of (nearly) equal length, at most a quarter above the shortest.
+
+    Equal lengths are ordered by `keys`, so that the same records make the same chunks in whatever order they
+    are asked for.
+    """
+    order = sorted(
+        (index for index, length in enumerate(lengths) if length),
+        key=lambda index: (lengths[index], keys[index]),
+    )
+    chunks: list[list[int]] = []
+    for index in order:
+        if chunks:
+            shortest = lengths[chunks[-1][0]]
+            fits = (len(chunks[-1]) + 1) * lengths[index] <= CHUNK_POSITIONS
+            if fits and 4 * (lengths[index] - shortest) <= shortest:
+                chunks[-1].append(index)
+                continue
+        chunks.append([index])
+    return chunks
+
+
+def parts(items: list[int], size: int) -> list[list[int]]:
+    """`items` cut into runs of `size`, the last one shorter."""
+    return [items[begin : begin + size] for begin in range(0, len(items), size)]

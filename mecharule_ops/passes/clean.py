@@ -1,0 +1,161 @@
+"""The clean (unablated) pass over prompts and completions: what every ablation of the same records shares.
+
+Below a span nothing changes under any ablation, so its keys and values are kept; so is the residual stream
+entering every block at span positions, where an ablated pass starts. For the MLP-write basis the write and the
+block's output without it are kept apart, so that a replaced write needs one addition and no block.
+
+Cost: one forward over prompts and completions, without the prefix that all of them share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.forward import Blocks, PrefixCache, SpanBatch
+from mecharule_ops.passes.intervention import hooked
+from mecharule_ops.passes.shared_prefix import KeysAndValues, SharedPrefix, contents
+from mecharule_ops.passes.spans import Span
+from mecharule_ops.types import Basis
+
+Site = tuple[nn.Module, bool]
+"""A module, and whether its input (else its output) is read."""
+Places = tuple[Tensor, Tensor]
+"""Row and column of every span position in a padded batch, `[record, position]` each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CleanSpans:
+    """Clean tensors of some records, by layer, at span positions (padding on the right)."""
+
+    batch: SpanBatch
+    inputs: tuple[Float[Tensor, "record position channel"], ...]
+    """Residual stream entering each block."""
+    writes: tuple[Float[Tensor, "record position channel"], ...]
+    """MLP writes; empty unless the basis is `mlp_out`."""
+    rests: tuple[Float[Tensor, "record position channel"], ...]
+    """Block outputs with the MLP write left out; empty unless the basis is `mlp_out`."""
+    final: Float[Tensor, "record position channel"]
+    """Final normalised hidden state, the unembedding's input."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory held."""
+        held = (*self.batch.prefix.keys, *self.batch.prefix.values, *self.inputs, *self.writes, *self.rests)
+        return sum(tensor.nbytes for tensor in held) + self.final.nbytes
+
+
+def clean_spans(
+    subject: Subject, blocks: Blocks, spans: Sequence[Span], basis: Basis, shared: SharedPrefix
+) -> CleanSpans:
+    """The clean tensors of non-empty `spans`, whose prefixes all begin with `shared`."""
+    final_norm, _ = subject.wiring.head(subject.hf)
+    sites: dict[str, Site] = {f"input {layer}": (block, True) for layer, block in enumerate(blocks.stack)}
+    places = _places(subject, spans, shared)
+    parts: dict[str, list[Tensor]] = {"write": [], "rest": []}
+    with ExitStack() as stack:
+        if basis is Basis.MLP_OUT:
+            for block in blocks.stack:
+                stack.enter_context(_split_write(subject, block, places, parts))
+        seen, kept = clean_pass(subject, spans, sites | {"final": (final_norm, False)}, shared)
+    slots, longest = max(len(span.prefix) for span in spans), max(len(span.fed) for span in spans)
+    padded = [[*span.fed, *[0] * (longest - len(span.fed))] for span in spans]
+    batch = SpanBatch(
+        prefix=PrefixCache(
+            tuple(keys[:, :, :slots].clone() for keys, _ in kept),
+            tuple(values[:, :, :slots].clone() for _, values in kept),
+        ),
+        prefix_lengths=torch.tensor([len(span.prefix) for span in spans], device=subject.device),
+        tokens=torch.tensor(padded, device=subject.device),
+        span_lengths=torch.tensor([len(span.fed) for span in spans], device=subject.device),
+    )
+    return CleanSpans(
+        batch=batch,
+        inputs=tuple(seen[name] for name in sites),
+        writes=tuple(parts["write"]),
+        rests=tuple(parts["rest"]),
+        final=seen["final"],
+    )
+
+
+def clean_pass(
+    subject: Subject, spans: Sequence[Span], sites: dict[str, Site], shared: SharedPrefix
+) -> tuple[dict[str, Float[Tensor, "record position width"]], KeysAndValues]:
+    """(what each site held at span positions, padded on the right; keys and values of every token)."""
+    begin = len(shared.tokens)
+    sequences = [(*span.prefix, *span.fed) for span in spans]
+    width = max(len(sequence) for sequence in sequences)
+    ids = torch.tensor([[*sequence, *[0] * (width - len(sequence))] for sequence in sequences])
+    cache = shared.cache(len(spans))
+    seen: dict[str, Tensor] = {}
+    with _reading(sites, _places(subject, spans, shared), seen):
+        subject.hf.base_model(
+            input_ids=ids[:, begin:].to(subject.device),
+            attention_mask=torch.ones_like(ids).to(subject.device),
+            position_ids=torch.arange(begin, width, device=subject.device).expand(len(spans), -1),
+            past_key_values=cache,
+            use_cache=True,
+        )
+    return seen, contents(cache)
+
+
+def _places(subject: Subject, spans: Sequence[Span], shared: SharedPrefix) -> Places:
+    """Where the spans lie in what follows the shared prefix; past a span's end its last position is repeated."""
+    starts = torch.tensor([len(span.prefix) - len(shared.tokens) for span in spans])
+    lengths = torch.tensor([len(span.fed) for span in spans])
+    step = torch.arange(int(lengths.max()))
+    columns = starts[:, None] + torch.minimum(step, (lengths - 1)[:, None])
+    return torch.arange(len(spans))[:, None].to(subject.device), columns.to(subject.device)
+
+
+@contextmanager
+def _reading(sites: dict[str, Site], places: Places, into: dict[str, Tensor]) -> Iterator[None]:
+    """Inside, every site's tensor is gathered at `places`."""
+    handles = [
+        hooked(module, in_input, partial(_gather, into, name, places))
+        for name, (module, in_input) in sites.items()
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _gather(into: dict[str, Tensor], name: str, places: Places, site: Tensor) -> None:
+    into[name] = site[places]
+
+
+@contextmanager
+def _split_write(
+    subject: Subject, block: nn.Module, places: Places, into: dict[str, list[Tensor]]
+) -> Iterator[None]:
+    """Inside, the block runs on without its MLP write, which is added to its output: both parts are gathered."""
+    module, _ = subject.wiring.site(block, Basis.MLP_OUT)
+    held: list[Tensor] = []
+
+    def withhold(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor:
+        held.append(output)
+        into["write"].append(output[places])
+        return torch.zeros_like(output)
+
+    def add(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
+        rest = output[0] if isinstance(output, tuple) else output
+        into["rest"].append(rest[places])
+        whole = rest + held.pop()
+        return (whole, *output[1:]) if isinstance(output, tuple) else whole
+
+    handles = module.register_forward_hook(withhold), block.register_forward_hook(add)
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

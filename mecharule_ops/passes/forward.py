@@ -1,0 +1,176 @@
+"""Calls the blocks of a causal model one by one, so that a forward can start above the layer an ablation touches.
+
+Many copies of a span share one set of clean prefix keys and values: the copies lie side by side along the
+sequence axis, `[record, copy × position, channel]`, with an additive mask under which every position sees the
+clean prefix and the earlier positions of its own copy only. The blocks are the stock Hugging Face modules; the
+other arguments they are called with (position embeddings, mask, cache) are read off the model itself once a
+layout, by running it with every block replaced by a recorder.
+
+Axes: record copy position channel; `kv_head slot head_dim` for keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from mecharule_ops.loading.model import Subject
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrefixCache:
+    """Stands in for a Hugging Face cache: gives the clean prefix followed by what is new, and stores nothing."""
+
+    keys: tuple[Float[Tensor, "record kv_head slot head_dim"], ...]
+    """By layer; rotary embedding applied."""
+    values: tuple[Float[Tensor, "record kv_head slot head_dim"], ...]
+
+    def update(
+        self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        """What a block attends to: the clean prefix of its layer, then `keys` and `values`."""
+        return torch.cat([self.keys[layer_idx], keys], 2), torch.cat([self.values[layer_idx], values], 2)
+
+    def select(self, records: Int[Tensor, " record"]) -> PrefixCache:
+        """The same prefixes in another order, with repetition."""
+        return PrefixCache(
+            tuple(keys[records] for keys in self.keys), tuple(values[records] for values in self.values)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SpanBatch:
+    """Spans of several records above their clean prefixes; shorter spans are padded on the right."""
+
+    prefix: PrefixCache
+    prefix_lengths: Int[Tensor, " record"]
+    """Slots of the prefix that hold tokens; the others are masked."""
+    tokens: Int[Tensor, "record position"]
+    span_lengths: Int[Tensor, " record"]
+    """Positions that hold tokens; what is computed at the others is ignored."""
+
+    @property
+    def positions(self) -> Int[Tensor, "record position"]:
+        """True position of every token; padding repeats the last one, so that it never leaves the model's range."""
+        step = torch.arange(self.tokens.shape[1], device=self.tokens.device)
+        return self.prefix_lengths[:, None] + torch.minimum(step, (self.span_lengths - 1)[:, None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockCalls:
+    """One layout's blocks with their arguments bound."""
+
+    embedded: Float[Tensor, "record copied_position channel"]
+    """The first block's input."""
+    blocks: tuple[nn.Module, ...]
+    arguments: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...]
+
+    def __call__(self, layer: int, hidden: Tensor) -> Tensor:
+        """The output of block `layer` on `hidden`."""
+        positional, keywords = self.arguments[layer]
+        output = self.blocks[layer](hidden, *positional, **keywords)
+        return output[0] if isinstance(output, tuple) else output
+
+
+class Blocks:
+    """The decoder of a subject, ready to be called block by block."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._model = subject.hf.base_model
+        self._config = subject.hf.config
+        self.stack = tuple(subject.wiring.blocks(subject.hf))
+        self._windows = [_window(self._config, layer) for layer in range(len(self.stack))]
+        self._wrapped = self._returns_tuples(subject.device)
+
+    def bind(self, batch: SpanBatch, copies: int) -> BlockCalls:
+        """Blocks bound to `copies` copies of every span of the batch; costs one embedding, no block."""
+        positions = batch.positions.repeat(1, copies)
+        masks = {window: _span_mask(batch, copies, window) for window in {None, *self._windows}}
+        recorded: list[tuple[Tensor, tuple[Any, ...], dict[str, Any]]] = []
+        with self._recorders(recorded):
+            self._model(
+                input_ids=batch.tokens.repeat(1, copies),
+                attention_mask=masks[None],
+                position_ids=positions,
+                past_key_values=batch.prefix,
+                use_cache=True,
+            )
+        arguments = [
+            _with_mask(positional, keywords, masks[None], masks[window])
+            for (_, positional, keywords), window in zip(recorded, self._windows, strict=True)
+        ]
+        return BlockCalls(recorded[0][0], self.stack, tuple(arguments))
+
+    @contextmanager
+    def _recorders(self, into: list[tuple[Tensor, tuple[Any, ...], dict[str, Any]]]) -> Iterator[None]:
+        """Inside, every block passes its input on unchanged and notes how it was called."""
+        for block in self.stack:
+            block.forward = partial(_record, into, self._wrapped)
+        try:
+            yield
+        finally:
+            for block in self.stack:
+                del block.forward
+
+    def _returns_tuples(self, device: torch.device) -> bool:
+        """Whether blocks give tuples, seen from one forward of a single token."""
+        seen: list[bool] = []
+        hook = self.stack[0].register_forward_hook(
+            lambda module, inputs, output: seen.append(isinstance(output, tuple))
+        )
+        try:
+            with torch.inference_mode():
+                one = torch.ones((1, 1), dtype=torch.long, device=device)
+                self._model(input_ids=one, attention_mask=one)
+        finally:
+            hook.remove()
+        return seen[0]
+
+
+def _record(into: list[Any], wrapped: bool, hidden: Tensor, *positional: Any, **keywords: Any) -> Any:
+    into.append((hidden, positional, keywords))
+    return (hidden, None) if wrapped else hidden
+
+
+def _window(config: Any, layer: int) -> int | None:
+    """How many positions back a layer sees, itself included; None for all."""
+    kinds: Sequence[str] | None = getattr(config, "layer_types", None)
+    if kinds is not None and kinds[layer] != "sliding_attention":
+        return None
+    return getattr(config, "sliding_window", None)
+
+
+def _span_mask(batch: SpanBatch, copies: int, window: int | None) -> Tensor:
+    """Additive `[record, 1, copy × position, slot + copy × position]`: 0 where attention is open, else the minimum."""
+    records, length = batch.tokens.shape
+    device = batch.tokens.device
+    slots = torch.arange(batch.prefix.keys[0].shape[2], device=device)
+    step = torch.arange(length, device=device)
+    open_prefix = (slots < batch.prefix_lengths[:, None])[:, None].expand(records, length, -1)
+    own = step[:, None] >= step
+    if window is not None:
+        distance = (batch.prefix_lengths[:, None] + step)[:, :, None] - slots
+        open_prefix, own = open_prefix & (distance < window), own & (step[:, None] - step < window)
+    same_copy = torch.kron(torch.eye(copies, dtype=torch.bool, device=device), own)
+    allowed = torch.cat([open_prefix.repeat(1, copies, 1), same_copy.expand(records, -1, -1)], dim=-1)
+    mask = torch.zeros(allowed.shape, device=device).masked_fill_(~allowed, torch.finfo(torch.float32).min)
+    return mask[:, None]
+
+
+def _with_mask(
+    positional: tuple[Any, ...], keywords: dict[str, Any], given: Tensor, own: Tensor
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A block's arguments with the mask that the model handed down replaced by the layer's own."""
+    replaced = tuple(own if value is given else value for value in positional)
+    named = {name: own if value is given else value for name, value in keywords.items()}
+    assert any(value is own for value in (*replaced, *named.values())), (
+        "the model changed the mask it was given"
+    )
+    return replaced, named

@@ -1,0 +1,200 @@
+"""The greedy token of a hidden state without multiplying by the whole vocabulary in float32, and still exact.
+
+An ablated hidden state h lies near the clean one h₀ of the same record and position, whose logits ℓ₀ are known.
+The logits of a few hundred candidates C (the likeliest tokens of the clean rows) are computed exactly; the rest
+is bounded, in two steps of which a row takes only as many as it needs:
+
+1. by Cauchy–Schwarz, for every v ∉ C:  w_v·h + b_v ≤ max_{u∉C} ℓ₀(u) + max_{u∉C} ‖w_u‖ · ‖h − h₀‖ ;
+2. by the product in bfloat16, w̃_v·h̃, which differs from w_v·h by at most
+   max ‖w_u − w̃_u‖ · ‖h‖ + max ‖w̃_u‖ · ‖h − h̃‖ + rounding of the sum (processors with such instructions only).
+
+When the second-best candidate reaches the bound, the two best tokens and their margin are those of the whole
+vocabulary. Rows where it does not are multiplied in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from mecharule_ops.loading.products import linear
+
+_SLACK = 1e-3
+"""Added to every bound, in logits: more than float32 rounding of one product can move it."""
+_LOGITS_AT_ONCE = 1 << 24
+"""Logits materialised at a time (64 MiB of float32)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Greedy:
+    """Best tokens and how far ahead of the second best they are."""
+
+    tokens: Int[Tensor, " row"]
+    margins: Float[Tensor, " row"]
+    """Top-1 minus top-2 logit."""
+
+
+class Unembedding:
+    """The whole product: every logit of every row."""
+
+    def __init__(self, head: nn.Module, softcap: float | None) -> None:
+        weight, bias = head.weight, head.bias
+        assert isinstance(weight, Tensor), type(weight)
+        assert bias is None or isinstance(bias, Tensor), type(bias)
+        self.weight, self.bias = weight.detach(), bias if bias is None else bias.detach()
+        self._softcap = softcap
+        self.vocabulary: int = weight.shape[0]
+        self.norms = self.weight.norm(dim=1)
+        self.screens = multiplies_bfloat16(self.weight.device)
+        """Whether the second bound is worth computing here."""
+
+    @cached_property
+    def rounded(self) -> Rounded:
+        """The bfloat16 copy, made when first needed."""
+        return Rounded.of(self.weight, self.bias)
+
+    def logits(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, "row token"]:
+        """Every logit, before any soft cap."""
+        return linear(hidden, self.weight, self.bias)
+
+    def greedy(self, hidden: Float[Tensor, "row channel"]) -> Greedy:
+        """Exact by definition; at most `_LOGITS_AT_ONCE` logits exist at a time."""
+        parts = [self.best(self.logits(rows)) for rows in hidden.split(self.rows_at_once)]
+        return Greedy(torch.cat([p.tokens for p in parts]), torch.cat([p.margins for p in parts]))
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, _LOGITS_AT_ONCE // self.vocabulary)
+
+    def best(self, logits: Float[Tensor, "row token"]) -> Greedy:
+        """The greedy token of logits, the margin after the model's soft cap where it has one."""
+        top = logits.topk(2, dim=-1)
+        values = top.values
+        if self._softcap is not None:
+            values = self._softcap * torch.tanh(values / self._softcap)
+        return Greedy(top.indices[:, 0], values[:, 0] - values[:, 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Likeliest:
+    """The likeliest tokens of clean rows."""
+
+    tokens: Int[Tensor, "row rank"]
+    next: Float[Tensor, " row"]
+    """The logit of the likeliest token beyond them; of the last one when the vocabulary has no more."""
+
+    @classmethod
+    def of(cls, unembedding: Unembedding, clean: Float[Tensor, "row channel"], count: int = 32) -> Likeliest:
+        """Cost: the whole product."""
+        ranks = min(count + 1, unembedding.vocabulary)
+        tops = [unembedding.logits(rows).topk(ranks) for rows in clean.split(unembedding.rows_at_once)]
+        return cls(
+            torch.cat([top.indices[:, :count] for top in tops]),
+            torch.cat([top.values[:, -1] for top in tops]),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Likeliest]) -> Likeliest:
+        """The rows of all parts."""
+        return cls(torch.cat([part.tokens for part in parts]), torch.cat([part.next for part in parts]))
+
+    def __getitem__(self, rows: slice) -> Likeliest:
+        return Likeliest(self.tokens[rows], self.next[rows])
+
+
+class NearClean:
+    """Greedy tokens of rows whose clean hidden states were seen before."""
+
+    def __init__(
+        self, unembedding: Unembedding, clean: Float[Tensor, "row channel"], likeliest: Likeliest
+    ) -> None:
+        self._whole = unembedding
+        self._clean = clean
+        self._candidates = likeliest.tokens.unique()
+        self._weight = unembedding.weight[self._candidates].contiguous()
+        self._bias = None if unembedding.bias is None else unembedding.bias[self._candidates]
+        # A row's likeliest tokens are all candidates, so the next one bounds every token that is none.
+        self._others = likeliest.next
+        self._norm = unembedding.norms.index_fill(0, self._candidates, 0.0).max()
+
+    @property
+    def bytes(self) -> int:
+        """Memory held."""
+        return self._clean.nbytes + self._weight.nbytes
+
+    def greedy(self, hidden: Float[Tensor, "row channel"], rows: Int[Tensor, " row"]) -> Greedy:
+        """Greedy tokens of `hidden`, whose clean states are `rows` of the ones given at construction."""
+        logits = linear(hidden, self._weight, self._bias)
+        best = self._whole.best(logits)
+        tokens, margins = self._candidates[best.tokens], best.margins
+        second = logits.topk(2, dim=-1).values[:, 1]
+        moved = (hidden - self._clean[rows]).norm(dim=-1)
+        unsure = (second < self._others[rows] + self._norm * moved + _SLACK).nonzero()[:, 0]
+        if len(unsure) and self._whole.screens:
+            unsure = unsure[second[unsure] < self._rounded_bound(hidden[unsure])]
+        if len(unsure):
+            full = self._whole.greedy(hidden[unsure])
+            tokens[unsure], margins[unsure] = full.tokens, full.margins
+        return Greedy(tokens, margins)
+
+    def _rounded_bound(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, " row"]:
+        """An upper bound on every logit outside the candidates, from the product in bfloat16."""
+        rounded = self._whole.rounded
+        low = hidden.to(torch.bfloat16)
+        length = hidden.norm(dim=-1)
+        error = rounded.error * length + rounded.norm * (hidden - low.float()).norm(dim=-1)
+        summing = 2 * hidden.shape[-1] * torch.finfo(torch.float32).eps * rounded.norm * length
+        parts = low.split(self._whole.rows_at_once)
+        others = torch.cat([self._best_other(rounded.logits(rows)) for rows in parts])
+        # The product is rounded to bfloat16 once more when it is written.
+        written = (others.abs() + rounded.bias_size) * torch.finfo(torch.bfloat16).eps
+        return others + error + summing + written + _SLACK
+
+    def _best_other(self, logits: Tensor) -> Tensor:
+        """The largest logit outside the candidates, −inf when there is none."""
+        return logits.index_fill_(1, self._candidates, -torch.inf).amax(-1).float()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """The unembedding in bfloat16, and how far it is from the true one."""
+
+    weight: Float[Tensor, "token channel"]
+    bias: Float[Tensor, " token"] | None
+    error: Float[Tensor, ""]
+    """Largest norm of a row's rounding error."""
+    norm: Float[Tensor, ""]
+    """Largest norm of a rounded row."""
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor | None) -> Rounded:
+        low = weight.to(torch.bfloat16)
+        parts = zip(weight.split(4096), low.split(4096), strict=True)
+        errors = [(exact - part.float()).norm(dim=1).max() for exact, part in parts]
+        return cls(low, bias, torch.stack(errors).max(), low.norm(dim=1).max().float() * (1 + 2**-8))
+
+    @property
+    def bias_size(self) -> float:
+        return 0.0 if self.bias is None else float(self.bias.abs().max())
+
+    def logits(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, "row token"]:
+        """Approximate logits; the sum over channels is accumulated in float32."""
+        product = nn.functional.linear(hidden, self.weight)
+        return product if self.bias is None else product.float() + self.bias
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether the device is a processor with instructions for bfloat16 matrices.
+
+    On one without them such products are slower than float32 ones; on an accelerator the vocabulary costs
+    little, and the step is left out.
+    """
+    if device.type != "cpu":
+        return False
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_tile"))

@@ -1,0 +1,1 @@
+"""What a replaced unit is set to: the statistics of each baseline, measured on train records and kept in files."""

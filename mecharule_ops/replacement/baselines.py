@@ -1,0 +1,120 @@
+"""What an ablated unit is set to: the replacement baselines of the paper (appendix B), as one table a run.
+
+- `zero`: 0.
+- `mean`: the unit's mean over all intervened positions of the data.
+- `mean-positional`: its mean at the same offset from the last prompt token; an offset that the data lacks takes
+  the nearest one it has (the earlier on a tie).
+- `mean-donor`, `mean-donor-positional`: the observed value closest to that mean, chosen coordinate by coordinate
+  (each dimension of a head by itself), so that the coordinates need not come from one prompt or position.
+- `slot0`: the unit's mean over prompts at the first token of the unpadded prompt, written at every position. The
+  published code's "mean-positional" reads row 0 of its table when decoding, which holds that slot (mixed with
+  padding when prompts differ in length); it carries an attention sink's massive activations into the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.spans import span_of
+from mecharule_ops.replacement.statistics import Observed, first_slot_means, nearest_observed, observe
+from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron
+
+RECORDS = 256
+"""Prompts that the statistics are estimated from (paper, §5)."""
+_POSITIONAL = (Baseline.MEAN_POSITIONAL, Baseline.MEAN_DONOR_POSITIONAL)
+_DONOR = (Baseline.MEAN_DONOR, Baseline.MEAN_DONOR_POSITIONAL)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReplacementTable:
+    """Replacement values of every unit of an intervention's basis."""
+
+    intervention: Intervention
+    values: tuple[Float[Tensor, "offset channel *head_dim"], ...]
+    """By layer; the offsets are those of `observed`, or there is one row when the value does not depend on them."""
+    observed: Observed
+    """What the data holds at the intervened positions."""
+
+    def value(
+        self, layer: int, offsets: Int[Tensor, "*position"], channels: Int[Tensor, " channel"] | None = None
+    ) -> Float[Tensor, "*position_and_channel"]:
+        """Replacements at `offsets`, `[*position, channel(, head_dim)]`, for `channels` or all of the layer's."""
+        table = self.values[layer] if channels is None else self.values[layer][:, channels.cpu()]
+        rows = self._rows(offsets.cpu()) if len(table) > 1 else torch.zeros_like(offsets.cpu())
+        return table[rows].to(offsets.device)
+
+    def _rows(self, offsets: Tensor) -> Tensor:
+        """Index of the nearest observed offset."""
+        return (offsets[..., None] - self.observed.offsets).abs().argmin(-1)
+
+    def out_of_range(self, neuron: Neuron) -> tuple[int, int]:
+        """(replaced values outside what the unit takes at that offset in the data, replaced values in all).
+
+        A value counts as often as its offset occurs; every dimension of a head counts by itself.
+        """
+        statistics = self.observed.layers[neuron.layer]
+        replaced = self.value(neuron.layer, self.observed.offsets)[:, neuron.channel]
+        low, high = statistics.low[:, neuron.channel], statistics.high[:, neuron.channel]
+        outside = ((replaced < low) | (replaced > high)).reshape(len(self.observed.counts), -1)
+        counts = self.observed.counts
+        return int((outside.sum(-1) * counts).sum()), int(counts.sum()) * outside.shape[1]
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits of SHA-256 over the intervention, the offsets and the float32 values."""
+        digest = hashlib.sha256(repr(self.intervention).encode())
+        digest.update(self.observed.offsets.numpy().tobytes())
+        for table in self.values:
+            digest.update(table.contiguous().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+
+def replacement_table(
+    subject: Subject, records: Sequence[BehaviourRecord], intervention: Intervention
+) -> ReplacementTable:
+    """The table of an intervention, from the first `RECORDS` records' prompts and baseline completions.
+
+    Cost: one forward over them, a second for the donor baselines. Raises `UsageError` when no record has an
+    intervened position, for example when every completion is a single token in the decode phase.
+    """
+    chosen = records[:RECORDS]
+    prompts = subject.encode([record.example.prompt for record in chosen])
+    pairs = zip(prompts, chosen, strict=True)
+    spans = [span_of(prompt, record.tokens, intervention.phase) for prompt, record in pairs]
+    spans = [span for span in spans if span.fed]
+    if not spans:
+        raise UsageError(
+            f"expected completions with positions in the {intervention.phase} phase, got none in {len(chosen)} "
+            "records; choose the last-prompt or whole phase"
+        )
+    observed = observe(subject, spans, intervention.basis)
+    baseline = intervention.baseline
+    if baseline is Baseline.SLOT0:
+        values = tuple(mean[None] for mean in first_slot_means(subject, prompts, intervention.basis))
+    else:
+        values = _means(observed, baseline)
+        if baseline in _DONOR:
+            values = nearest_observed(
+                subject, spans, intervention.basis, values, observed.offsets, baseline in _POSITIONAL
+            )
+    return ReplacementTable(intervention=intervention, values=values, observed=observed)
+
+
+def _means(observed: Observed, baseline: Baseline) -> tuple[Tensor, ...]:
+    """By layer: zeros, the mean over all positions, or the means by offset."""
+    means = [layer.mean for layer in observed.layers]
+    if baseline is Baseline.ZERO:
+        return tuple(torch.zeros_like(mean[:1]) for mean in means)
+    if baseline in _POSITIONAL:
+        return tuple(means)
+    weight = observed.counts.double() / observed.counts.sum()
+    return tuple(torch.tensordot(weight, mean.double(), 1)[None].float() for mean in means)

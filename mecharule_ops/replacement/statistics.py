@@ -1,0 +1,137 @@
+"""What values each unit takes in the data, by layer and offset: mean, minimum, maximum, observed value near the mean.
+
+Offsets count from the last prompt token (see `spans`). Values are read from the unablated model on prompts
+followed by their baseline completions; padding never enters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.passes.clean import clean_pass
+from mecharule_ops.passes.shared_prefix import SharedPrefix
+from mecharule_ops.passes.spans import Span
+from mecharule_ops.types import Basis
+
+_RECORDS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnitStatistics:
+    """Statistics of every unit of one layer; a head has one of each per dimension."""
+
+    mean: Float[Tensor, "offset channel *head_dim"]
+    low: Float[Tensor, "offset channel *head_dim"]
+    high: Float[Tensor, "offset channel *head_dim"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """Statistics of every layer at the offsets that the data holds."""
+
+    offsets: Int[Tensor, " offset"]
+    """Ascending; not always contiguous."""
+    counts: Int[Tensor, " offset"]
+    """Records that have the offset, at least 1."""
+    layers: tuple[UnitStatistics, ...]
+
+
+def observe(subject: Subject, spans: Sequence[Span], basis: Basis) -> Observed:
+    """Statistics of `basis` over the spans' positions. Cost: one forward over every prompt and completion."""
+    offsets = sorted({offset for span in spans for offset in _offsets(span)})
+    place = {offset: index for index, offset in enumerate(offsets)}
+    counts = torch.zeros(len(offsets), dtype=torch.long)
+    totals: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
+    for rows, seen in _unit_values(subject, spans, basis):
+        row = torch.tensor([place[offset] for span in rows for offset in _offsets(span)])
+        counts += row.bincount(minlength=len(offsets))
+        for layer, values in enumerate(seen):
+            total, low, high = totals.setdefault(layer, _empty(len(offsets), values))
+            total.index_add_(0, row, values.double())
+            index = row.view(-1, *[1] * (values.ndim - 1)).expand_as(values)
+            low.scatter_reduce_(0, index, values, "amin")
+            high.scatter_reduce_(0, index, values, "amax")
+    weight = counts.double()
+    return Observed(
+        offsets=torch.tensor(offsets),
+        counts=counts,
+        layers=tuple(
+            UnitStatistics(mean=(total / _like(weight, total)).float(), low=low, high=high)
+            for total, low, high in (totals[layer] for layer in range(subject.n_layers))
+        ),
+    )
+
+
+def nearest_observed(
+    subject: Subject,
+    spans: Sequence[Span],
+    basis: Basis,
+    targets: Sequence[Float[Tensor, "target channel *head_dim"]],
+    offsets: Int[Tensor, " offset"],
+    positional: bool,
+) -> tuple[Float[Tensor, "target channel *head_dim"], ...]:
+    """For every layer and coordinate the observed value closest to its target; the earliest one on a tie.
+
+    With `positional` only values at the target's own offset are donors, else values at all offsets are.
+    Cost: one forward over every prompt and completion.
+    """
+    place = {offset: index for index, offset in enumerate(offsets.tolist())}
+    found = [torch.full_like(target, torch.nan) for target in targets]
+    for rows, seen in _unit_values(subject, spans, basis):
+        row = [place[offset] if positional else 0 for span in rows for offset in _offsets(span)]
+        for layer, values in enumerate(seen):
+            for index, value in zip(row, values, strict=True):
+                best, target = found[layer][index], targets[layer][index]
+                closer = best.isnan() | ((value - target).abs() < (best - target).abs())
+                best[closer] = value[closer]
+    return tuple(found)
+
+
+def first_slot_means(
+    subject: Subject, prompts: Sequence[Sequence[int]], basis: Basis
+) -> tuple[Float[Tensor, channel * head_dim], ...]:
+    """Mean over prompts of every unit at the first prompt token, by layer; that token depends on nothing else."""
+    firsts = [Span(prefix=(), fed=(prompt[0],), offset=0) for prompt in prompts]
+    observed = observe(subject, firsts, basis)
+    return tuple(layer.mean[0] for layer in observed.layers)
+
+
+def _offsets(span: Span) -> range:
+    return range(span.offset, span.offset + len(span.fed))
+
+
+def _unit_values(
+    subject: Subject, spans: Sequence[Span], basis: Basis
+) -> Iterator[tuple[Sequence[Span], list[Tensor]]]:
+    """A few records at a time: (spans, values `[position of any span, channel, *head_dim]` by layer)."""
+    sites = {
+        str(layer): subject.wiring.site(block, basis)
+        for layer, block in enumerate(subject.wiring.blocks(subject.hf))
+    }
+    shape = (-1, subject.unit_size(basis)) if basis is Basis.ATTN_HEAD else (-1,)
+    kept = [span for span in spans if span.fed]
+    shared = SharedPrefix.of(subject, [span.prefix for span in kept])
+    for begin in range(0, len(kept), _RECORDS_AT_ONCE):
+        rows = kept[begin : begin + _RECORDS_AT_ONCE]
+        with torch.inference_mode(), through_onednn(subject.hf):
+            seen, _ = clean_pass(subject, rows, sites, shared)
+        held = torch.tensor([len(span.fed) for span in rows])
+        real = torch.arange(int(held.max())) < held[:, None]
+        yield rows, [seen[str(layer)].cpu()[real].unflatten(-1, shape) for layer in range(len(sites))]
+
+
+def _empty(offsets: int, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    shape = (offsets, *values.shape[1:])
+    return torch.zeros(shape).double(), torch.full(shape, torch.inf), torch.full(shape, -torch.inf)
+
+
+def _like(weight: Tensor, other: Tensor) -> Tensor:
+    """`weight` `[offset]` shaped to divide `other` `[offset, …]`."""
+    return weight.view(-1, *[1] * (other.ndim - 1))

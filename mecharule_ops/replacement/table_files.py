@@ -1,0 +1,66 @@
+"""Replacement values as named arrays: in the run file, and as a file for machines where the run file is not."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from mecharule_ops.errors import StoreError
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.replacement.statistics import Observed, UnitStatistics
+from mecharule_ops.types import Intervention
+
+_STATISTICS = ("mean", "low", "high")
+
+
+def arrays_of(table: ReplacementTable) -> dict[str, np.ndarray]:
+    """Offsets, counts, and of every layer the values and what the data holds, by name."""
+    arrays = {"offsets": table.observed.offsets.numpy(), "counts": table.observed.counts.numpy()}
+    for layer, (values, seen) in enumerate(zip(table.values, table.observed.layers, strict=True)):
+        arrays[f"value{layer}"] = values.numpy()
+        arrays |= {f"{name}{layer}": getattr(seen, name).numpy() for name in _STATISTICS}
+    return arrays
+
+
+def table_from(arrays: Mapping[str, np.ndarray], intervention: Intervention) -> ReplacementTable:
+    """The table that `arrays_of` took apart, equal in every bit. Raises `KeyError` when an array is missing."""
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    layers = range(sum(name.startswith("value") for name in tensors))
+    return ReplacementTable(
+        intervention=intervention,
+        values=tuple(tensors[f"value{layer}"] for layer in layers),
+        observed=Observed(
+            offsets=tensors["offsets"],
+            counts=tensors["counts"],
+            layers=tuple(
+                UnitStatistics(**{name: tensors[f"{name}{layer}"] for name in _STATISTICS})
+                for layer in layers
+            ),
+        ),
+    )
+
+
+def write_table(path: Path, table: ReplacementTable) -> None:
+    """Writes the table's arrays as `.npz`. Raises `StoreError`."""
+    try:
+        np.savez_compressed(path, **arrays_of(table))  # type: ignore[arg-type]
+    except OSError as error:
+        raise StoreError(f"expected to write {path}, the system says: {error.strerror}") from error
+
+
+def read_table(path: Path, intervention: Intervention) -> ReplacementTable:
+    """The values of an intervention; its hash tells whether they are the ones that were written.
+
+    Raises `StoreError` when the file does not read.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return table_from({name: file[name] for name in file.files}, intervention)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise StoreError(
+            f"expected replacement values in {path}, got {type(error).__name__}: {error}"
+        ) from error

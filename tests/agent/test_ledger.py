@@ -1,0 +1,112 @@
+"""The hypothesis ledger: registered before its test, never edited, decided once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.refining.ledger import ARTEFACT, HypothesisState, Ledger, Prediction, TestOutcome
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.store.run_store import RunStore
+
+PREDICTION = Prediction(
+    subject="m4.1234",
+    statement="It carries.",
+    condition="carry(a, b)",
+    test="MCC on the held-out records",
+    threshold=0.7,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RunStore]:
+    with RunStore.create(tmp_path / "0c1f.mecharule", {"run": "0c1f"}) as made:
+        yield made
+
+
+def _outcome(value: float, n: int = 100, positives: int = 30) -> TestOutcome:
+    return TestOutcome(value=value, n=n, positives=positives)
+
+
+def test_a_prediction_is_on_file_before_its_test_runs(store: RunStore) -> None:
+    """The test itself looks into the store and finds the open entry."""
+    ledger = Ledger(store)
+    entry = ledger.register(PREDICTION)
+    seen: list[str] = []
+
+    def test(prediction: Prediction) -> TestOutcome:
+        seen.extend(entry.state for entry in Ledger(store).entries() if entry.prediction == prediction)
+        return _outcome(0.8)
+
+    assert ledger.decide(entry.id, test).state == HypothesisState.SUPPORTED
+    assert seen == [HypothesisState.OPEN]
+    assert Ledger(store).entry(entry.id).outcome == _outcome(0.8)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        (_outcome(0.7), HypothesisState.SUPPORTED),
+        (_outcome(0.699), HypothesisState.REFUTED),
+        (_outcome(-1.0), HypothesisState.REFUTED),
+        (_outcome(1.0, n=100, positives=4), HypothesisState.UNDERPOWERED),
+        (_outcome(1.0, n=100, positives=96), HypothesisState.UNDERPOWERED),
+        (_outcome(1.0, n=10, positives=5), HypothesisState.SUPPORTED),
+        (_outcome(0.0, n=0, positives=0), HypothesisState.UNDERPOWERED),
+    ],
+)
+def test_the_threshold_decides_unless_a_side_is_too_small(
+    store: RunStore, outcome: TestOutcome, state: HypothesisState
+) -> None:
+    """At the threshold it is supported; with fewer than five flips or non-flips nothing is decided."""
+    ledger = Ledger(store)
+    assert ledger.decide(ledger.register(PREDICTION).id, lambda prediction: outcome).state == state
+
+
+def test_a_prediction_cannot_be_edited(store: RunStore) -> None:
+    """Another threshold or sentence is another entry; changing the file is found out; deciding is once."""
+    ledger = Ledger(store)
+    first = ledger.register(PREDICTION)
+    assert ledger.register(PREDICTION) == first
+    lowered = ledger.register(replace(PREDICTION, threshold=0.1))
+    assert lowered.id != first.id
+    ledger.decide(first.id, lambda prediction: _outcome(0.5))
+    with pytest.raises(UsageError, match="is refuted; register a new prediction"):
+        ledger.decide(first.id, lambda prediction: _outcome(0.9))
+    assert [entry.state for entry in ledger.entries()] == ["refuted", "open"]
+    for field, forged in (("threshold", 0.2), ("condition", "a > b"), ("statement", "Else."), ("test", "t")):
+        rows = store.get(ARTEFACT)
+        kept = [dict(row) for row in rows]  # type: ignore[attr-defined]
+        kept[0]["prediction"] = {**kept[0]["prediction"], field: forged}
+        store.put(ARTEFACT, kept)
+        with pytest.raises(ClaimNotSupported, match="it was changed"):
+            ledger.entries()
+        store.put(ARTEFACT, rows)
+    assert len(ledger.entries()) == 2
+
+
+def test_a_failed_test_leaves_the_hypothesis_open(store: RunStore) -> None:
+    """An error inside the test decides nothing."""
+    ledger = Ledger(store)
+    entry = ledger.register(PREDICTION)
+
+    def broken(prediction: Prediction) -> TestOutcome:
+        raise UsageError("no records")
+
+    with pytest.raises(UsageError, match="no records"):
+        ledger.decide(entry.id, broken)
+    assert ledger.entry(entry.id).state == HypothesisState.OPEN
+
+
+def test_what_is_not_registered_cannot_be_decided(store: RunStore) -> None:
+    """An unknown id, an empty statement and an empty condition are refused."""
+    ledger = Ledger(store)
+    with pytest.raises(UsageError, match="register it first"):
+        ledger.decide("00000000", lambda prediction: _outcome(1.0))
+    for empty in (replace(PREDICTION, statement=" "), replace(PREDICTION, condition="")):
+        with pytest.raises(UsageError, match="got an empty one"):
+            ledger.register(empty)
+    assert ledger.entries() == ()

@@ -1,0 +1,260 @@
+"""Questions to a scripted model about a real run: its tools, its checked numbers, and what happens when it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from committed_questions import QUESTIONS as COMMITTED
+from committed_questions import asked_of_a_model, units_of, worded
+from llm_scripted import Recorder, asker
+
+from agent.answering import conversation
+from agent.answering import nodes as nodes_conversing
+from agent.answering.chat import answer, ask
+from agent.answering.memory import LOG, Exchange
+from agent.answering.toolbox import OFFERED, RunToolbox
+from agent.graph import CHECKPOINTS
+from agent.llm.choice import Choice
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event, LlmCost, LlmMessage, QuestionAnswered, ToolCalled
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.store.event_json import event_to_json
+from tools._opening import LAST_ANSWER, findings_of, opened
+
+CHOICE = Choice(spec="mock:script", why="chosen by --llm")
+
+
+def _findings(path: Path) -> Findings:
+    with opened(str(path)) as run:
+        return findings_of(run)
+
+
+def _quiet(line: str) -> None:
+    assert "\n" not in line
+
+
+def _answer(path: Path, question: str, model: Recorder, **more: Any) -> dict[str, Any]:
+    return dict(answer(str(path), question, asker(model), CHOICE, _quiet, **more).data)
+
+
+QUESTIONS: dict[str, tuple[str, dict[str, object]]] = {
+    "why does the strongest unit flip?": ("why", {"neuron": "UNIT"}),
+    "why not m1.3?": ("why-not", {"neuron": "m1.3"}),
+    "would it flip on 120-7=?": ("flip", {"neuron": "UNIT", "prompt": "120-7=", "neighbours": 3, "edits": 1}),
+    "what else does its rule cover?": ("covers", {"neuron": "UNIT"}),
+    "which units share these flips?": ("shared", {"neuron": "UNIT"}),
+    "what would change your mind?": ("why", {"neuron": "UNIT"}),
+    "how was it found?": ("why-not", {"neuron": "UNIT"}),
+    "what did the search miss?": ("missed", {}),
+    "which unit is the strongest?": ("neurons", {"limit": 3}),
+    "which rules hold?": ("rules", {"limit": 2}),
+    "what is certified?": ("evidence", {}),
+    "what if we ablate m1.3 too?": ("ablate", {"units": "m1.3", "estimate": True}),
+}
+"""Twelve questions and the tool that a sensible model calls for each."""
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_model_that_repeats_what_its_tool_says_is_never_marked(
+    copied_run: Path, tmp_path: Path, question: str
+) -> None:
+    """Each line of the tool's own text, cited as the run, verifies whole; follow-ups have answers."""
+    unit = str(_findings(copied_run).searches[0].agonists[0].neuron)
+    tool, given = QUESTIONS[question]
+    arguments = {name: unit if value == "UNIT" else value for name, value in given.items()}
+    lines = RunToolbox(str(copied_run)).call(tool, arguments).text.splitlines()
+    text = "\n".join(f"{line} [run:b00d]" for line in lines if line.strip())
+    call = {"unless": ["[tool]"], "calls": [{"name": tool, "arguments": arguments}]}
+    data = _answer(copied_run, question, Recorder(tmp_path, call, {"text": text.replace("$", "$$")}))
+    assert data["verified"], data["checked"]
+    assert data["answer"] == text
+    assert [one["ok"] for one in data["tools"]] == [True]
+    assert all(conversation.route(one) is not None for one in data["follow_ups"])
+
+
+@pytest.mark.parametrize("question", COMMITTED)
+def test_the_committed_questions_are_answered_by_a_model_too(
+    copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """The list that is answered offline, through the graph: a model that repeats its tool is never marked."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    unit, other = units_of(_findings(copied_run))
+    said, result = asked_of_a_model(copied_run, tmp_path, worded(question, unit, other), unit)
+    assert result.data["verified"], result.data["checked"]
+    assert result.data["answer"] == said
+
+
+def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
+    copied_run: Path, tmp_path: Path
+) -> None:
+    """One true sentence with its certificate, one false; the run keeps question, prompt hash, tokens, faults."""
+    findings = _findings(copied_run)
+    unit = findings.searches[0].agonists[0]
+    plus = unit.estimate.associated
+    true, false = (f"flips {flips}/{plus.n} associated [c:$id]." for flips in (plus.flips, plus.flips + 1))
+    lie = f"{unit.neuron} {true} It {false}"
+    model = Recorder(
+        tmp_path,
+        {"unless": ["[tool]"], "calls": [{"name": "why", "arguments": {"neuron": str(unit.neuron)}}]},
+        {"find": r"\[c:(?P<id>[0-9a-f]{12})\]", "text": lie},
+    )
+    data = _answer(copied_run, "why?", model)
+    assert f"~~{plus.flips + 1}/{plus.n}~~ [differs from its source]" in data["answer"]
+    assert f"{unit.neuron} flips {plus.flips}/{plus.n} associated [c:" in data["answer"]
+    assert not data["verified"]
+    with opened(str(copied_run)) as run:
+        (entry,) = cast(list[Any], run.store.get(LOG))
+        remembered = run.store.get(LAST_ANSWER)
+    assert entry["prompts"]["converse"].keys() == {"version", "sha256"}
+    assert len(entry["faults"]) == 1
+    assert remembered["certificates"] == data["certificates"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("fault", ["key", "server", "refusal"])
+def test_a_model_that_fails_gives_way_to_the_router_and_says_so(
+    copied_run: Path, tmp_path: Path, fault: str
+) -> None:
+    """The question is still answered, offline; the line says why the model did not."""
+    told: list[str] = []
+    model = Recorder(tmp_path, {"fault": fault})
+    result = answer(str(copied_run), "what was found?", asker(model), CHOICE, told.append)
+    assert result.data["llm"].startswith("none (mock:script: the model could not be asked: ")  # type: ignore[attr-defined]
+    assert result.data["tool"] is None
+    assert "answered without it" in told[-1]
+    assert result.text
+
+
+def test_the_choice_is_told_and_none_goes_to_the_router(copied_run: Path, tmp_path: Path) -> None:
+    """Without a model the answer is the router's; with a script it is the script's; both say which and why."""
+    told: list[str] = []
+    nothing = {"MECHARULE_CONFIG": str(tmp_path / "none.json")}
+    offline = ask(str(copied_run), "what was found?", told.append, environment=nothing)
+    assert offline.data["llm"] == "none (offline)"
+    assert told[0].startswith("LLM: none (offline): no model is named")
+    script = tmp_path / "s.json"
+    script.write_text(json.dumps({"replies": [{"when": ["EARLIER"], "text": "Yes."}]}))
+    earlier = (Exchange(question="EARLIER", answer="It does."),)
+    result = ask(
+        str(copied_run), "sure?", told.append, llm=f"mock:{script}", earlier=earlier, environment=nothing
+    )
+    assert result.data["answer"] == "Yes."
+    assert result.text.splitlines()[0] == f"LLM: mock:{script}: chosen by --llm"
+
+
+def test_a_model_can_neither_accept_a_price_nor_leave_its_run(copied_run: Path) -> None:
+    """What a person decides is not offered, and is refused when a model asks for it all the same."""
+    toolbox = RunToolbox(str(copied_run))
+    assert tuple(spec.name for spec in toolbox.specs) == OFFERED
+    for spec in toolbox.specs:
+        properties: Any = spec.schema["properties"]
+        assert not {"run", "first", "yes", "model"} & set(properties)
+    for name, arguments in (
+        ("ablate", {"units": "m0.1", "yes": True}),
+        ("why", {"run": "other", "neuron": "m0.1"}),
+    ):
+        with pytest.raises(UsageError, match=f"expected arguments of {name} among"):
+            toolbox.call(name, arguments)
+
+
+# --- what a run remembers --------------------------------------------------------------------------------
+
+
+def _told(path: Path) -> list[Event]:
+    with opened(str(path)) as run:
+        return [event for _, _, event in run.store.events()]
+
+
+def _script(folder: Path, *replies: dict[str, Any]) -> str:
+    path = folder / "chat.json"
+    path.write_text(json.dumps({"replies": list(replies)}))
+    return f"mock:{path}"
+
+
+CALL = {"last": ["what was missed?"], "calls": [{"name": "missed", "arguments": {}}]}
+
+
+def test_replies_calls_costs_and_answers_are_events_of_the_run(copied_run: Path, tmp_path: Path) -> None:
+    """Shown as they happen and kept with the answer; a draft's words are in no event before their check."""
+    script = _script(tmp_path, CALL, {"text": "It missed 7777 units [run:b00d]."})
+    before, shown = len(_told(copied_run)), list[Event]()
+    result = ask(str(copied_run), "what was missed?", _quiet, llm=script, show=shown.append)
+    assert _told(copied_run)[before:] == shown
+    assert [type(event) for event in shown] == [
+        *(LlmMessage, LlmCost, ToolCalled),
+        *(LlmMessage, LlmCost, QuestionAnswered),
+    ]
+    called, answered = shown[2], shown[-1]
+    assert isinstance(called, ToolCalled)
+    assert (called.tool, called.arguments, called.ok) == ("missed", "{}", True)
+    assert isinstance(answered, QuestionAnswered)
+    assert (
+        answered.answer
+        == result.data["answer"]
+        == "It missed ~~7777~~ [differs from its source] units [run:b00d]."
+    )
+    assert not any("7777" in event_to_json(event) for event in shown[:-1])
+    cost = shown[4]
+    assert isinstance(cost, LlmCost)
+    assert (cost.requests, cost.input_tokens) == (2, result.data["input_tokens"])
+
+
+def test_an_offline_answer_is_an_event_too(copied_run: Path, tmp_path: Path) -> None:
+    """Who answered is said: none."""
+    shown: list[Event] = []
+    ask(str(copied_run), "what was found?", _quiet, llm="none", show=shown.append)
+    (answered,) = shown
+    assert isinstance(answered, QuestionAnswered)
+    assert answered.llm == "none (offline)"
+    assert _told(copied_run)[-1] == answered
+
+
+def test_a_question_killed_in_the_middle_goes_on_where_it_was(
+    copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed at its check, after a tool call: asked again, nothing is paid twice; a third time it is."""
+    script = (CALL, {"text": "It is not bounded."})
+    first = Recorder(tmp_path, *script)
+
+    def killed(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nodes_conversing, "check", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _answer(copied_run, "what was missed?", first)
+    assert len(first.sent) == 2
+    second = Recorder(tmp_path, *script)
+    data = _answer(copied_run, "what was missed?", second)
+    assert second.sent == []
+    assert (data["answer"], [one["tool"] for one in data["tools"]]) == ("It is not bounded.", ["missed"])
+    third = Recorder(tmp_path, *script)
+    _answer(copied_run, "what was missed?", third)
+    assert len(third.sent) == 2
+
+
+def test_a_conversation_goes_on_in_another_process(copied_run: Path, tmp_path: Path) -> None:
+    """`earlier=None` takes what was asked before from the run file; without it a question stands alone."""
+    script = _script(
+        tmp_path,
+        {"last": ["and the second?"], "when": ["what was found?", "Nothing much."], "text": "Neither."},
+        {"last": ["and the second?"], "text": "Who?"},
+        {"text": "Nothing much."},
+    )
+    ask(str(copied_run), "what was found?", _quiet, llm=script)
+    alone = ask(str(copied_run), "and the second?", _quiet, llm=script)
+    following = ask(str(copied_run), "and the second?", _quiet, llm=script, earlier=None)
+    assert (alone.data["answer"], following.data["answer"]) == ("Who?", "Neither.")
+
+
+def test_beside_a_run_that_cannot_be_written_a_question_is_answered_all_the_same(
+    copied_run: Path, tmp_path: Path
+) -> None:
+    """The checkpoint file is a folder here: said in a line, and the answer comes."""
+    copied_run.with_name(copied_run.name + CHECKPOINTS).mkdir()
+    told: list[str] = []
+    result = ask(str(copied_run), "so?", told.append, llm=_script(tmp_path, {"text": "Yes."}))
+    assert result.data["answer"] == "Yes."
+    assert any("could not be continued after a kill" in line for line in told)

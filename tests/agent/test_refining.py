@@ -1,0 +1,298 @@
+"""The refinement loop, headless: every edge, scripted and offline; held-out data chooses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llm_scripted import Recorder, asker
+
+from agent.graph import checkpoints, refinement_graph, run_to_end
+from agent.refining import nodes as nodes_refining
+from agent.refining.ledger import Ledger
+from agent.refining.loop import ARTEFACT, cases_of, refine
+from agent.refining.state import RefinementRuntime, Suggester, Tried, UnitCase
+from agent.refining.suggesting import LlmSuggester, OfflineSuggester, learned_on
+from mecharule_ops.errors import BudgetSpent
+from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered, RefinementFinished
+from mecharule_ops.rules.algebra import mcc
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
+
+IDEA = {"statement": "It flips where a carry leaves the units.", "condition": "carry_at(a, b, 0)"}
+GOOD = {"json": {"predicates": ["carry_at(a, b, 0)"], "hypothesis": IDEA}}
+
+
+def _columns(records: int = 300) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(0)
+    a, b = generator.integers(0, 100, (2, records))
+    prompt = np.array([f"record-{place} {x}+{y}=" for place, (x, y) in enumerate(zip(a, b, strict=True))])
+    return {"a": a, "b": b, "prompt": prompt}
+
+
+def _carry(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    noise = np.random.default_rng(9).random(len(columns["a"])) < 0.05
+    return (columns["a"] % 10 + columns["b"] % 10 >= 10) ^ noise
+
+
+def _case(unit: str = "m4.1", flips: np.ndarray | None = None) -> UnitCase:
+    columns = _columns()
+    held_out = RuleScore(mcc=0.05, coverage=0.5, n=100, positives=50)
+    rule = AnchoredRule(
+        neuron=Neuron.parse(unit),
+        regime=Regime.BASELINE_POSITIVE,
+        rule="a > b",
+        train=replace(held_out, n=200),
+        held_out=held_out,
+        full_rule=None,
+        full=None,
+        prompt_only=True,
+        flips=150,
+        eligible=300,
+    )
+    return UnitCase(
+        unit=unit,
+        arrow="1→0",
+        columns=columns,
+        flips=_carry(columns) if flips is None else flips,
+        train=np.arange(300) % 3 > 0,
+        vocabulary=("a > b", "a >= 50"),
+        prompt_columns=frozenset(columns),
+        anchored=rule,
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RunStore]:
+    with RunStore.create(tmp_path / "0c1f.mecharule", {"run": "0c1f"}) as made:
+        yield made
+
+
+def _scripted(model: Recorder, **limits: Any) -> LlmSuggester:
+    return LlmSuggester(asker=asker(model, **limits), seed=0)
+
+
+def _run(
+    store: RunStore, suggester: Suggester, *cases: UnitCase, rounds: int = 3
+) -> tuple[list[dict[str, Any]], list[Event]]:
+    """The reports of a refinement and every event told."""
+    told: list[Event] = []
+    runtime = RefinementRuntime(
+        suggester=suggester,
+        cases={case.unit: case for case in cases},
+        ledger=Ledger(store, told.append),
+        seed=0,
+    )
+    begin = {"units": [case.unit for case in cases], "rounds": rounds}
+    with checkpoints(store.path) as saver:
+        ended = run_to_end(refinement_graph(saver), begin, runtime, "r")
+    return ended.get("reports", []), told
+
+
+def test_a_good_idea_is_registered_tested_and_becomes_a_rule(tmp_path: Path, store: RunStore) -> None:
+    """HQ-T before and after, idea and rule supported, and only train records in the prompts."""
+    model, case = Recorder(tmp_path, GOOD), _case()
+    (report,), told = _run(store, _scripted(model), case)
+    assert (report["before"], report["rule"], report["ended"]) == (
+        0.05,
+        "carry_at(a, b, 0)",
+        "its rule is good on train records it did not see; its hypothesis is supported; its refined rule is supported",
+    )
+    truth = mcc(_columns()["a"] % 10 + _columns()["b"] % 10 >= 10, case.flips)
+    assert report["after"] == pytest.approx(
+        mcc((_columns()["a"] % 10 + _columns()["b"] % 10 >= 10)[~case.train], case.flips[~case.train])
+    )
+    assert truth > 0.8
+    assert (report["good_before"], report["good_after"]) == (False, True)
+    entries = {entry.id: entry for entry in Ledger(store).entries()}
+    assert set(entries) == {report["hypothesis"], report["prediction"]}
+    assert {entry.state for entry in entries.values()} == {"supported"}
+    assert [entry.outcome.n for entry in entries.values() if entry.outcome] == [100, 100]
+    held_out = [f'"{text}"' for text in case.columns["prompt"][~case.train].tolist()]
+    assert not any(text in sent for text in held_out for sent in model.sent)
+    assert [type(event) for event in told] == [HypothesisRegistered, HypothesisDecided] * 2
+
+
+def test_every_way_out_of_a_unit_is_taken_and_the_next_one_follows(tmp_path: Path, store: RunStore) -> None:
+    """Rounds spent with a refuted idea, nothing new, a fault, no predicate at all: four units, four reports."""
+    wrong = {"statement": "It flips where a is larger.", "condition": "a > b"}
+    model = Recorder(
+        tmp_path,
+        {
+            "when": ["Unit: m4.1."],
+            "unless": ["a >= 33"],
+            "json": {"predicates": ["a >= 33"], "hypothesis": wrong},
+        },
+        {"when": ["Unit: m4.1."], "json": {"predicates": ["b >= 44"], "hypothesis": IDEA}},
+        {"when": ["Unit: m4.2."], "json": {"predicates": ["a > b"], "hypothesis": None}},
+        {"when": ["Unit: m4.3."], "fault": "refusal"},
+        {
+            "when": ["Unit: m4.4."],
+            "json": {"predicates": ["a + "], "hypothesis": {"statement": "s", "condition": "os.system('x')"}},
+        },
+    )
+    cases = [_case("m4.1"), _case("m4.2"), _case("m4.3"), _case("m4.4")]
+    reports, _ = _run(store, _scripted(model), *cases, rounds=2)
+    assert [report["unit"] for report in reports] == ["m4.1", "m4.2", "m4.3", "m4.4"]
+    assert reports[0]["ended"].startswith("the rounds are spent; its hypothesis is refuted")
+    assert (reports[1]["ended"], reports[1]["after"]) == ("mock:script had nothing new to propose", 0.05)
+    assert (
+        reports[2]["ended"] == "mock:script could not be asked: the model declined to answer; ask another way"
+    )
+    assert [report["failed"] for report in reports] == [False, False, True, False]
+    assert "its hypothesis was not registered: " in reports[3]["ended"]
+    ideas = [entry for entry in Ledger(store).entries() if entry.prediction.test == nodes_refining.TEST]
+    assert [(entry.prediction.condition, entry.state) for entry in ideas] == [("a > b", "refuted")]
+
+
+def test_flips_all_alike_are_a_sentence(tmp_path: Path, store: RunStore) -> None:
+    """One value of the target only: nothing to learn, said in words, and the loop goes on."""
+    suggester = _scripted(Recorder(tmp_path, {"json": {"predicates": ["b >= 44"], "hypothesis": None}}))
+    (report,), _ = _run(store, suggester, _case(flips=np.zeros(300, bool)))
+    assert "got 0 successes of 200" in report["ended"]
+    assert (report["rule"], report["after"], Ledger(store).entries()) == ("a > b", 0.05, ())
+
+
+def test_a_test_on_few_flips_decides_nothing(tmp_path: Path, store: RunStore) -> None:
+    """Four held-out flips: underpowered, whatever the MCC is."""
+    case = _case()
+    flips = case.flips.copy()
+    flips[np.flatnonzero(flips & ~case.train)[4:]] = False
+    (report,), _ = _run(store, _scripted(Recorder(tmp_path, GOOD)), replace(case, flips=flips))
+    assert "its hypothesis is underpowered" in report["ended"]
+
+
+def test_no_units_no_questions(tmp_path: Path, store: RunStore) -> None:
+    """An empty list ends at once."""
+    model = Recorder(tmp_path)
+    assert _run(store, _scripted(model)) == ([], [])
+    assert model.sent == []
+
+
+def test_offline_the_grammar_finds_the_cause_and_states_it(store: RunStore) -> None:
+    """No model: the best predicate on train becomes a hypothesis, and a rule, and both are tested once."""
+    (report,), told = _run(store, OfflineSuggester(), _case())
+    assert report["ended"] == (
+        "its rule is good on train records it did not see; its hypothesis is supported; its refined rule is supported"
+    )
+    assert report["good_after"]
+    (idea,) = [entry for entry in Ledger(store).entries() if entry.id == report["hypothesis"]]
+    assert idea.prediction.statement == f"m4.1 flips exactly where {idea.prediction.condition}."
+    assert sum(isinstance(event, HypothesisDecided) for event in told) == 2
+
+
+def test_offline_a_budget_and_too_few_flips_end_without_a_suggestion(store: RunStore) -> None:
+    """The second unit is beyond the budget; a unit with nine train flips gets no proposal."""
+    suggester = OfflineSuggester(most_suggestions=1)
+    _, spent = _run(store, suggester, _case("m4.1"), _case("m4.2"))[0]
+    assert spent["failed"]
+    assert "the budget is spent: 1 rounds" in spent["ended"]
+    with pytest.raises(BudgetSpent):
+        suggester.suggest(_case(), Tried(rounds=0, accepted=(), refused=()))
+    case = _case()
+    rare = np.zeros(300, bool)
+    rare[np.flatnonzero(case.train)[:9]] = True
+    said = OfflineSuggester().suggest(replace(case, flips=rare), Tried(rounds=0, accepted=(), refused=()))
+    assert (said.predicates, said.hypothesis) == ([], None)
+
+
+def test_held_out_flips_choose_nothing(store: RunStore) -> None:
+    """With the held-out flips shuffled, predicates, rule and hypothesis are the same; only the verdict moves."""
+    case = _case()
+    shuffled = case.flips.copy()
+    held_out = np.flatnonzero(~case.train)
+    shuffled[held_out] = np.random.default_rng(4).permutation(shuffled[held_out])
+    (true,), _ = _run(store, OfflineSuggester(), case)
+    with RunStore.create(store.path.with_name("0c20.mecharule"), {"run": "0c20"}) as other:
+        (false,), _ = _run(other, OfflineSuggester(), replace(case, flips=shuffled))
+        states = {entry.state for entry in Ledger(other).entries()}
+    assert (true["rule"], true["hypothesis"], true["prediction"]) == (
+        false["rule"],
+        false["hypothesis"],
+        false["prediction"],
+    )
+    assert states == {"refuted"}
+    assert true["after"] != false["after"]
+
+
+@pytest.mark.parametrize("node", ["table_of", "held_out_test"], ids=["judging", "testing"])
+def test_a_killed_refinement_resumes_at_its_node(
+    tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch, node: str
+) -> None:
+    """The reply is paid for once, and a hypothesis that was registered is the one that is decided."""
+    first = Recorder(tmp_path, GOOD)
+
+    def killed(*arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nodes_refining, node, killed)
+        with pytest.raises(KeyboardInterrupt):
+            _run(store, _scripted(first), _case())
+    assert len(first.sent) == 1
+    before = Ledger(store).entries()
+    assert [entry.state for entry in before] == (["open"] if node == "held_out_test" else [])
+    second = Recorder(tmp_path, GOOD)
+    (report,), told = _run(store, _scripted(second), _case())
+    assert second.sent == []
+    assert report["ended"].endswith("its hypothesis is supported; its refined rule is supported")
+    assert [entry.prediction for entry in before] == [
+        entry.prediction for entry in Ledger(store).entries()[: len(before)]
+    ]
+    state = RunState()
+    for event in told:
+        state = state.apply(event)
+    assert {view.state for view in state.hypotheses.values()} == {"supported"}
+
+
+# --- on a real run ---------------------------------------------------------------------------------------
+
+
+def test_refining_a_real_run_costs_no_ablation_and_is_read_back(copied_run: Path, tmp_path: Path) -> None:
+    """Without anything accepted the rule is anchoring's own; findings stay; what is finished is read back."""
+    from bundled_run import opened
+
+    idea = {"statement": "It flips where the units carry.", "condition": "carry_at(a, b, 0)"}
+    model = Recorder(tmp_path, {"json": {"predicates": ["digit(a, 0) >= 6"], "hypothesis": idea}})
+    told: list[Event] = []
+    with opened(copied_run) as run:
+        before = run.store.get("findings")
+        for case in cases_of(run, 12).values():
+            learned = learned_on(case, (), run.config.seed)
+            assert case.anchored.rule == (None if learned.rule is None else str(learned.rule))
+            assert case.anchored.train == learned.train
+        refined = refine(run, _scripted(model), rounds=1, most_units=2, emit=told.append)
+        entries = Ledger(run.store).entries()
+        again = refine(run, _scripted(Recorder(tmp_path)), rounds=1, most_units=2)
+        anew = refine(run, _scripted(model), rounds=1, most_units=2, again=True)
+        assert run.cost.group_evaluations == 0
+        assert run.store.get("findings") == before
+        assert len(run.store.get(ARTEFACT)) == 2  # type: ignore[arg-type]
+    assert len(refined.reports) == 2
+    assert (again.reports, again.reused) == (refined.reports, True)
+    assert anew.reports == refined.reports
+    assert {entry.prediction.subject for entry in entries} == {report["unit"] for report in refined.reports}
+    assert all(entry.state in ("supported", "refuted", "underpowered") for entry in entries)
+    assert refined.sentence().startswith(
+        f"HQ-T anchors among {refined.anchored} units: {refined.before} before"
+    )
+    (finished,) = [event for event in told if isinstance(event, RefinementFinished)]
+    assert (finished.before, finished.after, finished.units) == (refined.before, refined.after, 2)
+
+
+def test_a_refinement_that_could_not_ask_is_tried_again(copied_run: Path, tmp_path: Path) -> None:
+    """A wrong key today is no verdict for ever."""
+    from bundled_run import opened
+
+    with opened(copied_run) as run:
+        failed = refine(run, _scripted(Recorder(tmp_path, {"fault": "key"})), rounds=1, most_units=1)
+        model = Recorder(tmp_path, {"json": {"predicates": [], "hypothesis": None}})
+        anew = refine(run, _scripted(model), rounds=1, most_units=1)
+    assert failed.reports[0]["failed"]
+    assert not anew.reused
+    assert len(model.sent) == 1

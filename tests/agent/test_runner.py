@@ -1,0 +1,172 @@
+"""Headless runs: where settings come from, who accepts a price, what a dry run does, how a run ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from findings_fixture import FINDINGS
+
+from agent.verbs import runner
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.events import Price
+from mecharule_ops.types import Basis, SearchStatus
+
+PRICE = Price(evaluations=1840, example_forwards=235_520, seconds=360.0)
+
+
+def written(path: Path, content: object) -> str:
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    """File, then KEY=VALUE, then flags; what none of them names keeps its default."""
+    file = written(
+        tmp_path / "c.json",
+        {"model": "filed", "tau": 0.3, "alpha": 0.01, "records": 100, "task_settings": {"low": 1, "high": 5}},
+    )
+    config = runner.config_from(
+        file=file, settings=[("tau", 0.4), ("alpha", 0.02), ("task.high", 9)], tau=0.5, records=None
+    )
+    assert (config.model, config.tau, config.alpha, config.records) == ("filed", 0.5, 0.02, 100)
+    assert config.task_settings == {"low": 1, "high": 9}
+    assert config.epsilon == 0.2
+
+
+def test_falsy_values_count_as_given() -> None:
+    """Seed 0 and an exhaustive limit of 0 override; a switch that was not set does not."""
+    settings = [("seed", 7), ("exhaustive_up_to", 9), ("parity", True)]
+    config = runner.config_from(model="m", settings=settings, seed=0, exhaustive_up_to=0, parity=False)
+    assert (config.seed, config.exhaustive_up_to, config.parity) == (0, 0, True)
+
+
+def test_bases_are_split_at_commas_and_no_llm_means_the_grammar() -> None:
+    """The spellings of the command line."""
+    config = runner.config_from(model="m", bases="mlp_out,attn_head", proposer="none")
+    assert config.bases == (Basis.MLP_OUT, Basis.ATTN_HEAD)
+    assert config.proposer == "offline"
+
+
+def test_task_settings_can_be_given_whole() -> None:
+    """As one object, with single keys on top in the order given."""
+    settings = [("task_settings", {"low": 2}), ("task.high", 9)]
+    assert runner.config_from(model="m", settings=settings).task_settings == {"low": 2, "high": 9}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[1]", "expected a JSON object of settings"),
+        ("{", "expected a JSON file of settings"),
+        ('{"model": "m", "task_settings": 3}', "task_settings"),
+        ('{"model": "m", "colour": 3}', "^colour"),
+    ],
+)
+def test_a_wrong_file_is_one_line(tmp_path: Path, content: str, said: str) -> None:
+    """Not JSON, not an object, a key that nobody knows: exit code 2 and no traceback."""
+    file = tmp_path / "c.json"
+    file.write_text(content)
+    with pytest.raises(UsageError, match=said):
+        runner.config_from(file=str(file))
+    with pytest.raises(UsageError, match="no-such-file"):
+        runner.config_from(file=str(tmp_path / "no-such-file"))
+
+
+def test_a_flag_accepts_the_price() -> None:
+    """Nobody is asked."""
+    assert runner.approval(True, False)(PRICE)
+    assert runner.approval(True, True)(PRICE)
+
+
+def test_without_a_terminal_nobody_accepts() -> None:
+    """A pipe must say --yes or --budget."""
+    assert not runner.approval(False, False)(PRICE)
+
+
+@pytest.mark.parametrize(
+    ("typed", "accepted"), [("y\n", True), ("Yes\n", True), ("\n", False), ("n\n", False), ("", False)]
+)
+def test_a_person_is_asked_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, accepted: bool
+) -> None:
+    """Yes must be typed; the end of input is a no; stdout stays data."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    assert runner.approval(False, True)(PRICE) is accepted
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "at most 1,840 group ablations, about 360 s at most" in captured.err
+
+
+def test_a_plan_loads_no_model_code(tmp_path: Path) -> None:
+    """`run --dry-run --json` prints all settings as JSON, makes no file, and imports no torch."""
+    script = (
+        "import sys, app\n"
+        "code = app.main(['run', 'arithmetic', '-m', 'arith-tiny', '--dry-run', '--json', '--tau', '.3'])\n"
+        "heavy = {'torch', 'transformers', 'transformer_lens', 'xgboost', 'shap', 'textual'} & set(sys.modules)\n"
+        "assert (code, heavy) == (0, set()), (code, heavy)\n"
+    )
+    environment = {"MECHARULE_RUNS": str(tmp_path / "runs"), "PATH": "", "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["dry_run"] is True
+    assert plan["settings"]["tau"] == 0.3
+    assert plan["settings"]["task_settings"]["high"] == 299
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"task": "spelling"}, "arithmetic"),
+        ({"task_settings": {"lows": 1}}, "lows"),
+        ({"task_settings": {"low": "x"}}, "low"),
+        ({"task_settings": {"operators": 5}}, "operators"),
+        ({"task_settings": {"operators": ["^"]}}, r"\^"),
+    ],
+)
+def test_a_wrong_task_leaves_no_run_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict, said: str
+) -> None:
+    """An unknown task or setting is refused, also by a dry run, before a file is made."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
+    config = runner.config_from(file=written(tmp_path / "c.json", {"model": "arith-tiny", **wrong}))
+    for call in (lambda: runner.plan(config), lambda: runner.start(config, lambda event: None, bool)):
+        with pytest.raises(UsageError, match=said) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_unknown_model_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that says what to do."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
+    config = runner.config_from(model=str(tmp_path / "nowhere"))
+    with pytest.raises(ModelUnavailable) as caught:
+        runner.start(config, lambda event: None, bool)
+    assert caught.value.exit_code == 3
+    assert "\n" not in str(caught.value)
+
+
+def test_the_report_of_a_run_is_text_data_and_a_code() -> None:
+    """Data are the findings; 5 says that the budget ended a search."""
+    whole = FINDINGS
+    result = runner.report_of(whole)
+    assert result.exit_code == 0
+    assert result.data["findings"]["run"] == whole.run
+    assert whole.model in result.text
+    spent = replace(whole.searches[0], status=(SearchStatus.BUDGET_SPENT.value,))
+    assert runner.report_of(replace(whole, searches=(spent, *whole.searches[1:]))).exit_code == 5
+
+
+def test_resuming_needs_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`last` in an empty folder is a usage error."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    with pytest.raises(UsageError, match="no runs yet"):
+        runner.resume("last", lambda event: None)

@@ -1,0 +1,313 @@
+"""The command line as a shell sees it: exit codes, one line for every kind of wrong input, nothing lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_process import Commands, Done
+
+import app
+from agent.verbs.command_line import Parser
+from mecharule_ops.errors import UsageError
+from mecharule_ops.store.run_store import RunStore
+
+TINY = ("--basis", "attn_head", "--records", "60", "--set", "slice_size=20", "--regime", "1")
+"""A run that costs almost nothing before its price is asked."""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("app-runs")
+
+
+@pytest.fixture(scope="module")
+def commands(runs: Path) -> Iterator[Commands]:
+    made = Commands(runs)
+    yield made
+    made.close()
+
+
+def _refused(done: Done, code: int, *words: str) -> None:
+    """The exit code, and one line on stderr after the narration that says each of the words."""
+    assert done.code == code, done.err
+    last = done.err.strip().splitlines()[-1]
+    assert last.startswith("mecharule: ")
+    for word in words:
+        assert word in last
+    assert "Traceback" not in done.err
+
+
+# --- wrong input, one test a line of the list ------------------------------------------------------------
+
+
+def test_an_unknown_model_is_named_with_the_known_ones(commands: Commands, runs: Path) -> None:
+    """Exit 3."""
+    _refused(
+        commands.main("run", "arithmetic", "-m", "gpt9", "--yes"), 3, "gpt9", "arith-tiny", "models list"
+    )
+
+
+def test_an_unknown_task_is_named_with_the_known_ones_and_leaves_no_run(
+    commands: Commands, runs: Path
+) -> None:
+    """Exit 2, and nothing was created."""
+    before = set(runs.iterdir())
+    _refused(commands.main("run", "poetry", "-m", "arith-tiny", "--yes"), 2, "poetry", "arithmetic")
+    assert set(runs.iterdir()) == before
+
+
+def test_an_unknown_basis_is_named_with_the_known_ones(commands: Commands) -> None:
+    """Exit 2."""
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--basis", "neurons")
+    _refused(done, 2, "neurons", "mlp_out", "attn_head")
+
+
+def test_a_directory_that_is_no_model_is_said_to_be_none(commands: Commands, tmp_path: Path) -> None:
+    """Exit 3."""
+    (tmp_path / "notes.txt").write_text("no model")
+    _refused(
+        commands.main("run", "arithmetic", "-m", str(tmp_path), "--yes"), 3, str(tmp_path), "config.json"
+    )
+
+
+def test_a_behaviour_that_is_all_wrong_has_nothing_to_explain(commands: Commands, tmp_path: Path) -> None:
+    """Exit 1: a random model never adds."""
+    from tiny_models import save_tiny
+
+    model = save_tiny(tmp_path / "random", "llama")
+    done = commands.main("run", "arithmetic", "-m", str(model), *TINY, "--yes")
+    _refused(done, 1, "all 60 wrong", "easier")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("task.high", "-1"), ("task.high", "10000000"), ("task.low", "500")]
+)
+def test_operands_out_of_range_are_refused_with_the_range(commands: Commands, key: str, value: str) -> None:
+    """Exit 2."""
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--set", f"{key}={value}", "--yes")
+    _refused(done, 2, "low", "high", value)
+
+
+def test_predicates_that_are_wrong_are_refused_one_by_one_with_reasons(
+    commands: Commands, runs: Path, tmp_path: Path
+) -> None:
+    """A syntax error, a wrong type, a constant, a reach outside: each is named, none is run, the run goes on."""
+    wrong = {
+        "a >": "parse",
+        "a + 'x'": "number",
+        "a == a": "constant",
+        "__import__('os').system('touch owned')": "function",
+        "open('x')": "function",
+    }
+    script = tmp_path / "rounds.json"
+    script.write_text(json.dumps([[*wrong, "a > 150"]]))
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY)
+    _refused(done, 2, "--yes")
+    newest = max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime)
+    with RunStore.open(newest, read_only=True) as store:
+        refusals = {row["text"]: row["reason"] for row in store.get("vocabulary")["refusals"]}
+    assert wrong.keys() <= refusals.keys()
+    assert all("\n" not in reason for reason in refusals.values())
+    assert not (runs / "owned").exists()
+
+
+@pytest.mark.parametrize("content", ["not json", '{"a": 1}', "[[1]]"])
+def test_a_script_of_proposals_that_does_not_read_is_refused(
+    commands: Commands, tmp_path: Path, content: str
+) -> None:
+    """Exit 2, with the shape that was expected."""
+    script = tmp_path / "rounds.json"
+    script.write_text(content)
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY)
+    _refused(done, 2, "expected a", str(script))
+
+
+def test_a_corrupt_run_file_is_said_to_be_damaged(commands: Commands, runs: Path) -> None:
+    """Exit 1 from every verb that opens it; the list of runs still works and says so."""
+    broken = runs / "dead.mecharule"
+    broken.write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096)
+    for verb in (("show", "dead"), ("resume", "dead"), ("why", "dead", "m0.1"), ("tree", "dead")):
+        _refused(commands.main(*verb), 1, "dead.mecharule")
+    assert "corrupt" in commands.main("runs").out
+    broken.unlink()
+
+
+def test_a_full_disk_ends_the_run_in_one_line_and_what_was_stored_is_kept(
+    commands: Commands, runs: Path
+) -> None:
+    """Exit 1 with what to do; with room again `resume` goes on from the stored behaviour."""
+    with commands.small_files(150_000):
+        _refused(commands.main("run", "arithmetic", "-m", "arith-tiny", *TINY, "--yes"), 1, "disk", "resume")
+    path = max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime)
+    done = commands.main("resume", path.stem, "--display", "plain")
+    assert done.code == 0, done.err
+    assert "behaviour" in done.err
+    with RunStore.open(path, read_only=True) as store:
+        assert store.has("findings")
+    path.unlink()
+
+
+def test_a_second_process_on_one_run_is_told_who_holds_it(commands: Commands, runs: Path) -> None:
+    """Exit 1, and the holder's run is untouched."""
+    path = runs / "beef.mecharule"
+    settings = {"model": "arith-tiny"}
+    with RunStore.create(path, {"run": "beef", "settings": settings}) as store:
+        _refused(commands.main("resume", "beef"), 1, "holds it", "beef")
+        store.put("still", "writable")
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--set", "tau"), "KEY=VALUE"),
+        (("--set", "tau=high"), "tau"),
+        (("--set", "colour=1"), "colour"),
+        (("--set", "task.colour=1"), "colour"),
+        (("--set", "task_settings=1"), "task_settings"),
+        (("--set", "regimes=[2]"), "regimes"),
+        (("--regime", "2"), "both"),
+        (("--tau", "0"), "tau"),
+        (("--budget", "0"), "budget"),
+        (("--records", "many"), "records"),
+        (("--llm", "oracle"), "oracle"),
+    ],
+)
+def test_malformed_settings_name_the_setting(
+    commands: Commands, arguments: tuple[str, ...], word: str
+) -> None:
+    """Exit 2 before any model is loaded."""
+    _refused(commands.main("run", "arithmetic", "-m", "arith-tiny", *arguments), 2, word)
+
+
+@pytest.mark.parametrize("content", [None, "no json", "[1]", '{"colour": 1}'])
+def test_a_malformed_config_file_is_named(commands: Commands, tmp_path: Path, content: str | None) -> None:
+    """Exit 2: missing, no JSON, no object, an unknown key."""
+    file = tmp_path / "config.json"
+    if content is not None:
+        file.write_text(content)
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--config", str(file))
+    _refused(done, 2, "colour" if content and "colour" in content else str(file))
+
+
+# --- the contract with a shell ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("sing",), "sing"),
+        (("why", "last"), "neuron"),
+        (("show", "nothing-here"), "nothing-here"),
+        (("why", "last", "m4"), "a unit such as"),
+        (("demo", "--display", "neon"), "neon"),
+        (("resume", "--display", "full"), "screens"),
+        (("replay", "--speed", "-1"), "speed"),
+        ((), "terminal"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_2(
+    commands: Commands, arguments: tuple[str, ...], word: str
+) -> None:
+    """The same form as every other error, with the help to read."""
+    _refused(commands.main(*arguments), 2, word)
+
+
+def test_a_display_named_in_the_environment_is_checked_too(commands: Commands) -> None:
+    """`MECHARULE_DISPLAY` is input like any other."""
+    _refused(commands.main("resume", MECHARULE_DISPLAY="neon"), 2, "neon")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("show", "nothing", "--json"), ("sing", "--json"), ("resume", "x", "--output", "jsonl")]
+)
+def test_failure_prints_json_where_json_was_asked(commands: Commands, arguments: tuple[str, ...]) -> None:
+    """stdout holds one object with the message and the exit code; stderr the same line for a person."""
+    done = commands.main(*arguments)
+    assert done.data["ok"] is False
+    assert done.data["exit_code"] == done.code == 2
+    assert done.data["error"] in done.err
+
+
+def test_a_dry_run_loads_nothing_and_prints_the_settings(commands: Commands, runs: Path) -> None:
+    """Exit 0, no run is made."""
+    before = set(runs.iterdir())
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--tau", "0.3", "--dry-run", "--json")
+    assert done.code == 0
+    assert done.data["settings"]["tau"] == 0.3
+    assert set(runs.iterdir()) == before
+
+
+def test_help_lists_every_verb(commands: Commands) -> None:
+    """The tools and the verbs that work for a while."""
+    done = commands.main("--help")
+    assert done.code == 0
+    for verb in (
+        "run",
+        "resume",
+        "demo",
+        "ask",
+        "why",
+        "why-not",
+        "flip",
+        "verify",
+        "export",
+        "doctor",
+        "replay",
+    ):
+        assert f"    {verb} " in done.out
+
+
+def test_interrupting_ends_with_130_and_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C is no crash."""
+    monkeypatch.setattr(app, "parser", _interrupted)
+    assert app.main(["runs", "--json"]) == 130
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["exit_code"] == 130
+    assert "resume" in shown.err
+
+
+def _interrupted(*handlers: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_closed_pipe_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`mecharule … | head` ends quietly."""
+
+    def closed(*handlers: object) -> None:
+        raise BrokenPipeError
+
+    redirected: list[int] = []
+    monkeypatch.setattr(app, "parser", closed)
+    monkeypatch.setattr(app.os, "dup2", lambda source, target: redirected.append(target))
+    monkeypatch.setattr(app.sys, "stdout", type("Out", (), {"fileno": lambda self: 1})())
+    assert app.main(["runs"]) == 0
+    assert redirected == [1]
+
+
+def test_errors_of_the_parser_are_errors_of_the_project() -> None:
+    """argparse would print usage and exit by itself."""
+    with pytest.raises(UsageError, match="--help"):
+        Parser(prog="mecharule").error("wrong")
+
+
+def test_the_demo_tells_the_whole_story(commands: Commands) -> None:
+    """A search, a report, a question with a certificate, and its verification; exit 0."""
+    done = commands.main("demo", "--display", "plain", "--json")
+    assert done.code == 0, done.err
+    assert done.data["report"]["findings"]["model"] == "arith-tiny"
+    assert done.data["answer"]["certificates"]
+    assert done.data["verification"]["matched"] == done.data["verification"]["of"] == 1
+    assert "price" in done.err
+    run = done.data["answer"]["run"]
+    again = commands.main("replay", run, "--display", "log")
+    assert again.code == 0
+    assert "asking" not in again.out
+    assert f"run {run}" in again.err
+    events = commands.main("replay", run, "--output", "jsonl", "--display", "none").out.splitlines()
+    assert json.loads(events[0])["kind"] == "run_started"

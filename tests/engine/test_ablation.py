@@ -1,0 +1,508 @@
+"""The fast engine gives, token for token, what decoding under an ablation gives."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from toy_behaviour import Toy, ToyTask, naive_completion, toy
+
+from mecharule_ops.engine import ablation, speculation
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.chunks import Chunks
+from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.engine.speculation import Speculation
+from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
+from mecharule_ops.loading.products import linear, through_onednn
+from mecharule_ops.passes import ablated
+from mecharule_ops.passes.batches import chunks_by_length
+from mecharule_ops.passes.clean import clean_spans
+from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
+from mecharule_ops.replacement.baselines import replacement_table
+from mecharule_ops.types import Baseline, Basis, Example, Intervention, Neuron, Phase
+
+BASELINES = tuple(Baseline)
+MAIN = ("llama", "qwen2", "gptj", "gpt2")
+CASES = [
+    (family, Intervention(basis=basis, baseline=BASELINES[(index * 5 + index // 6) % 6], phase=phase))
+    for index, (family, basis, phase) in enumerate(product(MAIN, Basis, Phase))
+] + [
+    (family, Intervention(basis=basis, baseline=Baseline.MEAN_POSITIONAL, phase=phase))
+    for family in ("gpt_neox", "gemma", "gemma2", "mistral", "qwen3", "gemma3_text")
+    for basis, phase in zip(Basis, Phase, strict=True)
+]
+DECODE = Intervention(basis=Basis.MLP_OUT, baseline=Baseline.MEAN_POSITIONAL, phase=Phase.DECODE)
+
+
+def name(case: object) -> str:
+    return "-".join((case.basis, case.baseline, case.phase)) if isinstance(case, Intervention) else str(case)
+
+
+def agrees_with_naive(bench: Toy, engine: AblationEngine, table: Any, groups: Any, examples: Any) -> bool:
+    found = engine.completions(groups, examples).tokens
+    return all(
+        found[row][column] == naive_completion(bench, table, group, bench.records[example])
+        for row, group in enumerate(groups)
+        for column, example in enumerate(examples)
+    )
+
+
+@pytest.mark.parametrize(("family", "intervention"), CASES, ids=name)
+def test_completions_equal_decoding_with_a_whole_forward_a_token(
+    family: str, intervention: Intervention
+) -> None:
+    """On random groups, one spanning layers, against plain Hugging Face without cache, batch or padding."""
+    bench = toy(family)
+    table = bench.table(intervention)
+    groups = bench.groups(intervention.basis, 3, seed=CASES.index((family, intervention)))
+    engine = bench.engine(table)
+    assert agrees_with_naive(bench, engine, table, groups, [7, 0, 4])
+
+
+@pytest.mark.parametrize("family", MAIN)
+def test_completions_and_margins_equal_the_plain_path(family: str) -> None:
+    """Against TransformerLens with one hooked forward a token, in every basis; margins to float32 rounding."""
+    bench = toy(family)
+    for seed, basis in enumerate(Basis):
+        intervention = Intervention(basis=basis, baseline=BASELINES[seed + 1], phase=tuple(Phase)[seed])
+        table = bench.table(intervention)
+        plain = ReferenceEngine(bench.subject, bench.task, bench.records, intervention, table, rows=4)
+        groups, examples = bench.groups(basis, 2, seed), [9, 0, 5, 2]
+        fast, slow = bench.engine(table).completions(groups, examples), plain.completions(groups, examples)
+        assert fast.tokens == slow.tokens
+        np.testing.assert_array_equal(fast.labels, slow.labels)
+        np.testing.assert_allclose(fast.margins, slow.margins, atol=1e-4)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_deciding_early_gives_the_labels_of_whole_completions(phase: Phase) -> None:
+    """A row is dropped when its label is decided; the label is that of the completion it would have had."""
+    bench = toy("llama")
+    table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
+    engine, groups = bench.engine(table), bench.groups(Basis.ATTN_HEAD, 4, seed=5)
+    outcomes = engine.evaluate(groups, range(10))
+    whole = engine.completions(groups, range(10))
+    np.testing.assert_array_equal(outcomes.labels, whole.labels)
+    assert outcomes.example_forwards < whole.example_forwards
+    assert (whole.margins <= outcomes.margins + 1e-5).all()
+    assert 0 < (outcomes.labels != [record.label for record in bench.records]).mean() < 1
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_task_that_decides_nothing_early_gets_whole_long_completions(phase: Phase) -> None:
+    """Labels of completions of 24 tokens, known at their end only, equal those of the naive loop."""
+    bench = replace(toy("llama"), task=Patient(max_new_tokens=24, stop=("3",)))
+    bench = replace(
+        bench, records=observe(bench.task, bench.subject, [r.example for r in bench.records]).records
+    )
+    table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
+    engine, groups, examples = bench.engine(table), bench.groups(Basis.ATTN_HEAD, 2, seed=5), [0, 3, 6]
+    assert agrees_with_naive(bench, engine, table, groups, examples)
+    whole = engine.completions(groups, examples)
+    np.testing.assert_array_equal(engine.evaluate(groups, examples).labels, whole.labels)
+    assert max(len(tokens) for row in whole.tokens for tokens in row) > 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patient(ToyTask):
+    """The behaviour occurs when the whole completion has an even number of different characters."""
+
+    def label(self, example: Example, completion: str) -> bool:
+        return len(set(completion)) % 2 == 0
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        return None
+
+
+@pytest.mark.parametrize("rows", [1, 9, 40, 100_000])
+def test_results_do_not_depend_on_batch_size_or_order(rows: int) -> None:
+    """Groups and examples in any order, in batches of any size, give the same tokens."""
+    bench = toy("qwen2")
+    table = bench.table(DECODE)
+    groups, examples = bench.groups(Basis.MLP_OUT, 3, seed=2), list(range(10))
+    whole = bench.engine(table).completions(groups, examples)
+    generator = np.random.default_rng(rows)
+    rank, place = generator.permutation(3), generator.permutation(10)
+    shuffled = bench.engine(table, rows=rows).completions([groups[i] for i in rank], place.tolist())
+    for row, group in enumerate(rank):
+        assert shuffled.tokens[row] == tuple(whole.tokens[group][column] for column in place)
+    np.testing.assert_allclose(shuffled.margins, whole.margins[np.ix_(rank, place)], atol=1e-4)
+
+
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
+    """One thread and two give the same tokens, and margins equal to float32 rounding."""
+    bench, threads = toy("gemma"), torch.get_num_threads()
+    table, groups = bench.table(DECODE), bench.groups(Basis.MLP_OUT, 3, seed=6)
+    found = []
+    try:
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            found.append(bench.engine(table).completions(groups, range(10)))
+    finally:
+        torch.set_num_threads(threads)
+    assert found[0].tokens == found[1].tokens
+    np.testing.assert_allclose(found[0].margins, found[1].margins, atol=1e-4)
+
+
+def test_one_evaluation_a_group_and_example_when_nothing_changes() -> None:
+    """The verifying forward is the only one for groups that keep every completion; others cost more."""
+    bench = toy("gpt2")
+    table = bench.table(Intervention(basis=Basis.MLP_HIDDEN, baseline=Baseline.MEAN_POSITIONAL))
+    engine, examples = bench.engine(table), range(10)
+    groups = [(Neuron(Basis.MLP_HIDDEN, 2, channel),) for channel in range(12)]
+    baseline = tuple(record.tokens for record in bench.records)
+    found = engine.completions(groups, examples)
+    quiet = [group for group, tokens in zip(groups, found.tokens, strict=True) if tokens == baseline]
+    assert 0 < len(quiet) < 12
+    in_reach = sum(len(tokens) > 1 for tokens in baseline)
+    assert engine.completions(quiet, examples).example_forwards == in_reach * len(quiet)
+    assert found.example_forwards > in_reach * 12
+
+
+def test_ablating_a_whole_mlp_equals_a_model_without_it() -> None:
+    """Zeroing every write of a layer at all positions is what a zeroed down projection computes."""
+    bench = toy("llama")
+    table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=Phase.WHOLE))
+    group = tuple(Neuron(Basis.MLP_OUT, 1, channel) for channel in range(32))
+    completions = bench.engine(table).completions([group], range(10)).tokens[0]
+    weight = bench.subject.hf.model.layers[1].mlp.down_proj.weight
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight.zero_()
+        prompts = bench.subject.encode([record.example.prompt for record in bench.records])
+        without = bench.subject.generate(prompts, 6, bench.subject.stop_ids(("\n",))).tokens
+        weight.copy_(kept)
+    assert completions == without
+    assert completions != tuple(record.tokens for record in bench.records)
+
+
+def test_decoding_only_ablation_never_changes_the_first_token() -> None:
+    """The first generated token comes out of the clean prefill; from the last prompt position on it can change."""
+    bench = toy("gptj")
+    groups = [tuple(Neuron(Basis.ATTN_HEAD, layer, head) for head in range(4)) for layer in range(3)]
+    changed = {}
+    for phase in (Phase.DECODE, Phase.LAST_PROMPT):
+        table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
+        found = bench.engine(table).completions(groups, range(10)).tokens
+        pairs = [
+            (tokens, record.tokens)
+            for row in found
+            for tokens, record in zip(row, bench.records, strict=True)
+        ]
+        changed[phase] = sum(after[0] != before[0] for after, before in pairs)
+        assert any(after != before for after, before in pairs)
+    assert changed[Phase.DECODE] == 0 < changed[Phase.LAST_PROMPT]
+
+
+def test_a_hook_that_skips_higher_layers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that edits only where a group joins differs from the naive loop, so the oracle can fail."""
+
+    @contextmanager
+    def forgetting(*arguments: Any) -> Any:
+        yield
+
+    bench = toy("llama")
+    table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.SLOT0))
+    groups, examples = bench.groups(Basis.MLP_OUT, 2, seed=0)[-1:], [7, 0, 4, 2]
+    assert agrees_with_naive(bench, bench.engine(table), table, groups, examples)
+    monkeypatch.setattr(ablated, "editing", forgetting)
+    assert not agrees_with_naive(bench, bench.engine(table), table, groups, examples)
+
+
+def test_a_guess_is_never_taken_for_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Continued rows end in the same tokens whatever was guessed, and an engine that trusts guesses is caught."""
+    bench = toy("llama")
+    table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO))
+    groups, examples = bench.groups(Basis.ATTN_HEAD, 3, seed=1), [1, 3, 5]
+    opened = Speculation._opened
+
+    def badly_guessing(*arguments: Any) -> speculation.OpenRow:
+        row = opened(*arguments)
+        return speculation.OpenRow(
+            row=row.row, group=row.group, accepted=row.accepted, guess=(9,) * 4, margin=row.margin
+        )
+
+    monkeypatch.setattr(Speculation, "_opened", badly_guessing)
+    assert agrees_with_naive(bench, bench.engine(table), table, groups, examples)
+
+    def trusting(judge: Any, record: int, row: Any, tokens: Any, margins: Any, early: bool) -> Any:
+        return speculation.OpenRow(
+            row=row.row,
+            group=row.group,
+            accepted=(*row.accepted, *row.guess, tokens[-1]),
+            guess=(),
+            margin=row.margin,
+        )
+
+    monkeypatch.setattr(speculation, "advanced", trusting)
+    assert not agrees_with_naive(bench, bench.engine(table), table, groups, examples)
+
+
+def test_running_out_of_memory_halves_the_batch_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups first, then examples are split, down to what fits; every result is as before."""
+    bench = toy("qwen2")
+    table, groups = bench.table(DECODE), bench.groups(Basis.MLP_OUT, 5, seed=4)
+    wanted = bench.engine(table).evaluate(groups, range(10))
+    verify, sizes = Speculation.verify, []
+
+    def small_memory(self: Speculation, chunk: Any, some: Any, limit: int) -> Any:
+        sizes.append(chunk.targets.size * len(some))
+        if sizes[-1] > 12:
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+        return verify(self, chunk, some, limit)
+
+    monkeypatch.setattr(Speculation, "verify", small_memory)
+    found = bench.engine(table).evaluate(groups, range(10))
+    np.testing.assert_array_equal(found.labels, wanted.labels)
+    assert max(sizes) > 12 >= sizes[-1]
+
+
+def test_an_error_that_is_not_about_memory_or_cannot_be_helped_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bug is no reason to go on, and neither is a single row that does not fit."""
+    bench = toy("qwen2")
+    table, group = bench.table(DECODE), [(Neuron(Basis.MLP_OUT, 0, 0),)]
+
+    def failing(error: Exception) -> Any:
+        def verify(*arguments: Any) -> Any:
+            raise error
+
+        return verify
+
+    monkeypatch.setattr(Speculation, "verify", failing(RuntimeError("shapes do not match")))
+    with pytest.raises(RuntimeError, match="shapes"):
+        bench.engine(table).evaluate(group, range(10))
+    monkeypatch.setattr(Speculation, "verify", failing(MemoryError()))
+    with pytest.raises(MemoryError):
+        bench.engine(table).evaluate(group, range(10))
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
+    assert free_bytes(torch.device("cpu")) > 1 << 20
+
+
+def test_a_stop_is_answered_before_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`should_stop` is asked once a batch; the batch that it forbids is not run."""
+    bench = toy("qwen2")
+    calls: list[int] = []
+    verify = Speculation.verify
+    monkeypatch.setattr(Speculation, "verify", lambda *arguments: calls.append(1) or verify(*arguments))
+    engine = bench.engine(bench.table(DECODE), rows=1, should_stop=lambda: len(calls) == 3)
+    with pytest.raises(AblationStopped, match="stopped"):
+        engine.evaluate(bench.groups(Basis.MLP_OUT, 3, seed=0), range(10))
+    assert len(calls) == 3
+
+
+def test_clean_tensors_are_computed_once_for_the_same_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later questions about the same examples run no clean pass; without memory to keep it, they do."""
+    bench = toy("qwen2")
+    built: list[tuple[int, ...]] = []
+    chunk = Chunks._make
+    monkeypatch.setattr(
+        Chunks,
+        "_make",
+        lambda self, records, early: built.append(records) or chunk(self, records, early),
+    )
+    engine, groups = bench.engine(bench.table(DECODE), rows=12), bench.groups(Basis.MLP_OUT, 3, seed=0)
+    engine.evaluate(groups, range(10))
+    once = len(built)
+    assert sum(map(len, built)) <= 10
+    engine.evaluate(groups, range(10))
+    assert len(built) == once
+    monkeypatch.setattr(ablation, "free_bytes", lambda device: 4)
+    forgetful = bench.engine(bench.table(DECODE), rows=12)
+    forgetful.evaluate(groups, range(10))
+    forgetful.evaluate(groups, range(10))
+    assert len(built) == 3 * once
+
+
+def test_chunks_hold_spans_of_nearly_equal_length() -> None:
+    """Lengths 4 and 5 may share a chunk, 3 and 4 may not; nothing to feed is left out; 128 positions fill one."""
+    assert chunks_by_length([4, 0, 3, 5, 4], [9, 8, 7, 6, 5]) == [[2], [4, 0, 3]]
+    assert [len(chunk) for chunk in chunks_by_length([3] * 100, range(100))] == [42, 42, 16]
+    assert chunks_by_length([500, 500], [0, 1]) == [[0], [1]]
+
+
+def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
+    """Wrong basis, layer or channel, an empty group, a senseless row limit."""
+    bench = toy("qwen2")
+    table = bench.table(DECODE)
+    engine = bench.engine(table)
+    for neuron in (
+        Neuron(Basis.ATTN_HEAD, 0, 0),
+        Neuron(Basis.MLP_OUT, 3, 0),
+        Neuron(Basis.MLP_OUT, 0, 32),
+    ):
+        with pytest.raises(UsageError, match="expected mlp_out units of 3 layers of 32"):
+            engine.evaluate([(neuron,)], [0])
+    with pytest.raises(UsageError, match="at least one unit"):
+        engine.evaluate([()], [0])
+    with pytest.raises(UsageError, match="rows of 1 or more"):
+        bench.engine(table, rows=0)
+
+
+@pytest.mark.parametrize("family", MAIN)
+@pytest.mark.parametrize("basis", Basis)
+def test_records_put_together_anew_need_no_forward_and_give_the_same(
+    monkeypatch: pytest.MonkeyPatch, family: str, basis: Basis
+) -> None:
+    """Any mixture of records of earlier chunks, against an engine that meets them for the first time."""
+    bench = toy(family)
+    table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
+    groups, rng = bench.groups(basis, 4, 0), np.random.default_rng(3)
+    mixtures = [rng.permutation(9)[:6].tolist() for _ in range(4)]
+    fresh = [bench.engine(table).evaluate(groups, mixture) for mixture in mixtures]
+    passed: list[int] = []
+
+    def counted(subject: Any, blocks: Any, spans: Any, *rest: Any) -> Any:
+        passed.append(len(spans))
+        return clean_spans(subject, blocks, spans, *rest)
+
+    monkeypatch.setattr("mecharule_ops.engine.chunks.clean_spans", counted)
+    engine = bench.engine(table)
+    for half in ([0, 2, 4, 6, 8], [1, 3, 5, 7]):
+        engine.evaluate(groups, half)
+    for mixture, expected in zip(mixtures, fresh, strict=True):
+        again = engine.evaluate(groups, mixture)
+        assert np.array_equal(again.labels, expected.labels)
+        np.testing.assert_allclose(again.margins, expected.margins, atol=1e-4)
+    assert sum(passed) == 9
+    engine.evaluate(groups, [3, 9, 0])
+    assert sum(passed) == 10
+
+
+@pytest.mark.parametrize("screens", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_bounded_argmax_is_that_of_the_whole_vocabulary(
+    monkeypatch: pytest.MonkeyPatch, screens: bool, bias: bool
+) -> None:
+    """Near and far from the clean rows, with and without the bfloat16 bound; few rows need every logit near by."""
+    torch.manual_seed(0)
+    head = torch.nn.Linear(24, 3000, bias=bias)
+    clean = torch.randn(40, 24) + head.weight[torch.randint(3000, (40,))].detach() * 8
+    whole = Unembedding(head, None)
+    whole.screens = screens
+    near = NearClean(whole, clean, Likeliest.of(whole, clean, 4))
+    multiplied: list[int] = []
+    full = Unembedding.greedy
+    monkeypatch.setattr(
+        Unembedding, "greedy", lambda self, rows: multiplied.append(len(rows)) or full(self, rows)
+    )
+    for scale in (0.0, 0.01, 0.3, 3.0):
+        multiplied.clear()
+        rows = torch.arange(40).repeat_interleave(5)
+        hidden = clean[rows] + scale * torch.randn(200, 24)
+        found = near.greedy(hidden, rows)
+        wanted = torch.nn.functional.linear(hidden, head.weight, head.bias).detach().topk(2)
+        assert torch.equal(found.tokens, wanted.indices[:, 0])
+        torch.testing.assert_close(found.margins, wanted.values[:, 0] - wanted.values[:, 1])
+        assert sum(multiplied) < 100 if scale == 0.0 else sum(multiplied) <= 200
+
+
+def test_a_bound_that_is_too_low_is_caught() -> None:
+    """Without the ‖w‖‖h − h₀‖ term the bounded argmax is wrong for some rows, so the test above can fail."""
+    torch.manual_seed(0)
+    head = torch.nn.Linear(24, 3000)
+    whole, clean = Unembedding(head, None), torch.randn(40, 24)
+    near = NearClean(whole, clean, Likeliest.of(whole, clean, 4))
+    near._norm = torch.tensor(-1e9)
+    hidden, rows = torch.randn(200, 24), torch.arange(40).repeat_interleave(5)
+    assert not torch.equal(near.greedy(hidden, rows).tokens, head(hidden).argmax(-1))
+
+
+def test_a_soft_cap_shrinks_margins_and_moves_no_token() -> None:
+    """Logits 3 and 1 under a cap of 2 lie 2·(tanh 1.5 − tanh 0.5) = 0.8861 apart."""
+    found = Unembedding(torch.nn.Linear(2, 3), 2.0).best(torch.tensor([[1.0, 3.0, -5.0]]))
+    assert found.tokens.tolist() == [1]
+    assert found.margins.item() == pytest.approx(0.8861, abs=1e-4)
+
+
+def test_products_keep_float32_precision_and_leave_the_model_as_it_was() -> None:
+    """Closer to float64 than any lower precision could be; gradients flow again afterwards."""
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(500, 300)
+    hidden = torch.randn(70, 500)
+    exact = hidden.double() @ layer.weight.double().T + layer.bias.double()
+    with torch.inference_mode():
+        assert (linear(hidden, layer.weight, layer.bias) - exact).abs().max() < 2e-5
+        with through_onednn(layer):
+            inside = layer(hidden)
+    assert (inside - exact).abs().max() < 2e-5
+    assert "forward" not in vars(layer)
+    layer(hidden).sum().backward()
+    assert layer.weight.grad is not None
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_gradient_of_a_product_is_the_one_that_torch_gives(bias: bool) -> None:
+    """By the input, through two layers and a non-linearity; weights get none inside."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(24, 40, bias=bias), torch.nn.SiLU(), torch.nn.Linear(40, 7))
+    hidden = torch.randn(3, 5, 24, requires_grad=True)
+    (expected,) = torch.autograd.grad(model(hidden).square().sum(), hidden)
+    with through_onednn(model):
+        (ours,) = torch.autograd.grad(model(hidden).square().sum(), hidden)
+        model(hidden).sum().backward()
+    torch.testing.assert_close(ours, expected)
+    assert model[0].weight.grad is None
+
+
+def test_single_token_completions_are_out_of_reach_while_decoding() -> None:
+    """A record whose first token ends it keeps its label at no cost and with an infinite margin."""
+    bench = toy("llama")
+    first = bench.records[0]
+    stopped = type(first)(
+        example=first.example,
+        tokens=(2,),
+        completion="",
+        parsed={},
+        label=bench.task.label(first.example, ""),
+    )
+    table = bench.table(DECODE)
+    engine = AblationEngine(bench.subject, bench.task, [stopped, *bench.records[1:]], DECODE, table)
+    outcomes = engine.evaluate([(Neuron(Basis.MLP_OUT, 0, 0),)], [0])
+    assert outcomes.labels.tolist() == [[False]]
+    assert outcomes.margins.tolist() == [[np.inf]]
+    assert outcomes.example_forwards == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("basis", Basis)
+def test_smollm2_completions_equal_the_plain_path(basis: Basis) -> None:
+    """On the real model, early, middle and late layers, strong and weak groups, both labels."""
+    from mecharule_ops.loading.registry import load
+    from mecharule_ops.tasks.arithmetic import Arithmetic
+
+    subject = load("smollm2-135m")
+    task = Arithmetic(prefix="1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n")
+    records = observe(task, subject, task.examples(12, np.random.default_rng(0))).records
+    width = subject.width(basis)
+    generator = np.random.default_rng(1)
+    for baseline in (Baseline.ZERO, Baseline.MEAN_POSITIONAL):
+        intervention = Intervention(basis=basis, baseline=baseline)
+        table = replacement_table(subject, records, intervention)
+        arguments = (subject, task, records, intervention, table)
+        groups = [
+            tuple(
+                Neuron(basis, layer, int(c))
+                for c in generator.choice(width, max(1, width // part), replace=False)
+            )
+            for layer, part in ((2, 8), (14, 2), (28, 4))
+        ]
+        fast = AblationEngine(*arguments).completions(groups, range(12))
+        slow = ReferenceEngine(*arguments).completions(groups, range(12))
+        ties = np.minimum(fast.margins, slow.margins) < 1e-3
+        same = [
+            [one == other for one, other in zip(left, right, strict=True)]
+            for left, right in zip(fast.tokens, slow.tokens, strict=True)
+        ]
+        assert (np.array(same) | ties).all()
+        assert ties.mean() < 0.05
+        assert (AblationEngine(*arguments).evaluate(groups, range(12)).labels == fast.labels).all()

@@ -1,0 +1,116 @@
+"""Observing a behaviour: records, labels, representation, and the behaviours that cannot be explained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from tiny_models import tiny_model
+
+from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.errors import DegenerateBehaviour
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.registry import load
+from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+
+FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
+
+
+@dataclass(frozen=True)
+class Contains:
+    """A task whose label asks only whether the completion matches a pattern (formatted with the fields)."""
+
+    pattern: str
+    name: str = "contains"
+    max_new_tokens: int = 6
+    stop: tuple[str, ...] = ("\n",)
+    phase: Phase = Phase.DECODE
+    words: ClassVar[OutcomeWords] = OutcomeWords()
+    concealed: bool = False
+    notes: tuple[str, ...] = ()
+    prompt_columns: frozenset[str] = frozenset({"a", "b"})
+
+    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
+        pairs = [(a, b) for a in range(10) for b in range(10)][:count]
+        return tuple(
+            Example(id=a * 10 + b, prompt=f"{FEW_SHOT}{a} + {b} =", fields={"a": a, "b": b, "sum": a + b})
+            for a, b in pairs
+        )
+
+    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
+        return {"length": len(completion)}
+
+    def label(self, example: Example, completion: str) -> bool:
+        return re.search(self.pattern.format(**example.fields), completion) is not None
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        return None
+
+    def read(self, text: str) -> Example:
+        return Example(id=0, prompt=text, fields={})
+
+    def edits(self, example: Example) -> tuple[Example, ...]:
+        return ()
+
+    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+        return {}
+
+    def seed_predicates(self) -> tuple[str, ...]:
+        return ()
+
+    def describe(self) -> Mapping[str, Value]:
+        return {"pattern": self.pattern}
+
+
+@pytest.fixture(scope="module")
+def subject() -> Subject:
+    model, tokenizer = tiny_model("llama")
+    return Subject(name="tiny", directory=Path(), hf=model, tokenizer=tokenizer)
+
+
+def test_records_follow_the_examples(subject: Subject) -> None:
+    """Each record holds its example, its own completion, and what the task reads from it."""
+    task = Contains(pattern="t")
+    examples = task.examples(20, np.random.default_rng(0))
+    behaviour = observe(task, subject, examples, batch=7)
+    alone = subject.generate([behaviour.prompts[13]], 6, subject.stop_ids(task.stop))
+    record = behaviour.records[13]
+    assert [item.example for item in behaviour.records] == list(examples)
+    assert record.tokens == alone.tokens[0]
+    assert record.completion == subject.decode(record.tokens)
+    assert record.parsed == {"length": len(record.completion)}
+    assert np.allclose(behaviour.representation[13], alone.representation[0], atol=2e-5)
+
+
+def test_score_is_the_share_of_true_labels(subject: Subject) -> None:
+    """Counted again by hand from the completions."""
+    task = Contains(pattern="t")
+    behaviour = observe(task, subject, task.examples(20, np.random.default_rng(0)))
+    right = sum("t" in record.completion for record in behaviour.records)
+    assert 0 < right < 20
+    assert behaviour.score == pytest.approx(right / 20)
+    assert behaviour.labels.sum() == right
+
+
+def test_behaviours_without_contrast_are_refused(subject: Subject) -> None:
+    """None, all wrong and all right each say what came and what to try."""
+    examples = Contains(pattern="").examples(5, np.random.default_rng(0))
+    with pytest.raises(DegenerateBehaviour, match="got none; widen"):
+        observe(Contains(pattern=""), subject, ())
+    with pytest.raises(DegenerateBehaviour, match=r"all 5 wrong, .*easier"):
+        observe(Contains(pattern="Z"), subject, examples)
+    with pytest.raises(DegenerateBehaviour, match=r"all 5 right; .*harder"):
+        observe(Contains(pattern=""), subject, examples)
+
+
+@pytest.mark.slow
+def test_smollm2_adds_single_digits() -> None:
+    """Four of five sums of digits are right after four examples, as measured."""
+    task = Contains(pattern=r"^ {sum}(\n|$)")
+    behaviour = observe(task, load("smollm2-135m"), task.examples(100, np.random.default_rng(0)))
+    assert 0.78 <= behaviour.score <= 0.86

@@ -1,0 +1,223 @@
+"""Greedy generation, representations, sizes and identity of a subject, on every supported architecture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import CHARACTERS, FAMILIES, tiny_model
+
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.generation import normalised
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.types import Basis
+
+FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n"
+TEXTS = [FEW_SHOT + text for text in ("1 + 2 =", "abc", "11 * 44444 =", "9", "77 - 7 =", "1 + 3 =", "u / 2")]
+UNRELATED = ["1 + 2 =", "abc", "9 * 9 / 123", "7"]
+
+
+def tiny_subject(family: str, seed: int = 0) -> Subject:
+    model, tokenizer = tiny_model(family, seed)
+    return Subject(name=family, directory=Path(), hf=model, tokenizer=tokenizer)
+
+
+def one_by_one(subject: Subject, prompts: list[tuple[int, ...]], count: int, stop: frozenset[int]) -> tuple:
+    """The oracle: no cache, no batch, no padding, one whole forward a token."""
+    completions = []
+    for prompt in prompts:
+        ids = list(prompt)
+        while len(ids) - len(prompt) < count and (len(ids) == len(prompt) or ids[-1] not in stop):
+            with torch.no_grad():
+                ids.append(int(subject.hf(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
+        completions.append(tuple(ids[len(prompt) :]))
+    return tuple(completions)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_generation_equals_decoding_each_prompt_alone(family: str) -> None:
+    """Mixed lengths, with and without a shared prefix, any batch size: the same tokens as the naive route."""
+    subject = tiny_subject(family)
+    stop = subject.stop_ids(("q", "3"))
+    for texts in (TEXTS, UNRELATED):
+        prompts = subject.encode(texts)
+        expected = one_by_one(subject, prompts, 7, stop)
+        for batch in (1, 3, 64):
+            assert subject.generate(prompts, 7, stop, batch).tokens == expected
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_generation_equals_hugging_face_greedy_decoding(family: str) -> None:
+    """`generate` of the library, one prompt at a time, gives the same tokens."""
+    subject = tiny_subject(family, seed=1)
+    prompts = subject.encode(TEXTS)
+    stop = subject.stop_ids(("3",))
+    ours = subject.generate(prompts, 6, stop).tokens
+    for prompt, completion in zip(prompts, ours, strict=True):
+        ids = torch.tensor([prompt])
+        settings = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": sorted(stop), "pad_token_id": 0}
+        theirs = subject.hf.generate(ids, attention_mask=torch.ones_like(ids), **settings)
+        assert completion == tuple(theirs[0, len(prompt) :].tolist())
+
+
+def test_generation_check_can_fail() -> None:
+    """The oracle rejects a decoding that forgets the padding mask."""
+    subject = tiny_subject("llama")
+    prompts = subject.encode(UNRELATED)
+    longest = max(map(len, prompts))
+    padded = torch.tensor([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
+    with torch.no_grad():
+        unmasked = subject.hf(padded).logits[:, -1].argmax(-1).tolist()
+    assert unmasked != [tokens[0] for tokens in one_by_one(subject, prompts, 1, frozenset())]
+
+
+def test_completions_vary_and_end_at_the_first_stop_token() -> None:
+    """The tiny models are not constant, and a stop token is the last one when it comes."""
+    subject = tiny_subject("llama")
+    prompts = subject.encode(TEXTS)
+    free = subject.generate(prompts, 8, frozenset()).tokens
+    assert len(set(free)) > 3
+    stop = frozenset({free[0][2]})
+    stopped = subject.generate(prompts, 8, stop).tokens
+    for whole, cut in zip(free, stopped, strict=True):
+        first = next((index + 1 for index, token in enumerate(whole) if token in stop), 8)
+        assert cut == whole[:first]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_representation_is_the_final_normalised_state_before_the_gain(family: str) -> None:
+    """Gain and bias applied to it give Hugging Face's last hidden state of the prompt run alone."""
+    subject = tiny_subject(family)
+    prompts = subject.encode(TEXTS)
+    representation = torch.from_numpy(subject.generate(prompts, 1, frozenset(), batch=3).representation)
+    norm, _ = subject.wiring.head(subject.hf)
+    gain = norm.weight.detach() + (1.0 if family.startswith("gemma") else 0.0)
+    bias = norm.bias.detach() if getattr(norm, "bias", None) is not None else torch.zeros_like(gain)
+    for prompt, row in zip(prompts, representation, strict=True):
+        with torch.no_grad():
+            last = subject.hf(torch.tensor([prompt]), output_hidden_states=True).hidden_states[-1][0, -1]
+        assert torch.allclose(row * gain + bias, last, atol=2e-5)
+        assert not torch.allclose(row, last, atol=1e-2)
+
+
+def test_normalisation_by_hand() -> None:
+    """(3, 4): RMSNorm divides by √12.5; LayerNorm centres to ∓½ and divides by ½."""
+    row = torch.tensor([3.0, 4.0])
+    assert torch.allclose(normalised(torch.nn.LayerNorm(2), row), torch.tensor([-1.0, 1.0]), atol=1e-4)
+    assert torch.allclose(normalised(torch.nn.RMSNorm(2, eps=1e-6), row), row / 12.5**0.5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_mlp_out_is_what_the_block_adds_to_the_residual_stream(family: str) -> None:
+    """A vector added at the last layer's `mlp_out` site arrives unchanged at the final normalisation."""
+    subject = tiny_subject(family)
+    ids = torch.tensor(subject.encode(["1 + 2 ="]))
+    norm, _ = subject.wiring.head(subject.hf)
+    site, in_input = subject.wiring.site(subject.wiring.blocks(subject.hf)[-1], Basis.MLP_OUT)
+    seen: list[torch.Tensor] = []
+    norm.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    shift = torch.linspace(-1, 1, subject.d_model)
+    with torch.no_grad():
+        subject.hf(ids)
+        site.register_forward_hook(lambda module, inputs, output: output + shift)
+        subject.hf(ids)
+    assert not in_input
+    assert torch.allclose(seen[1] - seen[0], shift.expand_as(seen[0]), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_head_output_is_the_attention_pattern_times_its_values(family: str) -> None:
+    """At the first position a head attends to itself alone: heads that share a value head agree there."""
+    subject = tiny_subject(family)
+    heads = subject.n_heads
+    groups = getattr(subject.hf.config, "num_key_value_heads", heads)
+    site, in_input = subject.wiring.site(subject.wiring.blocks(subject.hf)[1], Basis.ATTN_HEAD)
+    seen: list[torch.Tensor] = []
+    site.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    with torch.no_grad():
+        subject.hf(torch.tensor(subject.encode(["1 + 2 ="])))
+    first = seen[0][0, 0].reshape(groups, heads // groups, subject.head_dim)
+    assert in_input
+    assert torch.allclose(first, first[:, :1].expand_as(first), atol=1e-6)
+    assert groups == 1 or not torch.allclose(first[0], first[1])
+
+
+def test_sizes_by_hand() -> None:
+    """Units per layer and scalars per unit, with heads × head_dim equal and unequal to the width."""
+    expected = {"llama": (48, 8), "gpt2": (128, 8), "gptj": (128, 8), "gpt_neox": (48, 8), "gemma": (48, 12)}
+    for family, (hidden, head_dim) in expected.items():
+        subject = tiny_subject(family)
+        assert [subject.width(basis) for basis in Basis] == [32, hidden, 4]
+        assert [subject.unit_size(basis) for basis in Basis] == [1, 1, head_dim]
+        assert (subject.n_layers, subject.d_model, subject.n_heads) == (3, 32, 4)
+
+
+def test_hashes_name_weights_and_tokenizer() -> None:
+    """Equal weights hash equally, one changed weight or one changed token does not."""
+    left, right, other = tiny_subject("llama"), tiny_subject("llama"), tiny_subject("llama", seed=1)
+    assert left.model_hash == right.model_hash != other.model_hash
+    assert len(left.model_hash) == 16
+    tokenizer = tiny_model("llama")[1]
+    tokenizer.add_tokens(["v"])
+    changed = replace(left, tokenizer=tokenizer)
+    assert left.tokenizer_hash == right.tokenizer_hash != changed.tokenizer_hash
+    with torch.no_grad():
+        right.hf.lm_head.weight[0, 0] += 1
+    assert replace(right).model_hash != left.model_hash
+
+
+def test_text_survives_encoding_and_decoding() -> None:
+    """Spaces stay, special tokens go, the beginning token is the tokenizer's own."""
+    subject = tiny_subject("llama")
+    (row,) = subject.encode(["a  + 1 ="])
+    assert row[0] == CHARACTERS.index("<s>")
+    assert subject.decode(row) == "a  + 1 ="
+    assert subject.encode([]) == []
+
+
+def test_stop_ids_are_ends_and_tokens_containing_the_text() -> None:
+    """End of sequence always; others by what they spell."""
+    subject = tiny_subject("gpt2")
+    end = CHARACTERS.index("\n")
+    assert subject.stop_ids(()) == {end}
+    assert subject.stop_ids(("a", " ")) == {end, CHARACTERS.index("a"), CHARACTERS.index(" ")}
+
+
+def test_a_tokenizer_without_padding_generates_the_same() -> None:
+    """Padding is ours, under the mask."""
+    subject = tiny_subject("qwen2")
+    expected = subject.generate(subject.encode(UNRELATED), 5, frozenset()).tokens
+    tokenizer = tiny_model("qwen2")[1]
+    tokenizer.pad_token = None
+    bare = replace(subject, tokenizer=tokenizer)
+    assert bare.generate(bare.encode(UNRELATED), 5, frozenset()).tokens == expected
+
+
+def test_wrong_prompts_are_named_errors() -> None:
+    """Unknown characters, empty prompts, prompts that do not fit, a tokenizer of another model."""
+    subject = tiny_subject("gpt2")
+    with pytest.raises(UsageError, match="knows, got '×'"):
+        subject.encode(["3 × 4"])
+    with pytest.raises(UsageError, match="at least one token"):
+        subject.generate([()], 1, frozenset())
+    with pytest.raises(UsageError, match="at most 60 tokens, got 61 in prompt 0"):
+        subject.generate([(3,) * 61], 4, frozenset())
+    tokenizer = tiny_model("gpt2")[1]
+    tokenizer.add_tokens(["v"])
+    with pytest.raises(ModelUnavailable, match="token ids below 40 for gpt2, got 40"):
+        replace(subject, tokenizer=tokenizer).encode(["v"])
+
+
+def test_progress_and_the_empty_call() -> None:
+    """Progress counts prompts and ends at the total; no prompts give empty, shaped results."""
+    subject = tiny_subject("llama")
+    told: list[tuple[int, int]] = []
+    subject.generate(subject.encode(TEXTS), 1, frozenset(), 3, lambda done, total: told.append((done, total)))
+    assert told == [(3, 7), (6, 7), (7, 7)]
+    nothing = subject.generate([], 3, frozenset())
+    assert nothing.tokens == ()
+    assert nothing.representation.shape == (0, 32)
+    assert nothing.representation.dtype == np.float32

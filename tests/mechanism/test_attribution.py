@@ -1,0 +1,250 @@
+"""EAP-IG against finite differences, exact patching, completeness, and its own symmetries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import FAMILIES, tiny_model
+from torch import nn
+
+from mecharule_ops.candidates import top_candidates
+from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.wiring import wiring_for
+from mecharule_ops.mechanism.attribution import eap_ig
+from mecharule_ops.mechanism.path_gradients import AttributionPair, integrate
+from mecharule_ops.types import Basis, Phase
+
+FIRST = {Phase.DECODE: 0, Phase.LAST_PROMPT: -1}
+
+
+def pair(clean: str, corrupt: str, completion: str, family: str = "llama") -> AttributionPair:
+    _, tokenizer = tiny_model(family)
+    clean_ids, corrupt_ids = (tuple(tokenizer(text)["input_ids"]) for text in (clean, corrupt))
+    answer = tuple(tokenizer(completion, add_special_tokens=False)["input_ids"])
+    return AttributionPair(clean=clean_ids, corrupt=corrupt_ids, completion=answer)
+
+
+PAIRS = (
+    pair("1 + 1 = 2\n12 + 30 =", "1 + 1 = 2\n47 + 58 =", " 42\n"),
+    pair("1 + 1 = 2\n3 + 4 =", "1 + 1 = 2\n8 * 9 =", " 7\n"),
+    pair("1 + 1 = 2\n15 + 2 =", "1 + 1 = 2\n15 - 2 =", " 17\n"),
+)
+
+
+def subject(family: str) -> Subject:
+    hf, tokenizer = tiny_model(family)
+    return Subject(name=family, directory=Path(), hf=hf, tokenizer=tokenizer)
+
+
+class Naive:
+    """The slow obvious version: one pair, the whole sequence, no cache, float64."""
+
+    def __init__(
+        self, hf: nn.Module, site: tuple[nn.Module, bool], one: AttributionPair, phase: Phase
+    ) -> None:
+        self.hf, self.site, self.pair = hf, site, one
+        first = 0 if phase is Phase.WHOLE else len(one.clean) + FIRST[phase]
+        self.touched = slice(first, len(one.clean) + len(one.completion) - 1)
+
+    def embeddings(self, share: float) -> torch.Tensor:
+        ends = [
+            self.hf.get_input_embeddings()(torch.tensor([prompt + self.pair.completion[:-1]]))
+            for prompt in (self.pair.clean, self.pair.corrupt)
+        ]
+        return (1 - share) * ends[0] + share * ends[1]
+
+    def run(self, share: float, push: torch.Tensor | float = 0.0) -> tuple[float, torch.Tensor]:
+        """(M, values at the site) at e(share) with `push` added at the touched positions of the site."""
+        seen = []
+
+        def change(tensor: torch.Tensor) -> torch.Tensor:
+            seen.append(tensor.clone())
+            tensor = tensor.clone()
+            tensor[:, self.touched] += push
+            return tensor
+
+        module, is_input = self.site
+        if is_input:
+            handle = module.register_forward_pre_hook(lambda _, a: (change(a[0]), *a[1:]))
+        else:
+            handle = module.register_forward_hook(lambda _, a, output: change(output))
+        with handle, torch.no_grad():
+            logits = self.hf(inputs_embeds=self.embeddings(share), use_cache=False).logits[0]
+        start = len(self.pair.clean) - 1
+        chosen = [
+            logits[start + i, token] - logits[start + i].mean()
+            for i, token in enumerate(self.pair.completion)
+        ]
+        return float(sum(chosen) / len(chosen)), seen[0]
+
+    def difference(self, unit: slice) -> torch.Tensor:
+        whole = self.run(1.0)[1] - self.run(0.0)[1]
+        only = torch.zeros_like(whole)
+        only[..., unit] = whole[..., unit]
+        return only[:, self.touched]
+
+    def score(self, unit: slice, steps: int) -> float:
+        """The unit's score with the gradient replaced by a finite difference along its change.
+
+        Several families normalise in float32 whatever the weights are, so the step is wide and the stencil
+        of fourth order.
+        """
+        along, wide = self.difference(unit), 0.02
+
+        def rise(share: float, step: float) -> float:
+            return self.run(share, step * along)[0] - self.run(share, -step * along)[0]
+
+        shares = (np.arange(steps) + 0.5) / steps
+        return float(np.mean([(8 * rise(a, wide) - rise(a, 2 * wide)) / (12 * wide) for a in shares]))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("basis", list(Basis))
+def test_scores_equal_finite_differences(family: str, basis: Basis) -> None:
+    """Cache, padding, batching, hooks and autograd together give the definition's number, in every family."""
+    model = subject(family)
+    size, width = model.unit_size(basis), model.width(basis)
+    hf = model.hf.double()
+    sites = [model.wiring.site(block, basis) for block in model.wiring.blocks(hf)]
+    total, _ = integrate(hf, sites, PAIRS[:2], Phase.DECODE, steps=2, batch=2)
+    for layer, unit in ((1, 1), (2, width - 1)):
+        coordinates = slice(unit * size, (unit + 1) * size)
+        naive = [Naive(hf, sites[layer], one, Phase.DECODE).score(coordinates, 2) for one in PAIRS[:2]]
+        assert total[layer, coordinates].sum() == pytest.approx(np.mean(naive), rel=3e-4, abs=3e-6)
+        assert abs(np.mean(naive)) > 5e-5
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_only_the_phases_positions_are_summed(phase: Phase) -> None:
+    """Each phase's score is that of its own positions, and the three differ."""
+    hf = subject("llama").hf.double()
+    sites = [wiring_for("llama").site(block, Basis.MLP_OUT) for block in hf.model.layers]
+    total, _ = integrate(hf, sites, PAIRS[:1], phase, steps=2, batch=1)
+    naive = {other: Naive(hf, sites[1], PAIRS[0], other).score(slice(3, 4), 2) for other in Phase}
+    assert total[1, 3] == pytest.approx(naive.pop(phase), rel=3e-4)
+    assert all(abs(total[1, 3] - other) > 1e-4 for other in naive.values())
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_embedding_scores_sum_to_the_change_of_the_metric(family: str) -> None:
+    """Completeness of integrated gradients; the error is large at one step and shrinks with more."""
+    hf = subject(family).hf.double()
+    first = wiring_for(family).blocks(hf)[0]
+    naive = Naive(hf, (first, True), PAIRS[2], Phase.WHOLE)
+    change = naive.run(1.0)[0] - naive.run(0.0)[0]
+    errors = []
+    for steps in (1, 8, 64):
+        total, _ = integrate(hf, [(first, True)], PAIRS[2:], Phase.WHOLE, steps=steps, batch=1)
+        errors.append(abs(total.sum() - change) / abs(change))
+    assert errors[2] < 1e-2
+    assert errors[2] < errors[1] < errors[0]
+    assert errors[0] > 0.05
+
+
+def test_last_layer_scores_equal_exact_patching_when_the_path_is_linear() -> None:
+    """Without the final norm M is linear in the last MLP; the gradient at its input fails the check."""
+    model = subject("llama")
+    hf = model.hf.double()
+    hf.model.norm = nn.Identity()
+    mlp = hf.model.layers[-1].mlp
+    naive = Naive(hf, (mlp, False), PAIRS[0], Phase.LAST_PROMPT)
+    before = naive.run(0.0)[0]
+    exact = [naive.run(0.0, naive.difference(slice(j, j + 1)))[0] - before for j in range(model.d_model)]
+    right, _ = integrate(hf, [(mlp, False)], PAIRS[:1], Phase.LAST_PROMPT, steps=3, batch=1)
+    assert np.allclose(right[0], exact, atol=1e-9)
+    at_input = gradient_at_input_variant(hf, mlp, naive)
+    assert abs(np.corrcoef(at_input, exact)[0, 1]) < 0.6
+    assert np.corrcoef(right[0], exact)[0, 1] > 0.999
+
+
+def gradient_at_input_variant(hf: nn.Module, mlp: nn.Module, naive: Naive) -> np.ndarray:
+    """The known mistake: the output's change times the gradient at the MLP's input."""
+    seen = []
+    with mlp.register_forward_pre_hook(lambda _, a: seen.append(a[0])):
+        logits = hf(inputs_embeds=naive.embeddings(0.5).requires_grad_(), use_cache=False).logits[0]
+    start = len(naive.pair.clean) - 1
+    wanted = sum(logits[start + i, t] - logits[start + i].mean() for i, t in enumerate(naive.pair.completion))
+    (gradient,) = torch.autograd.grad(wanted / len(naive.pair.completion), seen)
+    change = naive.difference(slice(None))
+    return (change * gradient[:, naive.touched]).sum(dim=(0, 1)).detach().numpy()
+
+
+def test_equal_members_score_zero() -> None:
+    """A pair without a contrast attributes nothing, to the last bit."""
+    same = AttributionPair(clean=PAIRS[0].clean, corrupt=PAIRS[0].clean, completion=PAIRS[0].completion)
+    for basis in Basis:
+        scores = eap_ig(subject("llama"), [same], basis, Phase.WHOLE).scores
+        assert not scores.any()
+
+
+def test_swapping_the_members_negates_the_scores() -> None:
+    """With the answer kept, the midpoints are the same set, so only the sign of the change differs."""
+    swapped = [AttributionPair(clean=p.corrupt, corrupt=p.clean, completion=p.completion) for p in PAIRS]
+    forth = eap_ig(subject("qwen2"), PAIRS, Basis.MLP_OUT, Phase.DECODE, steps=3).scores
+    back = eap_ig(subject("qwen2"), swapped, Basis.MLP_OUT, Phase.DECODE, steps=3).scores
+    assert np.allclose(forth, -back, atol=1e-5 * np.abs(forth).max())
+    assert np.abs(forth).max() > 1e-2
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma2"])
+def test_batching_and_the_shared_prefix_change_nothing(family: str) -> None:
+    """One batch behind a shared prefix gives the mean of pairs run alone; so do pairs that share nothing."""
+    model = subject(family)
+    other = AttributionPair(clean=(5, 20, 6, 11), corrupt=(6, 20, 6, 12), completion=(3, 9))
+    for pairs in (PAIRS, (*PAIRS, other)):
+        together = eap_ig(model, pairs, Basis.MLP_HIDDEN, Phase.DECODE, steps=2, batch=3).scores
+        alone = [eap_ig(model, [one], Basis.MLP_HIDDEN, Phase.DECODE, steps=2).scores for one in pairs]
+        assert np.allclose(together, np.mean(alone, axis=0), atol=1e-4 * np.abs(together).max())
+
+
+def test_cost_and_progress_count_pairs() -> None:
+    """m + 2 forwards and m backwards a pair, and one forward for the prefix."""
+    heard: list[tuple[int, int]] = []
+    done = eap_ig(
+        subject("llama"),
+        PAIRS,
+        Basis.ATTN_HEAD,
+        Phase.DECODE,
+        steps=4,
+        batch=2,
+        on_progress=lambda done, total: heard.append((done, total)),
+    )
+    assert (done.cost.example_forwards, done.cost.example_backwards) == (3 * 6 + 1, 12)
+    assert heard == [(2, 3), (3, 3)]
+    assert done.scores.shape == (3, 4)
+    assert done.candidates.total == 12
+
+
+def test_one_generated_token_leaves_decode_nothing_to_score() -> None:
+    """Decode-only intervention cannot reach an answer of one token; the last prompt position can."""
+    one = AttributionPair(clean=PAIRS[0].clean, corrupt=PAIRS[0].corrupt, completion=PAIRS[0].completion[:1])
+    model = subject("llama")
+    assert not eap_ig(model, [one], Basis.MLP_OUT, Phase.DECODE).scores.any()
+    assert eap_ig(model, [one], Basis.MLP_OUT, Phase.LAST_PROMPT).scores.any()
+
+
+def test_the_cap_keeps_the_largest_magnitudes_across_layers() -> None:
+    """By hand: |−3|, |2|, and of the tied ones the lower layer; channels ascend and signs survive."""
+    scores = np.array([[0.0, 1.0, -3.0], [2.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
+    kept = top_candidates(Basis.MLP_OUT, scores, cap=3)
+    assert [layer.layer for layer in kept.layers] == [0, 1]
+    assert [layer.channels.tolist() for layer in kept.layers] == [[1, 2], [0]]
+    assert [layer.scores.tolist() for layer in kept.layers] == [[1.0, -3.0], [2.0]]
+    assert top_candidates(Basis.MLP_OUT, scores).total == 9
+    assert top_candidates(Basis.MLP_OUT, scores, keep_zero=False).total == 4
+
+
+def test_wrong_calls_are_named() -> None:
+    """Unequal lengths, an empty answer, no pairs and no steps are usage errors."""
+    with pytest.raises(UsageError, match="equal token length, got 2 and 1"):
+        AttributionPair(clean=(1, 2), corrupt=(1,), completion=(3,))
+    with pytest.raises(UsageError, match="a completion"):
+        AttributionPair(clean=(1, 2), corrupt=(1, 3), completion=())
+    with pytest.raises(UsageError, match="got 0 pairs"):
+        eap_ig(subject("llama"), [], Basis.MLP_OUT, Phase.DECODE)
+    with pytest.raises(UsageError, match="steps 0"):
+        eap_ig(subject("llama"), PAIRS, Basis.MLP_OUT, Phase.DECODE, steps=0)

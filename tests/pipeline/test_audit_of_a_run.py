@@ -1,0 +1,148 @@
+"""The audit in a run: what it draws, what it may say, and that brute force agrees with its bound."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bundled_run import finish, opened
+from findings_fixture import FINDINGS, NEGATIVE, agonist
+
+from agent.answering.checker import check
+from agent.answering.sources import Evidence
+from mecharule_ops import confidence
+from mecharule_ops.cha.audit import StratumResult
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
+from mecharule_ops.pipeline.localise import LARGEST, search_settings
+from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.pipeline.pricing import audit_tests
+from mecharule_ops.report import render_text
+from mecharule_ops.report.advice import after_audit
+from mecharule_ops.report.prose import audit_sentence
+from mecharule_ops.types import Regime
+
+AUDIT = SearchAudit.of(
+    strata=(
+        StratumResult(name="pruned with a group", units=900, tested=90, found=0),
+        StratumResult(name="tested alone on a part of the examples", units=100, tested=10, found=0),
+    ),
+    found=(),
+    missed_at_most=28,
+    confidence=0.95,
+)
+
+
+def repeated(finished_run: Path, folder: Path, **settings: object) -> Findings:
+    """The findings of a copy of the finished run, analysed again under other settings; its outcomes are stored."""
+    with opened(Path(shutil.copy(finished_run, folder))) as run:
+        run.config = run.config.model_copy(update={"controls_for": 0, "anchor_for": 0, **settings})
+        return finish(run)[0]
+
+
+def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
+    finished_run: Path, tmp_path: Path
+) -> None:
+    """The τ-agonists that brute force knows and the search has not are no more than the bound says."""
+    with opened(finished_run, read_only=True) as run:
+        truth = run.findings.searches[0]
+    searched = repeated(finished_run, tmp_path, exhaustive_up_to=0, largest=64).searches[0]
+    assert searched.audit is not None
+    assert searched.exhaustive is None
+    assert truth.exhaustive is not None
+    strong = {unit.neuron for unit in truth.exhaustive.units if unit.estimate.strength >= 0.2}
+    found = {each.neuron for each in searched.tau_agonists}
+    assert len(strong - found) <= searched.audit.missed_at_most
+    assert 0 < searched.audit.tested < searched.audit.untested
+    assert "drawn at random" in render_text(replace(FINDINGS, searches=(searched,)))
+
+
+def test_an_audit_of_every_pruned_unit_leaves_nothing_unknown(finished_run: Path, tmp_path: Path) -> None:
+    """A search that hides its agonists in one group finds them through the audit, and says how."""
+    settings = {"exhaustive_up_to": 0, "audit": 1000, "largest": 256, "tau": 0.2}
+    with opened(finished_run, read_only=True) as run:
+        truth = run.findings.searches[0].exhaustive
+    assert truth is not None
+    searched = repeated(finished_run, tmp_path, **settings).searches[0]
+    assert searched.audit is not None
+    assert (searched.audit.untested, searched.audit.missed_at_most) == (0, 0)
+    strong = {unit.neuron for unit in truth.units if unit.estimate.strength >= 0.2}
+    assert {each.neuron for each in searched.tau_agonists} == strong
+
+
+@pytest.mark.parametrize(
+    "settings", [{"audit": 0, "exhaustive_up_to": 0}, {"exhaustive_up_to": 300}], ids=["0", "brute force"]
+)
+def test_no_audit_where_none_is_wanted_or_everything_is_known(
+    finished_run: Path, tmp_path: Path, settings: dict[str, object]
+) -> None:
+    """0 switches it off; brute force leaves it nothing to ask."""
+    assert repeated(finished_run, tmp_path, **settings).searches[0].audit is None
+
+
+def test_the_number_of_draws() -> None:
+    """An eighth, at most 256, unless the config names a number; never more than there are."""
+    assert [audit_tests(make_config(model="arith-tiny"), pruned) for pruned in (0, 80, 100_000)] == [
+        0,
+        10,
+        256,
+    ]
+    assert [audit_tests(make_config(model="arith-tiny", audit=50), pruned) for pruned in (0, 80, 20)] == [
+        0,
+        50,
+        20,
+    ]
+
+
+def test_the_sentence_states_counts_bound_and_confidence() -> None:
+    """Each number of the audit is in it; a complete one claims no confidence."""
+    assert audit_sentence(AUDIT) == (
+        "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone: "
+        "none reaches τ, so at most 28 of the other 900 do (95 % confidence)."
+    )
+    complete = SearchAudit.of((replace(AUDIT.strata[0], tested=900),), (), 0, 0.95)
+    assert audit_sentence(complete).endswith("none reaches τ, so nothing is left unknown.")
+
+
+def test_advice_follows_what_the_audit_met() -> None:
+    """Only a search whose audit met agonists is advised to look closer."""
+    met = replace(AUDIT, found=(agonist("m3.5", 20, 2),))
+    assert "smaller groups" in after_audit(_with(met))[0]
+    assert after_audit(_with(AUDIT)) == after_audit(NEGATIVE) == ()
+
+
+def _with(audit: SearchAudit) -> SearchOutcome:
+    return replace(NEGATIVE, audit=audit)
+
+
+@pytest.mark.parametrize("regime", list(Regime))
+def test_parity_is_algorithm_1_whatever_else_is_set(finished_run: Path, regime: Regime) -> None:
+    """Whole layers first, fixed tests, no limit on cost; the default starts from small groups."""
+    with opened(finished_run, read_only=True) as run:
+        slices = slices_of(run, Regime.BASELINE_POSITIVE)
+        config = run.config
+    sizes = {"n_associated": len(slices.associated), "n_unrelated": len(slices.unrelated)}
+    printed = search_settings(make_config(**_settings(config), parity=True, largest=2), slices)
+    assert printed == ChaSettings.algorithm_1(**sizes)
+    assert (printed.largest, printed.testing, printed.overhead) == (None, confidence.Testing.FIXED, None)
+    ours = search_settings(config, replace(slices, regime=regime))
+    assert ours.largest == LARGEST[regime]
+    assert search_settings(config.model_copy(update={"largest": 2}), slices).largest == 2
+
+
+def _settings(config: RunConfig) -> dict[str, object]:
+    return {"model": config.model, "records": config.records, "slice_size": config.slice_size}
+
+
+def test_what_the_audit_says_is_a_number_of_its_source(finished_run: Path, tmp_path: Path) -> None:
+    """The checker finds every number of the summary in the run, so none is struck."""
+    findings = repeated(finished_run, tmp_path, exhaustive_up_to=0)
+    evidence = Evidence()
+    evidence.add_findings(findings)
+    assert findings.searches[0].audit is not None
+    told = f"{audit_sentence(findings.searches[0].audit).removesuffix('.')} [run:{findings.run}]."
+    checked = check(told, evidence)
+    assert checked.verified, checked.text

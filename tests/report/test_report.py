@@ -1,0 +1,475 @@
+"""The report: what it says, what it never says, and that hostile text stays text in every format."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from findings_fixture import (
+    ALPHA,
+    EPSILON,
+    FINDINGS,
+    HOSTILE,
+    NEGATIVE,
+    POSITIVE,
+    TAU,
+    agonist,
+    anchored,
+    estimate,
+    node,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.as_json import from_json
+from mecharule_ops.findings.records import (
+    ExhaustiveRun,
+    Findings,
+    SearchOutcome,
+    Share,
+    StageCost,
+    WholeLayer,
+)
+from mecharule_ops.report import render_html, render_json, render_markdown, render_text
+from mecharule_ops.report.absence import negative
+from mecharule_ops.report.advice import suggestions
+from mecharule_ops.report.content import document
+from mecharule_ops.report.document import k_of_n, percent, plain
+from mecharule_ops.report.html import html_of
+from mecharule_ops.report.icicle import icicle
+from mecharule_ops.report.plots import figures
+from mecharule_ops.report.prose import is_small, rule_note, search_names
+from mecharule_ops.report.rule_lines import LONGEST_WEAK_RULE, clipped
+from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, RuleScore, Verdict
+
+GOLDEN = Path(__file__).parent / "golden"
+VOID = {"meta", "br", "hr", "img", "link"}
+
+
+def only(outcome: SearchOutcome, **changes: object) -> Findings:
+    return dataclasses.replace(FINDINGS, searches=(dataclasses.replace(outcome, **changes),))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+class Page(HTMLParser):
+    """Checks nesting, and keeps tags, attributes and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def read(html: str) -> Page:
+    page = Page()
+    page.feed(html)
+    page.close()
+    assert page.open == []
+    return page
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return render_html(FINDINGS)
+
+
+@pytest.mark.parametrize(("name", "render"), [("report.txt", render_text), ("report.md", render_markdown)])
+def test_the_report_of_the_fixture_is_the_golden_one(name: str, render: object) -> None:
+    """A change of wording shows here; the other tests say which wording matters."""
+    assert render(FINDINGS) == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_json_is_the_findings_themselves() -> None:
+    assert from_json(render_json(FINDINGS)) == FINDINGS
+
+
+def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
+    text = render_text(FINDINGS)
+    head = flat(text[: text.index("Overview")])
+    assert "Asked:" in head
+    assert "280/1,000 (28 %)" in head
+    assert "Found: 3 τ-agonists in 2 searches, 1 of them supported by controls." in head
+    assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
+    assert "Controls support 1 of the 3 τ-agonists (1 not selective, 1 underpowered)." in head
+    assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
+    assert "found 3/4 (75 %) of the τ-agonists that testing every unit alone finds" in head
+    assert "17,160 units were never tested alone, so what the search missed is not bounded" in head
+    assert "1 of them on too few records" in head
+
+
+def test_a_negative_result_reads_as_one() -> None:
+    text = flat(render_text(only(NEGATIVE)))
+    assert "Negative result: the search found no unit that reaches τ = 0.2" in text
+    assert "m24.17, flips 4/64 (6.2 %) of D+" in text
+    assert (
+        "ablated as a whole, 1 of 2 layers reaches τ, and the strongest, layer 24, flips 52/64 (81 %) of D+"
+        in text
+    )
+    assert "What to try next" in text
+    assert "recall is unknown, not assumed" in text
+
+
+def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested() -> None:
+    """Three strengths of one negative sentence; the wider claim needs the wider test."""
+    everything = dataclasses.replace(NEGATIVE, singletons_tested=17_280)
+    assert negative(FINDINGS, NEGATIVE).startswith("the search found no unit that reaches")
+    assert negative(FINDINGS, everything).startswith("none of the 17,280 searched units reaches")
+    whole = dataclasses.replace(everything, basis_units=17_280)
+    assert negative(FINDINGS, whole).startswith("no unit of this basis reaches")
+
+
+def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_there() -> None:
+    missed = ExhaustiveRun(units=POSITIVE.exhaustive.units, cost=NEGATIVE.cost)
+    found = only(NEGATIVE, exhaustive=missed, basis_units=17_280)
+    said = flat(render_text(found))
+    assert "yet testing every unit alone finds 4 of at least τ = 0.2 on the point estimate" in said
+    assert "no unit of this basis" not in said
+    assert "0/4 (0 %)" in said
+    assert "finds 4 τ-agonists that the search missed" in " ".join(suggestions(found.searches[0], TAU, ALPHA))
+
+
+def test_a_layer_of_which_some_units_were_searched_is_not_called_whole() -> None:
+    part = dataclasses.replace(NEGATIVE, basis_units=34_560)
+    said = negative(FINDINGS, part)
+    assert "with all their searched units, 1 of 2 layers reaches τ" in said
+    assert "as a whole" not in said
+    quiet = dataclasses.replace(NEGATIVE, whole_layers=(WholeLayer(layer=3, estimate=estimate(5, 5)),))
+    assert "layer 3 as a whole flips 5/64" in negative(FINDINGS, quiet)
+
+
+def weak_units(count: int) -> tuple[Agonist, ...]:
+    return tuple(agonist(f"a1.h{number}", 8 + number % 4, 1) for number in range(count))
+
+
+def test_a_long_list_of_units_is_cut_after_the_strongest_and_says_so() -> None:
+    found = only(POSITIVE, agonists=(*weak_units(53), *POSITIVE.agonists))
+    for text in (render_text(found), render_markdown(found).replace("\\", "")):
+        rows = re.findall(r"^(?:\| )?a1\.h\d+ .*", text, re.MULTILINE)
+        assert len(rows) == 20
+        assert all("11/64" in row for row in rows[:13])
+        assert "… and 34 more (`mecharule neurons 0c1f`)." in text
+    page = read(render_html(found))
+    assert all(str(unit.neuron) in page.words for unit in weak_units(53))
+
+
+@pytest.mark.parametrize(
+    ("mcc", "said"),
+    [
+        (0.78, "Rule: a >= 1 or "),
+        (
+            0.60,
+            "No rule: the best one learned reaches only 0.60 (n 84, 40 flips) on held-out records: a >= 1",
+        ),
+        (0.49, "1 unit not ruled out: no rule reaches MCC ≥ 0.50 on held-out records."),
+    ],
+)
+def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, said: str) -> None:
+    """Whole from .70, its beginning from .50, and below that a weak unit's rule is only counted."""
+    rule = " or ".join(f"a >= {number}" for number in range(1, 60))
+    found = only(
+        POSITIVE, agonists=(agonist("a14.h2", 8, 1),), anchored=(anchored("a14.h2", rule, mcc, 84, 40),)
+    )
+    text = flat(render_text(found))
+    assert said in text
+    assert ("a >= 59" in text) == (mcc >= 0.70)
+    assert ("… (`mecharule rules 0c1f --full`)" in text) == (0.50 <= mcc < 0.70)
+    assert (rule[:30] in text) == (mcc >= 0.50)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(st.characters(categories=["L", "Nd", "Zs"]), max_size=600))
+def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
+    shown = clipped(rule, "0c1f")
+    whole = len(rule) <= LONGEST_WEAK_RULE
+    assert (shown == rule) == whole
+    assert whole or (
+        shown.endswith("… (`mecharule rules 0c1f --full`)") and len(shown) <= LONGEST_WEAK_RULE + 40
+    )
+
+
+def test_a_tau_agonist_without_a_good_rule_still_has_its_line() -> None:
+    weak = anchored("a20.h8", "b >= 50", 0.08, 84, 40)
+    text = flat(render_text(only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(weak,))))
+    assert (
+        "No rule: the best one learned reaches only 0.08 (n 84, 40 flips) on held-out records: b >= 50"
+        in text
+    )
+
+
+def test_searches_are_named_by_what_tells_them_apart() -> None:
+    assert search_names(FINDINGS) == ("attn_head 1→0", "mlp_out 1→0")
+    zero = dataclasses.replace(
+        NEGATIVE, intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO)
+    )
+    mixed = dataclasses.replace(FINDINGS, searches=(POSITIVE, zero))
+    assert search_names(mixed)[1] == "mlp_out · zero · decode · 1→0"
+    twice = dataclasses.replace(FINDINGS, searches=(NEGATIVE, NEGATIVE))
+    assert search_names(twice)[0] == "mlp_out · mean-positional · decode · 1→0"
+
+
+def test_the_overview_of_four_searches_is_a_line_each() -> None:
+    back = [dataclasses.replace(each, regime=Regime.BASELINE_NEGATIVE) for each in (POSITIVE, NEGATIVE)]
+    text = render_text(dataclasses.replace(FINDINGS, searches=(POSITIVE, NEGATIVE, *back)))
+    lines = text[text.index("\nOverview") :].splitlines()[3:]
+    assert [line.split("  ")[0] for line in lines[2:6]] == [
+        "attn_head 1→0",
+        "mlp_out 1→0",
+        "attn_head 0→1",
+        "mlp_out 0→1",
+    ]
+    assert lines[6] == ""
+
+
+def test_a_stage_table_is_cut_after_the_longest_and_counts_no_forwards_that_were_not_counted() -> None:
+    stages = tuple(StageCost(stage=f"stage {number}", seconds=float(number)) for number in range(1, 15))
+    text = render_text(dataclasses.replace(FINDINGS, stages=stages))
+    assert "Wall clock: 105.0 s in 14 stages." in text
+    assert "… and 4 shorter stages, 10.0 s in all." in text
+    assert "0\n" not in text[text.index("Wall clock") : text.index("shorter stages")].replace(".0 s\n", "")
+
+
+def test_localized_only_units_are_not_called_agonists() -> None:
+    only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=None, recall=())
+    text = flat(render_text(only_localized))
+    assert "on the point estimate (1 unit is not ruled out)" in text
+    assert "1 τ-agonist " not in text
+    assert "Found: no τ-agonist in 1 search." in text
+    assert "is no evidence of an effect" in text
+
+
+def test_every_percentage_stands_with_its_counts() -> None:
+    """Each % that is no share printed `k/n (p %)` or `p % of n` is a confidence level or a sentence's own."""
+    text = flat(render_text(FINDINGS, 100))
+    left = re.sub(r"\d/[\d,]+ \([^)]*%\)", "", text)
+    left = re.sub(r"[\d.]+ % of [\d,]+", "", left).replace("a % 10", "")
+    assert "97.5 %" in left
+    assert "%" not in left[: left.index("Limits")]
+
+
+def test_attribution_is_never_given_as_a_cause() -> None:
+    text = flat(render_text(FINDINGS))
+    assert "Attribution only chose and grouped the units to test; no claim here rests on its scores." in text
+    assert not re.search(r"\b(causes|caused by|responsible for|because of attribution)\b", text)
+
+
+def test_small_held_out_samples_are_marked() -> None:
+    few = RuleScore(mcc=0.92, coverage=0.2, n=20, positives=12)
+    lopsided = RuleScore(mcc=0.9, coverage=0.2, n=400, positives=398)
+    many = RuleScore(mcc=0.92, coverage=0.2, n=84, positives=40)
+    assert rule_note(few) == "0.92 (n 20, 12 flips) †"
+    assert is_small(lopsided)
+    assert rule_note(many) == "0.92 (n 84, 40 flips)"
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 300])
+def test_text_keeps_its_width(width: int) -> None:
+    assert max(map(len, render_text(FINDINGS, width).splitlines())) <= min(width, 100)
+
+
+def test_too_narrow_a_width_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 60"):
+        render_text(FINDINGS, 40)
+
+
+def test_text_columns_are_aligned() -> None:
+    """Under each header rule every row of the cost table has blanks where the rule has."""
+    lines = render_text(FINDINGS).splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("search") and "queries" in line)
+    gaps = [index for index, char in enumerate(lines[start + 1]) if char == " "]
+    rows = lines[start : lines.index("", start)]
+    assert len(rows) > 3
+    assert all(row[index : index + 1] in ("", " ") for row in rows for index in gaps)
+
+
+def test_hostile_rule_text_is_text_in_html(html: str) -> None:
+    page = read(html)
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in "".join(page.words)
+    assert "\x1b" not in html
+    assert "\u202e" not in html
+
+
+def test_hostile_rule_text_is_text_in_markdown_and_on_the_terminal() -> None:
+    markdown, text = render_markdown(FINDINGS), render_text(FINDINGS)
+    assert "\\<script\\>" in markdown
+    assert "x \\| y" in markdown
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", markdown + text)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(max_size=60))
+def test_any_rule_text_leaves_the_page_well_formed(rule: str) -> None:
+    """No text changes the page's tags; an unescaped one would (shown with `<b>` put in raw)."""
+    hostile = dataclasses.replace(POSITIVE.anchored[0], rule=rule)
+    found = only(
+        POSITIVE, anchored=(hostile,), agonists=(), whole_layers=(), tree=(), recall=(), splitter=rule
+    )
+    bare = read(html_of(document(dataclasses.replace(found, searches=(NEGATIVE,))), {}))
+    page = read(html_of(document(found), {}))
+    assert set(page.tags) <= set(bare.tags)
+    assert "b" in read("<p><b>x</b></p>").tags
+
+
+def test_page_is_self_contained(html: str) -> None:
+    """No address at all, no script, no link; references only to ids of the page, each defined once."""
+    page = read(html)
+    assert "://" not in html
+    assert not {"script", "link", "iframe", "img", "object"} & set(page.tags)
+    ids = [value for name, value in page.attributes if name == "id"]
+    targets = [value[1:] for name, value in page.attributes if name == "href"]
+    targets += re.findall(r"url\(#([^)]+)\)", html)
+    assert targets
+    assert set(targets) <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_page_has_the_plots_that_have_data(html: str) -> None:
+    labels = [value for name, value in read(html).attributes if name == "aria-label"]
+    assert labels == ["layers-0", "recall-0", "tree-0", "layers-1"]
+    assert "currentColor" in html
+    assert "prefers-color-scheme: dark" in html
+    assert "5 of 5 tested groups are drawn" in html
+
+
+def test_page_is_the_same_every_time(html: str) -> None:
+    assert render_html(FINDINGS) == html
+
+
+def test_numbers_are_printed_honestly() -> None:
+    assert k_of_n(estimate(28, 0).associated) == "28/64 (44 %)"
+    assert k_of_n(Share(count=0, n=0)) == "0/0"
+    assert k_of_n(None) == "–"
+    assert percent(0.99999) == "> 99.9 %"
+    assert percent(0.00001) == "< 0.01 %"
+    assert percent(0.9961) == "99.6 %"
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_nothing_but_none_and_all_prints_as_0_or_100_percent(pair: tuple[int, int]) -> None:
+    k, n = pair
+    assert (percent(k / n) == "0 %") == (k == 0)
+    assert (percent(k / n) == "100 %") == (k == n)
+
+
+def test_plain_drops_what_a_terminal_would_obey() -> None:
+    assert plain("a\x1b[31m\n\tb\u202ec") == "a�[31m b�c"
+    assert plain(HOSTILE).startswith("op in [/,*]")
+
+
+def advice(**changes: object) -> str:
+    return " ".join(suggestions(dataclasses.replace(NEGATIVE, **changes), TAU, ALPHA))
+
+
+def test_advice_follows_from_the_counts() -> None:
+    assert "Layer 24 as a whole reaches τ" in advice()
+    assert "attn_head" in advice()
+    assert "or one unit has it that was pruned with its group" in advice()
+    assert "pruned with its group" not in advice(singletons_tested=17_280)
+    other = suggestions(NEGATIVE, TAU, ALPHA, {Basis.ATTN_HEAD, Basis.MLP_OUT})
+    assert "Try another basis: mlp_hidden." in other[0]
+    assert "another basis" not in " ".join(suggestions(NEGATIVE, TAU, ALPHA, set(Basis)))
+    quiet = (WholeLayer(layer=3, estimate=estimate(5, 5)),)
+    assert "No layer as a whole reaches τ" in advice(whole_layers=quiet)
+    assert "phase whole" in advice(whole_layers=quiet)
+    everywhere = Intervention(basis=Basis.MLP_OUT, phase=Phase.WHOLE)
+    assert "phase whole" not in advice(whole_layers=quiet, intervention=everywhere)
+    assert "14 examples a slice are needed before anything can be pruned, 11 exist" in advice(unrelated_n=11)
+    assert "true mean-positional" in advice(
+        intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.SLOT0)
+    )
+    assert "Try another basis" in advice(whole_layers=())
+    assert "mean-donor-positional" not in advice(
+        intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.MEAN_DONOR)
+    )
+
+
+def test_no_advice_is_given_where_a_tau_agonist_was_found() -> None:
+    assert suggestions(POSITIVE, TAU, ALPHA) == ()
+    assert POSITIVE.agonists[0].epsilon == EPSILON
+
+
+def test_icicle_puts_children_side_by_side_inside_their_parent() -> None:
+    boxes = {box.tree_node.node: box for box in icicle(POSITIVE.tree)}
+    assert (boxes[0].left, boxes[0].width) == (0.0, 9)
+    assert (boxes[1].left, boxes[2].left) == (0.0, 4.0)
+    assert (boxes[3].left, boxes[4].left) == (4.0, 5.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(2, 20), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_icicle_boxes_of_a_random_forest_nest_and_never_overlap(sizes: list[int], random: object) -> None:
+    nodes = []
+    for layer, size in enumerate(sizes):
+        queue, number = [(None, 0, size)], 0
+        while queue:
+            parent, depth, units = queue.pop(0)
+            made = node(number, parent, depth, units, Verdict.SPLIT, 1)
+            nodes.append(dataclasses.replace(made, layer=layer))
+            if units > 1:
+                cut = random.randint(1, units - 1)
+                queue += [(number, depth + 1, cut), (number, depth + 1, units - cut)]
+            number += 1
+    boxes = icicle(nodes)
+    assert len(boxes) == len(nodes)
+    by_key = {(box.tree_node.layer, box.tree_node.node): box for box in boxes}
+    for depth in {box.tree_node.depth for box in boxes}:
+        row = sorted((box.left, box.left + box.width) for box in boxes if box.tree_node.depth == depth)
+        assert all(first[1] <= second[0] for first, second in pairwise(row))
+    for box in boxes:
+        if box.tree_node.parent is not None:
+            parent = by_key[box.tree_node.layer, box.tree_node.parent]
+            assert parent.left <= box.left
+            assert box.left + box.width <= parent.left + parent.width
+
+
+def test_icicle_keeps_the_shallowest_when_there_are_too_many() -> None:
+    kept = icicle(POSITIVE.tree, most=3)
+    assert [box.tree_node.node for box in kept] == [0, 1, 2]
+
+
+def test_findings_and_report_load_neither_torch_nor_matplotlib() -> None:
+    code = (
+        "import sys, mecharule_ops.report, mecharule_ops.findings.controls\n"
+        "sys.exit(bool({'torch', 'matplotlib', 'transformers'} & set(sys.modules)))"
+    )
+    root = Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_a_tree_without_one_of_the_verdicts_is_drawn() -> None:
+    """Not every search prunes, opens, keeps and drops."""
+    for verdict in Verdict:
+        some = tuple(node for node in POSITIVE.tree if node.verdict is not verdict)
+        search = dataclasses.replace(POSITIVE, tree=some)
+        drawn = figures(dataclasses.replace(FINDINGS, searches=(search,)))
+        assert "tree-0" in drawn

@@ -1,0 +1,143 @@
+"""The command line and the tools in one child process, asked over pipes.
+
+A child loads the model libraries once for many commands, runs without pytest's shape checks as a user's process
+does, and shows what really reaches stdout and stderr. Run as a script it is the child itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command gave back."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """stdout as JSON."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a tool gave back."""
+
+    data: Mapping[str, Any]
+    text: str
+    exit_code: int
+
+
+class Commands:
+    """A running child; `close` ends it."""
+
+    def __init__(self, runs: Path) -> None:
+        environment = {**os.environ, "MECHARULE_RUNS": str(runs), "PYTHONPATH": str(ROOT)}
+        self._child = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=runs,
+        )
+
+    def main(self, *arguments: str, **environment: str) -> Done:
+        """`mecharule` with these arguments; environment variables hold for this command only."""
+        return Done(**self._ask({"main": arguments, "environment": environment}))
+
+    @contextmanager
+    def small_files(self, size: int) -> Iterator[None]:
+        """Meanwhile the process can write no file beyond `size` bytes: a disk that is full."""
+        _, hard = resource.prlimit(self._child.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self._child.pid, resource.RLIMIT_FSIZE, (size, hard))
+        yield
+        resource.prlimit(self._child.pid, resource.RLIMIT_FSIZE, (hard, hard))
+
+    def tool(self, name: str, **given: object) -> Result:
+        """A tool's result; its error is raised as the same class with the same message."""
+        return Result(**self._ask({"tool": name, "given": given}))
+
+    def ask(self, run: str, question: str) -> Result:
+        """The offline answer to a question, errors likewise."""
+        return Result(**self._ask({"ask": question, "run": run}))
+
+    def _ask(self, request: Mapping[str, object]) -> dict[str, Any]:
+        from mecharule_ops import errors
+
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._child.stdin.write(json.dumps(request) + "\n")
+        self._child.stdin.flush()
+        reply = json.loads(
+            self._child.stdout.readline() or '{"error": "AssertionError", "message": "it died"}'
+        )
+        if "error" in reply:
+            raise getattr(errors, reply["error"], AssertionError)(reply["message"])
+        return reply
+
+    def close(self) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        self._child.wait(timeout=30)
+
+
+def _served(request: dict[str, Any]) -> dict[str, Any]:
+    """The reply to one request, in the child."""
+    from mecharule_ops.errors import MechaRuleError
+
+    try:
+        if "main" in request:
+            return _main(request["main"], request["environment"])
+        if "ask" in request:
+            from agent.answering.conversation import ask
+
+            result = ask(request["run"], request["ask"])
+        else:
+            from tools.registry import call
+
+            result = call(request["tool"], request["given"])
+    except MechaRuleError as error:
+        known = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "mecharule_ops.errors")
+        return {"error": known, "message": str(error)}
+    return {"data": result.data, "text": result.text, "exit_code": result.exit_code}
+
+
+def _main(arguments: list[str], environment: dict[str, str]) -> dict[str, Any]:
+    import app
+
+    before = dict(os.environ)
+    os.environ.update(environment)
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = app.main(arguments)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        sys.__stdout__.write(json.dumps(_served(json.loads(line)), allow_nan=False) + "\n")
+        sys.__stdout__.flush()

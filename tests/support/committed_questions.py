@@ -1,0 +1,61 @@
+"""The committed list of twelve questions, and a scripted model that answers one of them by repeating a tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from llm_scripted import Recorder, asker
+
+from agent.answering.answers import ANSWERS
+from agent.answering.chat import answer
+from agent.answering.router import route
+from agent.answering.toolbox import RunToolbox
+from agent.llm.choice import Choice
+from mecharule_ops.findings.records import Findings
+from tools.result import ToolResult
+
+QUESTIONS = tuple((Path(__file__).parent / "questions.txt").read_text(encoding="utf-8").splitlines())
+"""With `{unit}` for a unit that was found and `{other}` for one that was not."""
+
+
+def worded(question: str, unit: str, other: str) -> str:
+    """The question about a run's own units."""
+    return question.format(unit=unit, other=other)
+
+
+def sensible_call(question: str, unit: str) -> tuple[str, dict[str, object]]:
+    """The tool that the question asks for, and its arguments."""
+    found = route(question)
+    assert found is not None, question
+    if found.kind == "summary":
+        return "neurons", {"limit": 3}
+    tool, _ = ANSWERS[found.kind]
+    if tool in ("missed", "compare"):
+        return tool, dict(found.given)
+    given = {"prompt": found.given["prompt"], "neighbours": 3, "edits": 1} if tool == "flip" else {}
+    return tool, {"neuron": found.unit or unit, **given}
+
+
+def asked_of_a_model(path: Path, folder: Path, question: str, unit: str) -> tuple[str, ToolResult]:
+    """(what a model that only repeats its tool says, the checked answer)."""
+    tool, arguments = sensible_call(question, unit)
+    lines = RunToolbox(str(path)).call(tool, arguments).text.splitlines()
+    said = "\n".join(f"{line} [run:{path.stem}]" for line in lines if line.strip())
+    call: dict[str, Any] = {"unless": ["[tool]"], "calls": [{"name": tool, "arguments": arguments}]}
+    model = Recorder(folder, call, {"text": said.replace("$", "$$")})
+    choice = Choice(spec="mock:script", why="chosen by --llm")
+    return said, answer(str(path), question, asker(model), choice, lambda line: None)
+
+
+def units_of(findings: Findings) -> tuple[str, str]:
+    """The strongest unit that was found, and a tested one of the same basis that was not."""
+    search = findings.searches[0]
+    found = {agonist.neuron for agonist in search.agonists}
+    strongest = search.agonists[0].neuron
+    other = next(
+        candidate
+        for layer in range(strongest.layer + 1)
+        if (candidate := type(strongest)(strongest.basis, layer, 0)) not in found
+    )
+    return str(strongest), str(other)

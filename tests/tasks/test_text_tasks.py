@@ -1,0 +1,248 @@
+"""Tasks over texts: rows of a file, typed columns, predicates on them, and a task that a user wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.registry import make_task, task_from
+from mecharule_ops.tasks.table import TableTask, read_table
+from mecharule_ops.tasks.text import Row, first_word, first_word_ended
+from mecharule_ops.types import BehaviourRecord, Phase
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_task.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moods(TableTask):
+    name = "moods"
+    needs = ("text", "mood")
+
+    def question(self, row: Row) -> str:
+        return f"{row['text']} ->"
+
+    def success(self, row: Row, completion: str) -> bool:
+        return first_word(completion) == row["mood"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "moods.csv"
+    path.write_text(
+        'text,mood,stars,class\nso good,up,5,a\nso bad,down,1,b\nso good,down,2,a\n"good, or not",up,3,b\n'
+    )
+    return path
+
+
+def records(task: Task, completions: list[str]) -> list[BehaviourRecord]:
+    examples = task.examples(len(completions), np.random.default_rng(0))
+    return [
+        BehaviourRecord(
+            example=example,
+            tokens=(1,),
+            completion=text,
+            parsed=task.parse(example, text),
+            label=task.label(example, text),
+        )
+        for example, text in zip(examples, completions, strict=True)
+    ]
+
+
+def test_a_table_becomes_examples_labels_and_typed_columns(table: Path) -> None:
+    """By hand: three distinct questions, the label function decides, whole columns of digits are numbers."""
+    task = Moods(file=str(table), prefix="few -> up\n")
+    assert isinstance(task, Task)
+    made = records(task, [" Up.", "down it goes", "no"])
+    assert [record.example.prompt for record in made] == [
+        *("few -> up\nso good ->", "few -> up\nso bad ->", "few -> up\ngood, or not ->"),
+    ]
+    assert [record.label for record in made] == [True, True, False]
+    columns = task.columns(made)
+    assert schema_of(columns) == {
+        **{"text": str, "mood": str, "stars": int, "class_": str},
+        **{"prompt": str, "first_word": str, "reply_words": int, "completion": str},
+    }
+    assert columns["prompt"].tolist() == ["so good ->", "so bad ->", "good, or not ->"]
+    assert columns["reply_words"].tolist() == [1, 3, 1]
+    assert task.prompt_columns == {"text", "mood", "stars", "class_", "prompt"}
+
+
+def test_text_predicates_are_evaluated_on_the_columns(table: Path) -> None:
+    """contains, startswith, words and length against Python, row by row."""
+    task = Moods(file=str(table))
+    columns = task.columns(records(task, ["up", "", "x y"]))
+    texts = ["so good", "so bad", "good, or not"]
+    expected = {
+        "contains(text, 'good')": ["good" in text for text in texts],
+        "startswith(text, 'so ')": [text.startswith("so ") for text in texts],
+        "words(text) >= 3": [len(text.split()) >= 3 for text in texts],
+        "length(prompt) > 9": [len(f"{text} ->") > 9 for text in texts],
+        "class_ == 'b'": [False, True, True],
+    }
+    for text, fires in expected.items():
+        assert evaluate(parse_predicate(text, schema_of(columns)), columns).tolist() == fires
+    for seed in task.seed_predicates():
+        assert parse_predicate(seed, schema_of(columns)).reads <= task.prompt_columns
+
+
+def test_the_offline_proposer_finds_the_word_that_decides() -> None:
+    """A label planted on one word of free text is proposed first, as a prompt-only predicate."""
+    generator = np.random.default_rng(0)
+    words = np.array(["red", "blue", "green", "door", "house", "garden", "bell", "rain"])
+    texts = np.array([" ".join(generator.choice(words, 5, replace=False)) for _ in range(200)])
+    labels = np.array(["rain" in text for text in texts.tolist()])
+    columns = {"prompt": texts, "reply_words": generator.integers(1, 9, 200)}
+    context = ProposalContext(
+        columns=columns,
+        labels=labels,
+        schema=schema_of(columns),
+        prompt_columns=frozenset({"prompt"}),
+        known={},
+    )
+    assert OfflineProposer().propose(context)[0] == "contains(prompt, 'rain')"
+
+
+def test_examples_are_distinct_seeded_and_all_when_few(table: Path) -> None:
+    """Drawing repeats with the seed; more than there are gives all in order; ids count the items."""
+    task = Moods(file=str(table))
+    drawn = [task.examples(2, np.random.default_rng(5)) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert len({example.id for example in drawn[0]}) == 2
+    assert [example.id for example in task.examples(99, np.random.default_rng(0))] == [0, 1, 2]
+    with pytest.raises(UsageError, match="0 or more"):
+        task.examples(-1, np.random.default_rng(0))
+
+
+def test_prompts_read_back_and_others_are_refused(table: Path) -> None:
+    """With and without the prefix; a text without a label of its own is no example, and has no edits."""
+    task = Moods(file=str(table), prefix="few -> up\n")
+    for example in task.examples(9, np.random.default_rng(0)):
+        assert task.read(example.prompt) == task.read(example.prompt.removeprefix(task.prefix)) == example
+        assert task.edits(example) == ()
+    with pytest.raises(UsageError, match="one of the 3 prompts of moods such as 'so good ->', got another"):
+        task.read("so what ->")
+
+
+def test_only_the_end_of_a_completion_decides(table: Path) -> None:
+    """Without a notion of its own a task never decides early."""
+    task = Moods(file=str(table))
+    (example, *_) = task.examples(9, np.random.default_rng(0))
+    assert [task.decide(example, text) for text in ("", "up", "up and", "down\n")] == [None] * 4
+
+
+def test_the_first_word_and_when_it_has_ended() -> None:
+    """Case and punctuation around it do not count; white space after it settles it."""
+    assert [first_word(text) for text in (" Yes, I do", '"no."', "  ", "")] == ["yes", "no", "", ""]
+    assert [first_word_ended(text) for text in (" yes", " yes ", "yes\n", " ", "")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_description_names_every_setting_and_the_items(table: Path) -> None:
+    """A changed setting or a changed row changes it."""
+    task = Moods(file=str(table))
+    told = [dict(task.describe()), dict(replace(task, max_new_tokens=3).describe())]
+    table.write_text(table.read_text().replace("so bad", "so sad"))
+    told.append(dict(replace(task).describe()))
+    assert told[0]["max_new_tokens"] != told[1]["max_new_tokens"]
+    assert told[0]["content"] != told[2]["content"]
+    assert {key for key in told[0] if told[0][key] != told[2][key]} == {"content"}
+    with pytest.raises(ClaimNotSupported, match="moods"):
+        task_from(told[0])
+
+
+def test_tables_are_read_as_csv_tsv_and_jsonl(tmp_path: Path) -> None:
+    """The same rows from three formats; numbers are numbers where the whole column is."""
+    rows = ({"a": "x, y", "b": 3, "c": 0.5}, {"a": "z", "b": -4, "c": 1.25})
+    (tmp_path / "t.csv").write_text('a,b,c\n"x, y",3,0.5\nz,-4,1.25\n')
+    (tmp_path / "t.tsv").write_text("a\tb\tc\nx, y\t3\t0.5\nz\t-4\t1.25\n")
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    for name in ("t.csv", "t.tsv", "t.jsonl"):
+        assert read_table(str(tmp_path / name)) == rows
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "expected rows in"),
+        ("a,b\n", "got none"),
+        ("a,b\n1,2,3\n", "in row 1"),
+        ("a,b\n1\n", "in row 1"),
+        ("x,y\n1,2\n", "a, b is missing"),
+        ("a,completion,b\n1,2,3\n", "rename it"),
+    ],
+)
+def test_wrong_tables_are_one_clear_line(content: str, said: str, tmp_path: Path) -> None:
+    """Empty, ragged, without a column that is needed, or with one whose name is taken."""
+    path = tmp_path / "wrong.csv"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=said) as caught:
+        type("Needy", (Moods,), {"needs": ("a", "b")})(file=str(path)).describe()
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_settings_and_columns_are_one_clear_line(table: Path) -> None:
+    """No file, a type that does not fit, a phase that does not exist, a column that the rows lack."""
+    for settings, said in (
+        ({"file": ""}, "got '', which is none"),
+        ({"file": "absent.csv"}, "'absent.csv', which is none"),
+        ({"file": str(table), "max_new_tokens": "many"}, "task.max_new_tokens of type int, got 'many'"),
+        ({"file": str(table), "max_new_tokens": 0}, "1 or more"),
+        ({"file": str(table), "phase": "later"}, "task.phase of decode, last-prompt, whole, got 'later'"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            Moods(**settings).describe()
+    assert Moods(file=str(table)).phase is Phase.LAST_PROMPT
+    assert Moods(file=str(table), phase="whole").phase is Phase.WHOLE
+
+    class Wordy(Moods):
+        def question(self, row: Row) -> str:
+            return str(row["words"])
+
+    with pytest.raises(UsageError, match="a column 'words' in the items of moods"):
+        Wordy(file=str(table)).describe()
+
+
+def test_a_task_of_ones_own_is_named_by_file_and_class() -> None:
+    """The documented example: under 60 lines, its table beside it, its source hashed into its description."""
+    task = make_task(f"{EXAMPLE}:SentimentTask", max_new_tokens=2)
+    assert len(EXAMPLE.read_text().splitlines()) < 60
+    assert task.name == "sentiment"
+    assert task.max_new_tokens == 2
+    assert len(task.examples(1000, np.random.default_rng(0))) == 160
+    assert len(str(task.describe()["code"])) == 16
+    assert make_task(f"{EXAMPLE}:SentimentTask") == make_task(f"{EXAMPLE}:SentimentTask")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("own.py:Absent", "", "a class Absent"),
+        ("own.py:X", "X = 3", "a class X"),
+        ("own.py:X", "import nothing_of_this_name", "running it gave ModuleNotFoundError"),
+        ("own.py:X", "class X(", "running it gave SyntaxError"),
+        ("absent.py:X", None, "No such file"),
+        ("own.txt:X", "", "or FILE.py:CLASS"),
+    ],
+)
+def test_a_file_without_the_task_is_one_clear_line(
+    name: str, content: str | None, said: str, tmp_path: Path
+) -> None:
+    """No such file or class, a class that is no task, a file that does not run."""
+    if content is not None:
+        (tmp_path / name.split(":")[0]).write_text(content)
+    with pytest.raises(UsageError, match=said) as caught:
+        make_task(f"{tmp_path}/{name}")
+    assert "\n" not in str(caught.value)

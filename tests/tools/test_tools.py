@@ -1,0 +1,325 @@
+"""Every tool on one real run of the bundled model: results with ids, errors to act on, claims that re-run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command_process import Commands, Result
+
+from agent.answering.router import route
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.events import NodeTested
+from mecharule_ops.store.run_store import RunStore
+from tools.arguments import Arguments
+from tools.catalogue import VERBS
+from tools.registry import TOOLS, call
+
+Tool = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def runs(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs with a copy of the finished run that these tests may write to."""
+    folder = tmp_path_factory.mktemp("tool-runs")
+    (folder / finished_run.name).write_bytes(finished_run.read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def commands(runs: Path) -> Iterator[Commands]:
+    made = Commands(runs)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tool(commands: Commands) -> Tool:
+    """Calls a tool by name, in a process of its own; data must be JSON without NaN."""
+    return commands.tool
+
+
+@pytest.fixture(scope="module")
+def strongest(commands: Commands) -> str:
+    return str(commands.tool("neurons", limit=1).data["rows"][0]["unit"])
+
+
+@pytest.fixture(scope="module")
+def tested(runs: Path) -> list[NodeTested]:
+    """Every tested group that the run recorded."""
+    with RunStore.open(runs / "b00d.mecharule", read_only=True) as store:
+        return [event for _, _, event in store.events() if isinstance(event, NodeTested)]
+
+
+@pytest.fixture(scope="module")
+def pruned(tested: list[NodeTested]) -> str:
+    """A unit that was pruned inside a group: the last one named in its event."""
+    groups = [event for event in tested if event.search.startswith("cha:") and event.verdict == "pruned"]
+    return groups[0].units.split(" … ")[-1]
+
+
+def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, strongest: str) -> None:
+    """Two routes to one number: the account's counts and those of the certificate's rows."""
+    result = tool("why", run="last", neuron=strongest)
+    with RunStore.open(runs / "b00d.mecharule", read_only=True) as store:
+        certificate = store.certificate(result.data["certificate"])
+    for name, part in result.data["slices"].items():
+        rows = [row for row in certificate.rows if row.slice == name]
+        assert (part["flips"], part["n"]) == (sum(row.flipped for row in rows), len(rows))
+    assert result.data["flipped_in_all"] == sum(row.flipped for row in certificate.rows)
+    assert result.data["verdict"] in result.text
+    assert f"[c:{certificate.id}]" in result.text
+
+
+def test_why_makes_a_certificate_once_where_the_run_has_none(tool: Tool) -> None:
+    """The weakest localized unit has none; asking twice writes one."""
+    weakest = str(tool("neurons", limit=500).data["rows"][-1]["unit"])
+    before = len(tool("evidence").data["rows"])
+    first = tool("why", run="last", neuron=weakest).data["certificate"]
+    assert tool("why", run="last", neuron=weakest).data["certificate"] == first
+    assert len(tool("evidence").data["rows"]) == before + 1
+
+
+def test_why_claims_nothing_about_a_unit_that_was_not_localized(tool: Tool, pruned: str) -> None:
+    """It points to the tool that can say more."""
+    with pytest.raises(ClaimNotSupported, match="why-not"):
+        tool("why", run="last", neuron=pruned)
+
+
+def test_why_not_names_the_pruned_group_and_tests_exactly_on_demand(tool: Tool, pruned: str) -> None:
+    """The group's verdict from the record, then the unit's own counts from a certificate."""
+    unit = pruned
+    result = tool("why-not", run="last", neuron=unit)
+    settled = result.data["path"][-1]
+    assert result.data["reason"] == "pruned in a group"
+    assert settled["size"] > 1
+    assert settled["upper_bound"] < 0.2
+    assert "--test" in result.text
+    tested = tool("why-not", run="last", neuron=unit, test=True)
+    assert tested.data["test"]["slices"].keys() == {"associated", "unrelated"}
+    assert tool("verify", what=tested.data["certificate"]).data["matched"] == 1
+
+
+def test_why_not_of_an_agonist_says_what_it_lacks(tool: Tool, strongest: str) -> None:
+    """A τ-agonist either lacks a good rule or is one after all."""
+    reason = tool("why-not", run="last", neuron=strongest).data["reason"]
+    assert reason in ("no rule", "weak rule", "it is one")
+
+
+def test_units_that_do_not_exist_or_were_never_searched_are_refused(tool: Tool) -> None:
+    """The message says which units there are."""
+    for unit, said in (
+        ("m9.0", "2 layers of 128"),
+        ("m0.128", "128"),
+        ("a0.h0", "mlp_out"),
+        ("x1", "a unit such as"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            tool("why-not", run="last", neuron=unit)
+
+
+def test_flip_certifies_one_prompt_and_its_edits(tool: Tool, strongest: str) -> None:
+    """The answer's before and after are those of a certificate that re-runs."""
+    result = tool("flip", run="last", neuron=strongest, prompt="120 - 7 =", neighbours=5)
+    data = result.data
+    assert data["prompt"] == "120 - 7 ="
+    assert data["flipped"] == (data["before"] != data["after"]) or not data["flipped"]
+    assert data["neighbours"]["n"] <= 5
+    assert data["neighbours"]["lower"] <= data["neighbours"]["upper"]
+    assert tool("verify", what=data["certificate"]).data["matched"] == 1
+    with pytest.raises(UsageError, match=r"0\.\.299"):
+        tool("flip", run="last", neuron=strongest, prompt="999 - 7 =")
+
+
+def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest: str) -> None:
+    """A second time the file answers; with --estimate nothing is written."""
+    units = f"{strongest},m1.5"
+    before = len(tool("evidence").data["rows"])
+    price = tool("ablate", run="last", units=units, estimate=True).data["price"]
+    assert price["example_forwards"] > 0
+    assert len(tool("evidence").data["rows"]) == before
+    done = tool("ablate", run="last", units=units)
+    again = tool("ablate", run="last", units=units)
+    assert again.data["certificate"] == done.data["certificate"]
+    assert again.data["price"]["example_forwards"] == 0
+    with pytest.raises(UsageError, match="one basis"):
+        tool("ablate", run="last", units=f"{strongest},a0.h1")
+
+
+def test_verify_finds_every_certificate_of_the_run_true(tool: Tool, strongest: str) -> None:
+    """The fast engine's rows against TransformerLens, example by example."""
+    result = tool("verify", all=True)
+    assert result.exit_code == 0
+    assert result.data["matched"] == result.data["of"] > 0
+
+
+def test_verify_catches_an_invented_row_under_a_new_hash(tool: Tool, runs: Path, strongest: str) -> None:
+    """Whoever edits a certificate can hash it again; running it again is what shows the lie. Exit code 4."""
+    identifier = tool("why", run="last", neuron=strongest).data["certificate"]
+    with RunStore.open(runs / "b00d.mecharule") as store:
+        true = store.certificate(identifier)
+        place = next(index for index, row in enumerate(true.rows) if not row.flipped)
+        liar = true.rows[place]
+        turned = replace(liar.after, tokens=(*liar.after.tokens, 2), label=not liar.before.label)
+        rows = (*true.rows[:place], replace(liar, after=turned), *true.rows[place + 1 :])
+        forged = _with_rows(true, rows)
+        store.put_certificate(forged)
+    result = tool("verify", what=forged.id)
+    assert result.exit_code == 4
+    assert result.data["certificates"][0]["differing"] == [liar.example]
+    _remove(runs, forged)
+
+
+def _with_rows(certificate: Certificate, rows: tuple) -> Certificate:
+    from mecharule_ops.certificates.verification import totals_of
+
+    return replace(certificate, rows=rows, totals=totals_of(rows, certificate.alpha))
+
+
+def _remove(runs: Path, certificate: Certificate) -> None:
+    import sqlite3
+
+    with sqlite3.connect(runs / "b00d.mecharule") as connection:
+        connection.execute("DELETE FROM certificate WHERE sha256 = ?", (certificate.sha256,))
+
+
+@pytest.mark.parametrize("field", ["model_hash", "tokenizer_hash"])
+def test_verify_cannot_speak_for_another_model(
+    tool: Tool, runs: Path, tmp_path: Path, strongest: str, field: str
+) -> None:
+    """Exit code 3 and the reason; nothing is compared."""
+    with RunStore.open(runs / "b00d.mecharule", read_only=True) as store:
+        true = store.certificates()[0]
+    other = replace(true, model=replace(true.model, **{field: "0" * 16}))
+    path = tmp_path / "other.json"
+    path.write_text(other.to_json())
+    result = tool("verify", what=str(path), run="last")
+    assert result.exit_code == 3
+    assert "cannot verify: expected" in result.text
+
+
+def test_an_exported_folder_verifies_without_the_run(tool: Tool, commands: Commands, tmp_path: Path) -> None:
+    """Certificates, replacement values and model name are all in the folder; a changed file is noticed."""
+    folder = tmp_path / "export"
+    written = tool("export", run="last", folder=str(folder))
+    names = {path.name for path in folder.iterdir()}
+    assert {"report.html", "report.md", "report.json", "config.json", "certificates", "replacement"} <= names
+    with pytest.raises(StoreError, match="has files"):
+        tool("export", run="last", folder=str(folder))
+    alone = commands.main("verify", str(folder), "--json", MECHARULE_RUNS=str(tmp_path / "none"))
+    assert alone.code == 0
+    assert alone.data["matched"] == written.data["certificates"] > 0
+    one = next(path for path in (folder / "certificates").glob("*.json") if path.name != "index.json")
+    assert tool("verify", what=str(one)).data["matched"] == 1
+    one.write_text(one.read_text().replace('"seed": 0', '"seed": 1'))
+    with pytest.raises(ClaimNotSupported, match="changed"):
+        tool("verify", what=str(folder))
+
+
+def test_an_exported_folder_whose_values_were_changed_cannot_verify(tool: Tool, tmp_path: Path) -> None:
+    """The replacement values are checked by hash before anything is compared."""
+    import numpy as np
+
+    folder = tmp_path / "export"
+    tool("export", run="last", folder=str(folder))
+    for path in (folder / "replacement").glob("*.npz"):
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        arrays["value0"] = arrays["value0"] + 1
+        np.savez_compressed(path, **arrays)
+    result = tool("verify", what=str(folder))
+    assert result.exit_code == 3
+    assert "replacement values" in result.text
+
+
+@pytest.mark.parametrize("name", ["neurons", "rules", "evidence", "tree"])
+def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
+    """JSON, CSV, Markdown and LaTeX hold the same rows, and a note when some are left out."""
+    whole = tool(name, limit=1000)
+    assert whole.data["truncated"] is False
+    assert "left out" not in whole.text
+    for form in ({}, {"csv": True}, {"md": True}, {"tex": True}):
+        cut = tool(name, limit=1, **form)
+        assert len(cut.data["rows"]) == 1
+        assert cut.data["rows_in_all"] == whole.data["rows_in_all"]
+        assert ("left out" in cut.text) == cut.data["truncated"]
+
+
+def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[NodeTested]) -> None:
+    """As many rows as the record has tested nodes of the search."""
+    nodes = {(event.search, event.node) for event in tested if event.search.startswith("cha:")}
+    assert tool("tree", limit=1000).data["rows_in_all"] == len(nodes)
+    layer = tool("tree", layer=1, limit=1000).data["rows"]
+    assert {row["search"] for row in layer} == {"cha:1:m1"}
+
+
+def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_path: Path) -> None:
+    """Tools that only read."""
+    assert tool("runs").data["rows"][0]["run"] == "b00d"
+    assert "MechaRule" in tool("show").text
+    page = tmp_path / "report.html"
+    tool("show", html=str(page))
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    overlap = tool("compare", first="b00d", second="last").data["overlap"]
+    assert all(row["shared"] == row["union"] for row in overlap.values())
+    assert tool("missed").data["searches"][0]["untested"] == 0
+    assert {"arith-tiny", "smollm2-135m"} <= {row["name"] for row in tool("models").data["models"]}
+    with pytest.raises(UsageError, match="models list"):
+        tool("models", action="fetch")
+
+
+def test_doctor_proves_the_hook_and_never_prints_a_key(commands: Commands) -> None:
+    """Presence of keys only."""
+    done = commands.main("doctor", "--json", ANTHROPIC_API_KEY="canary-7f3a")
+    assert done.code == 0
+    assert done.data["ok"] is True
+    assert done.data["keys"]["ANTHROPIC_API_KEY"] is True
+    assert "canary" not in done.out + done.err
+
+
+def test_every_tool_refuses_unknown_arguments_and_is_in_the_specification(tool: Tool) -> None:
+    """Arguments are frozen, and a stray one is named."""
+    listed = {entry["name"]: entry["input_schema"] for entry in tool("spec").data["tools"]}
+    assert listed.keys() == TOOLS.keys() == {name for name, _, _ in VERBS}
+    for name, entry in TOOLS.items():
+        assert listed[name]["additionalProperties"] is False
+        assert issubclass(entry.arguments, Arguments)
+        with pytest.raises(UsageError, match="stray"):
+            call(name, {"stray": 1})
+    with pytest.raises(UsageError, match="expected a tool of"):
+        call("sing", {})
+
+
+QUESTIONS = Path(__file__).parents[1] / "support" / "questions.txt"
+"""The committed list: twelve questions that every run answers without a language model."""
+
+
+@pytest.mark.parametrize("question", QUESTIONS.read_text(encoding="utf-8").splitlines())
+def test_every_listed_question_is_answered_and_every_number_checked(
+    commands: Commands, strongest: str, pruned: str, question: str
+) -> None:
+    """Offline, with citations that hold; what is cited re-runs."""
+    answer = commands.ask("last", question.format(unit=strongest, other=pruned))
+    assert answer.exit_code == 0
+    assert answer.data["llm"] == "none (offline)"
+    assert answer.data["checked"].startswith("every number checked"), answer.data["answer"]
+    assert "[run:b00d]" in answer.data["answer"] or answer.data["certificates"]
+    for offered in answer.data["follow_ups"]:
+        assert route(offered) is not None
+    if answer.data["certificates"]:
+        verified = commands.tool("verify", what="last")
+        assert verified.exit_code == 0
+        cited = [row["certificate"] for row in verified.data["certificates"]]
+        assert cited == answer.data["certificates"]
+
+
+def test_an_unknown_question_gets_a_list_and_no_claim(commands: Commands) -> None:
+    """Exit 0, no certificate, no number."""
+    answer = commands.ask("last", "what is the meaning of life?")
+    assert answer.exit_code == 0
+    assert answer.data["certificates"] == []
+    assert not any(character.isdigit() for character in answer.data["answer"])
+    assert len(answer.data["follow_ups"]) > 5

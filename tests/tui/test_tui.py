@@ -1,0 +1,638 @@
+"""The terminal app by key presses: every screen, and the whole story from the demo to the resumed run."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+from findings_fixture import FINDINGS
+from textual.messages import ExitApp
+from textual.widgets import Input
+from tui_driving import Driver, drive
+from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
+
+from mecharule_ops.events import HypothesisRegistered
+from mecharule_ops.plain_text import plain
+from mecharule_ops.state.run_state import RunState
+from tools.result import ToolResult
+from tui.backend import Listener
+from tui.panes.chat import ChatPane
+from tui.panes.reading import ReadingPane
+from tui.panes.table import TextTable
+from tui.panes.tree import TreePane
+from tui.screens.compare import CompareScreen
+from tui.screens.home import HomeScreen
+from tui.screens.ledger import LedgerScreen
+from tui.screens.new_run import FieldLine, NewRunScreen
+from tui.screens.popups import HelpPopup, PricePopup
+from tui.screens.replay import ReplayScreen
+from tui.screens.run import RunScreen
+from tui.session import Phase
+
+
+def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
+    """Demo, watch the tree, open an agonist, ask why, verify, save, stop, resume, quit."""
+    backend = FakeBackend(tmp_path)
+    backend.pause_at = 20
+    backend.go_on.clear()
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("LIVE", "m0.17", "AGONIST")
+        tree = user.run.query_one(TreePane)
+        await user.press("g")
+        while tree.node is None or user.run.unit != "m0.17":
+            await user.press("j")
+        assert "AGONIST  m0.17  1→0" in user.run.query_one("#card", ReadingPane).text.plain
+        await user.press("w")
+        await user.sees("result of why m0.17", "[c:7f3a]")
+        assert backend.called == [("why m0.17", "0c1f")]
+        await user.type("why does m0.17 flip?")
+        await user.sees("Ablating it breaks 28/64 [c:7f3a]", "Predicted by [INST] rule.")
+        await user.type("/verify 7f3a")
+        await user.sees("result of verify 7f3a")
+        await user.press("f3", "e")
+        assert (tmp_path / "out" / "0c1f-rules.csv").is_file()
+        await user.press("escape")
+        assert "press Esc again to stop the search" in user.app.told[-1]
+        assert user.run.session.phase is Phase.WORKING
+        await user.press("escape")
+        await user.sees("STOPPED, checkpoint kept")
+        assert len(user.run.session.events) == backend.stored == 20
+        backend.go_on.set()
+        await user.press("ctrl+r")
+        await user.sees("DONE", "12 units localized, 6 agonists")
+        assert user.run.state == _folded([*story()], notices=user.run.state)
+        await user.press("ctrl+q")
+
+    app = drive(backend, script)
+    assert app.return_code == 0
+
+
+def _folded(events: list, notices: RunState) -> RunState:
+    """The state of the story told by itself, with the notice that a resumed run adds."""
+    from dataclasses import replace
+
+    state = RunState()
+    for event in events:
+        state = state.apply(event)
+    return replace(state, notices=notices.notices)
+
+
+def test_a_stop_ends_the_work_at_its_next_event_and_quitting_ends_it_too(tmp_path: Path) -> None:
+    """After ^C no further event is shown; ^Q leaves with the work ended."""
+    backend = FakeBackend(tmp_path)
+    backend.pause_at = 30
+    backend.go_on.clear()
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        await user.press("ctrl+c")
+        await user.sees("STOPPED, checkpoint kept")
+        assert len(user.run.session.events) == 30
+        await user.press("ctrl+c")
+        assert user.app.told[-1] == "press ^C again to quit"
+        await user.press("ctrl+c")
+
+    app = drive(backend, script)
+    assert app.return_code == 0
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
+
+
+def test_quitting_during_work_stops_it(tmp_path: Path) -> None:
+    """^Q alone stops the engine; nothing is left running."""
+    backend = FakeBackend(tmp_path)
+    backend.pause_at = 30
+    backend.go_on.clear()
+    seen = SimpleNamespace(session=None)
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        seen.session = user.run.session
+        await user.press("ctrl+q")
+
+    drive(backend, script)
+    assert seen.session.phase is Phase.STOPPED
+    assert len(seen.session.events) == 30
+
+
+def test_an_app_that_ends_without_a_key_stops_its_work(tmp_path: Path) -> None:
+    """A closed browser page or a signal ends the app by a message; the engine stops all the same."""
+    backend = FakeBackend(tmp_path)
+    backend.pause_at = 30
+    backend.go_on.clear()
+    seen = SimpleNamespace(session=None)
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        seen.session = user.run.session
+        user.app.post_message(ExitApp())
+
+    drive(backend, script)
+    assert seen.session.phase is Phase.STOPPED
+    assert len(seen.session.events) == 30
+
+
+def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
+    """Stored runs are listed; Enter replays one; two marked ones are compared."""
+
+    async def script(user: Driver) -> None:
+        await user.sees("0c1f", "interrupted", "9e2b", "12 units localized")
+        await user.press("c")
+        assert user.app.told[-1] == "mark two runs with Space first"
+        await user.press("space", "down", "space")
+        await user.sees("0c1f *", "9e2b *")
+        await user.press("c")
+        await user.until(lambda: isinstance(user.app.screen, CompareScreen), "the comparison")
+        await user.sees("run 0c1f: 12 localized", "shared 12", "Jaccard 1.0", "m1.17")
+        await user.press("y")
+        copied = next((tmp_path / "out").glob("copied-*")).read_text()
+        assert copied.split("\t")[0] == "m0.17"
+        await user.press("e", "escape", "enter")
+        await user.sees("DONE", "run 9e2b")
+        assert isinstance(user.app.screen, RunScreen)
+        await user.press("escape")
+        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+
+    drive(FakeBackend(tmp_path), script)
+    assert (tmp_path / "out" / "comparison.md").read_text().startswith("| unit | flips |")
+
+
+def test_new_run_is_a_form_of_every_setting_and_asks_before_it_starts(tmp_path: Path) -> None:
+    """The form holds every setting of the schema; a wrong one is said; the price waits for a yes or no."""
+    backend = FakeBackend(tmp_path)
+
+    async def script(user: Driver) -> None:
+        await user.press("n")
+        await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form")
+        await user.sees("A task's name")
+        lines = {line.field.name: line for line in user.app.screen.query(FieldLine)}
+        assert set(lines) == set(backend.schema()["properties"])
+        lines["tau"].query_one(Input).value = "7"
+        await user.press("ctrl+s")
+        await user.sees("tau: Input should be less than 1")
+        lines["tau"].query_one(Input).value = "0.3"
+        lines["regimes"].query_one(Input).value = "1"
+        await user.press("ctrl+s")
+        await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price")
+        await user.sees("At most 1,840 group ablations", "6:02")
+        await user.press("n")
+        await user.sees("failed: expected a yes to the price")
+        await user.press("escape", "n")
+        await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form again")
+        await user.press("ctrl+s")
+        await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price again")
+        await user.press("y")
+        await user.sees("DONE")
+
+    drive(backend, script)
+    assert backend.started_with is not None
+    assert backend.started_with["model"] == "arith-tiny"
+
+
+def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> None:
+    """Untouched, the cursor follows the newest node; moved, it keeps its node; `f` follows again."""
+    backend = FakeBackend(tmp_path, big_search(400))
+    backend.pause_at = 100
+    backend.go_on.clear()
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        tree = user.run.query_one(TreePane)
+        await user.until(lambda: tree.node is not None and tree.node > 20, "the newest node")
+        assert tree.following
+        await user.press("g", "j", "j")
+        node = tree.node
+        backend.go_on.set()
+        await user.until(lambda: user.run.session.phase is Phase.ENDED, "the end")
+        await user.until(lambda: len(user.run.state.searches["cha:1:m0"].nodes) == 400, "every node")
+        assert tree.node == node
+        await user.press("f")
+        assert tree.following
+        assert tree.node is not None
+        assert tree.node > 100
+
+    drive(backend, script)
+
+
+_TEN_THOUSAND = """
+import pathlib, sys
+from tui_driving import drive
+from tui_story import FakeBackend, big_search
+from tui.panes.tree import TreePane
+from tui.session import Phase
+
+told = big_search(10_000)
+
+async def script(user):
+    await user.press("d")
+    await user.until(lambda: user.run.session.phase is Phase.ENDED, "the end")
+    await user.until(lambda: user.run.state is user.run.session.state, "the last snapshot")
+    assert user.run.session.events == told
+    counts = user.run.state.searches["cha:1:m0"].counts
+    assert counts.tested == 10_000
+    rows = [row for row in user.run.query_one(TreePane).rows if row.key.kind == "node"]
+    assert len(rows) == counts.split + counts.kept
+    print("drawn", len(rows), file=sys.__stdout__)
+
+drive(FakeBackend(pathlib.Path(sys.argv[1]), told), script)
+"""
+
+
+def test_ten_thousand_nodes_arrive_without_a_dropped_event(tmp_path: Path) -> None:
+    """The state is the fold of every event, and the tree shows every opened group and agonist.
+
+    In a process of its own, since the checks of array types under pytest make folding ten times slower.
+    """
+    tests = Path(__file__).parents[1]
+    ran = subprocess.run(
+        [sys.executable, "-c", _TEN_THOUSAND, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": f"{tests / 'support'}{os.pathsep}{tests.parent}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert int(ran.stdout.split()[1]) > 3_000
+
+
+def test_space_unfolds_pruned_groups_and_search_finds_a_unit_inside(tmp_path: Path) -> None:
+    """An elided line opens in place; `/` goes to a folded unit; a name that was never tested is said."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE", "1 pruned group, 1 dropped unit (17 units, UCB<.20)")
+        tree = user.run.query_one(TreePane)
+        assert "m0.19" not in user.text
+        await user.press("slash")
+        await user.type("m0.19")
+        assert tree.line_text(tree.cursor).split() == ["○", "m0.19", "E", ".02", "[.00,.14]", "DROPPED"]
+        await user.sees("▾ 1 pruned group, 1 dropped unit")
+        await user.press("g", "space")
+        assert len(tree.rows) == 1
+        await user.press("space", "slash")
+        await user.type("m9.1")
+        assert "no tested group of this layer is named 'm9.1'" in user.app.told[-1]
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_layers_and_regimes_are_turned_by_brackets(tmp_path: Path) -> None:
+    """`]` goes on through every search and around; `[` goes back."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE", "m0 1→0 · 1 of 6")
+        await user.press("right_square_bracket")
+        await user.sees("m1 1→0 · 2 of 6")
+        await user.press("left_square_bracket", "left_square_bracket")
+        await user.sees("m2 0→1 · 6 of 6")
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_rules_are_sorted_filtered_copied_and_saved(tmp_path: Path) -> None:
+    """`s` sorts, `/` filters, `y` copies the line, `e` writes what is shown; hostile text is shown as text."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f4", "z")
+        table = user.run.query_one("#rules", TextTable)
+        await user.sees(RULE, plain(HOSTILE))
+        await user.press("z")
+        for _ in range(2):
+            await user.press("j")
+            unit = f"{table.selected[0]}  {table.selected[1]}"
+            await user.until(
+                lambda unit=unit: unit in user.run.query_one("#card", ReadingPane).text.plain, unit
+            )
+        await user.press("z", "s")
+        assert [row[0] for row in table.shown[:2]] == ["m1.17", "m2.17"]
+        await user.press("slash")
+        await user.type("b >= 100")
+        assert table.shown is not None
+        assert [row[0] for row in table.shown] == ["m1.17"]
+        await user.press("y", "e")
+
+    app = drive(FakeBackend(tmp_path), script)
+    assert (
+        (tmp_path / "out" / "copied-0c1f-rules.txt").read_text().startswith("m1.17\t1→0\t.44\t.78\t" + RULE)
+    )
+    rows = list(csv.reader((tmp_path / "out" / "0c1f-rules.csv").open()))
+    assert [row[0] for row in rows] == ["unit", "m1.17"]
+    assert f"written to {tmp_path / 'out' / '0c1f-rules.md'}" in app.told
+
+
+def test_figures_draw_agonists_per_layer_and_flip_rates(tmp_path: Path) -> None:
+    """Every bar stands beside its number."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f5")
+        await user.sees("Agonists per layer", "1 agonist, 2 localized, group E .91", "28/64", "├", "●")
+        await user.sees("no exhaustive run to compare with")
+
+    drive(FakeBackend(tmp_path), script, (120, 80))
+
+
+def test_replay_scrubs_forwards_and_back_and_says_why_a_group_was_opened(tmp_path: Path) -> None:
+    """At every position the screen shows the fold of that many events."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("t")
+        screen = user.app.screen
+        assert isinstance(screen, ReplayScreen)
+        await user.sees("REPLAY", f"{len(story())}/{len(story())}")
+        await user.press("home")
+        assert screen.state == RunState()
+        for _ in range(15):
+            await user.press("right")
+        await user.sees("OPEN")
+        assert screen.state.searches["cha:1:m0"].counts.tested == 2
+        await user.press("left", "left")
+        assert screen.state.searches["cha:1:m0"].counts.tested == 1
+        await user.press("w")
+        assert (
+            "its upper bound 1.0 reaches τ .20, so it may hold an agonist and was opened" in user.app.told[-1]
+        )
+        screen.session.findings = FINDINGS
+        assert screen.evidence.findings is None
+        await user.press("end")
+        assert screen.evidence.findings is FINDINGS
+        await user.press("shift+left", "escape")
+        assert isinstance(user.app.screen, RunScreen)
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_regimes_of_one_run_are_compared(tmp_path: Path) -> None:
+    """`c` on a run with both regimes sets them side by side."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("c")
+        await user.sees("1→0: 6 localized · 0→1: 6 localized · shared 6 · Jaccard 1.0", RULE)
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_the_ledger_shows_predictions_and_what_came_out(tmp_path: Path) -> None:
+    """`h` opens it; the entry under the cursor is shown in full, copied with `y`, saved with `e`; text stays text."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("h")
+        await user.until(lambda: isinstance(user.app.screen, LedgerScreen), "the ledger")
+        await user.sees("3 hypotheses: 1 open, 1 supported, 1 refuted", "✓ SUPPORTED  m1.17  3b1d0001")
+        await user.sees("decided by   MCC on the held-out records, at least .70", "evidence: held-out")
+        await user.press("j")
+        await user.sees("measured     .12 on 148 records, 31 of them flips", plain(HOSTILE))
+        await user.press("G")
+        await user.sees("◌ OPEN  m0.17", "evidence: asserted", "its test has not run")
+        await user.press("k", "g", "y", "e", "f1")
+        await user.sees("cannot be changed since; it is decided once")
+        await user.press("escape", "escape")
+        assert isinstance(user.app.screen, RunScreen)
+
+    drive(FakeBackend(tmp_path), script)
+    assert (tmp_path / "out" / "copied-hypothesis.txt").read_text().startswith("✓ SUPPORTED  m1.17")
+    rows = list(csv.reader((tmp_path / "out" / "ledger.csv").open()))
+    assert [row[1] for row in rows[1:]] == ["✓ SUPPORTED", "✗ REFUTED", "◌ OPEN"]
+    assert rows[2][-1] == plain(HOSTILE)
+
+
+def test_the_ledger_grows_while_the_work_goes_on_and_replay_has_the_ledger_of_its_moment(
+    tmp_path: Path,
+) -> None:
+    """Opened before the first entry it says that there is none; entries come as they are registered."""
+    backend = FakeBackend(tmp_path)
+    registered = next(n for n, event in enumerate(backend.told) if isinstance(event, HypothesisRegistered))
+    backend.pause_at = registered
+    backend.go_on.clear()
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        await user.press("h")
+        await user.sees("no hypothesis is registered", "Nothing to read yet.")
+        backend.go_on.set()
+        await user.sees("3 hypotheses: 1 open, 1 supported, 1 refuted")
+        await user.press("escape")
+        await user.sees("DONE")
+        await user.press("t")
+        for _ in range(len(backend.told) - registered - 1):
+            await user.press("left")
+        await user.press("h")
+        await user.sees("1 hypothesis: 1 open", "◌ OPEN  m1.17")
+
+    drive(backend, script)
+
+
+def test_tables_move_by_letters_on_every_screen_that_has_one(tmp_path: Path) -> None:
+    """j, k, g and G on the list of runs and in a comparison, as in the tree."""
+
+    async def script(user: Driver) -> None:
+        await user.sees("9e2b")
+        table = user.app.screen.query_one(TextTable)
+        for key, row in (("j", 1), ("k", 0), ("G", 1), ("g", 0)):
+            await user.press(key)
+            assert table.cursor_row == row, key
+        await user.press("space", "j", "space", "c")
+        await user.until(lambda: isinstance(user.app.screen, CompareScreen), "the comparison")
+        table = user.app.screen.query_one(TextTable)
+        await user.until(lambda: table.shown, "the rows")
+        await user.press("G")
+        assert table.cursor_row == table.row_count - 1 > 2
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_help_explains_the_focused_widget_and_lists_the_keys(tmp_path: Path) -> None:
+    """F1 differs by focus, works while text is typed, and Esc closes it before anything else."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f1")
+        await user.sees("The search tree of one layer and regime", "go to the CHA tree")
+        await user.press("escape", "f2", "f1")
+        await user.sees("Ask about the open run, or give a slash command")
+        assert isinstance(user.app.screen, HelpPopup)
+        await user.press("escape")
+        assert isinstance(user.app.screen, RunScreen)
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_the_palette_carries_out_commands(tmp_path: Path) -> None:
+    """^P, a few letters and Enter do what the key does."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("ctrl+p")
+        await user.press(*"figures")
+        await user.sees("go to the figures")
+        await user.press("enter")
+        await user.until(lambda: "figures" in user.run.shown, "the figures")
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_path: Path) -> None:
+    """A command of the table acts on the screen; another goes to the tools; a wrong one is an error in the chat."""
+    backend = FakeBackend(tmp_path)
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("/pane-rules")
+        assert "rules" in user.run.shown
+        await user.press("f2")
+        await user.type("/nonsense 1")
+        await user.sees("expected a command of: why, verify; got /nonsense")
+        await user.press("ctrl+o")
+        await user.type("/why @m1.17")
+        await user.sees("why m1.17", "D+ 28/64")
+        await user.press("ctrl+o")
+        await user.until(lambda: "D+ 28/64" not in user.text, "the tool's output to close")
+        await user.press("up")
+        assert user.run.query_one("#ask", Input).value == "/why @m1.17"
+        whos = [entry.who for entry in user.run.query_one(ChatPane).entries() if entry.who != "note"]
+        assert whos == ["you", "you", "error", "you", "tool"]
+
+    drive(backend, script)
+    assert backend.called == [("nonsense 1", "0c1f"), ("why m1.17", "0c1f")]
+
+
+def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) -> None:
+    """One line for the call with its arguments and time, then the answer; ^O opens what was cited."""
+
+    class Routed(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            data = {
+                "tool": {"name": "why", "arguments": {"run": run, "neuron": "m1.17"}},
+                "certificates": ["7f3a"],
+            }
+            return ToolResult(data=data, text="It breaks 28/64 [c:7f3a].")
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("why m1.17?")
+        await user.sees("▸ why(neuron=m1.17) ✓ ok", "agent It breaks 28/64 [c:7f3a].")
+        assert "certificates: c:7f3a" not in user.text
+        await user.press("ctrl+o")
+        await user.sees("▾ why(neuron=m1.17)", "certificates: c:7f3a")
+
+    drive(Routed(tmp_path), script)
+
+
+def test_freezing_holds_the_view_while_the_work_goes_on(tmp_path: Path) -> None:
+    """`p` freezes the snapshot; the events go on arriving; `p` again shows them."""
+    backend = FakeBackend(tmp_path)
+    backend.pause_at = 20
+    backend.go_on.clear()
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.until(backend.waiting.is_set, "the engine to pause")
+        await user.sees("m0.17")
+        await user.press("p")
+        held = user.run.state
+        backend.go_on.set()
+        await user.until(lambda: user.run.session.phase is Phase.ENDED, "the end")
+        await user.pilot.pause(0.3)
+        assert user.run.state is held
+        await user.sees("FROZEN")
+        await user.press("p")
+        await user.until(lambda: user.run.state.finished, "the latest snapshot")
+
+    drive(backend, script)
+
+
+def test_the_report_is_written_and_its_path_said(tmp_path: Path) -> None:
+    """`o` writes the page; an unfinished run says why there is none."""
+    backend = FakeBackend(tmp_path, story(finished=False))
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("UNFINISHED", "not finished; ^R continues it")
+        await user.press("o")
+        await user.until(
+            lambda: any("expected a finished run" in line for line in user.app.told), "the refusal"
+        )
+        await user.press("escape", "enter")
+        await user.sees("DONE")
+        await user.press("o")
+        await user.until(lambda: (tmp_path / "out" / "0c1f-report.html").is_file(), "the report")
+
+    drive(backend, script)
+
+
+def test_what_libraries_print_is_kept_off_the_screen_and_can_be_read(tmp_path: Path) -> None:
+    """Prints of the working thread go to one closed line of the chat that ^O opens."""
+
+    class Chatty(FakeBackend):
+        def demo(self, session) -> None:  # type: ignore[no-untyped-def]
+            print("\rLoading weights 100%\x1b[31m")
+            super().demo(session)
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        assert "Loading weights" not in user.text
+        await user.press("ctrl+o")
+        await user.sees("captured output, 1 lines", "Loading weights 100%�[31m")
+
+    drive(Chatty(tmp_path), script)
+
+
+def test_an_error_nobody_named_ends_the_work_and_not_the_app(tmp_path: Path) -> None:
+    """The header says FAILED with the error; the app can still be used."""
+
+    class Broken(FakeBackend):
+        def demo(self, session) -> None:  # type: ignore[no-untyped-def]
+            raise ZeroDivisionError("no flips at all")
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("FAILED", "ZeroDivisionError: no flips at all")
+        await user.press("escape")
+        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+
+    drive(Broken(tmp_path), script)
+
+
+def test_ascii_and_no_colour_carry_the_same_words(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """With MECHARULE_ASCII nothing drawn is outside ASCII; with NO_COLOR every state still has its word."""
+    monkeypatch.setenv("MECHARULE_ASCII", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE", "AGONIST", "LOCALIZED", "OPEN", "pruned")
+        for pane in ("f5", "f4", "f6", "f1"):
+            assert user.text.isascii(), [char for char in user.text if not char.isascii()]
+            await user.press(pane)
+            await user.pilot.pause(0.1)
+        assert user.text.isascii()
+
+    drive(FakeBackend(tmp_path), script)

@@ -1,0 +1,95 @@
+"""Ablations that a tool asks for: the slices they run on, their certificate, and their price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.certificates.certify import certified_rule, certify
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Price
+from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.stored_engine import Group, group_key
+from mecharule_ops.types import AnchoredRule, Regime
+from tools._opening import keep
+from tools.registry import Tell
+
+
+def find_certificate(run: Run, units: Group, regime: Regime) -> Certificate | None:
+    """The newest stored certificate of ablating exactly these units on both compact slices."""
+    wanted = group_key(units)
+    fitting = [
+        certificate
+        for certificate in run.store.certificates()
+        if certificate.kind in ("ablate", "why")
+        and certificate.regime == regime.value
+        and ",".join(sorted(certificate.units)) == wanted
+        and certificate.intervention.baseline == run.config.baseline.value
+        and {total.slice for total in certificate.totals} <= {"associated", "unrelated"}
+    ]
+    return fitting[-1] if fitting else None
+
+
+def ablate_on_slices(
+    run: Run, units: Group, regime: Regime, *, kind: str, rule: AnchoredRule | None = None
+) -> Certificate:
+    """A stored certificate of the units together on both slices; the run must be open for writing.
+
+    Cost: one completion an example of both slices. Its outcomes are stored for later searches and questions.
+    """
+    slices = slices_of(run, regime)
+    placed = {"associated": slices.associated.tolist(), "unrelated": slices.unrelated.tolist()}
+    positions = [position for part in placed.values() for position in part]
+    flipped = run.engine(run.intervention(units[0].basis)).labels([units], positions)[0] != bool(regime.value)
+    split = len(placed["associated"])
+    counts = [
+        f"{int(part.sum())}/{len(part)} {name}"
+        for name, part in (("associated", flipped[:split]), ("unrelated", flipped[split:]))
+    ]
+    together = "+".join(map(str, units))
+    certificate = certify(
+        run,
+        units,
+        placed,
+        regime=regime,
+        kind=kind,
+        claim=f"ablating {together} flips {' and '.join(counts)} examples ({regime.arrow})",
+        rule=certified_rule(rule),
+    )
+    return keep(run, certificate)
+
+
+A_MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """What ablated completions cost, said before they are run."""
+
+    example_forwards: int
+    seconds: float
+
+    @property
+    def data(self) -> dict[str, object]:
+        return {"example_forwards": self.example_forwards, "seconds": self.seconds}
+
+    @property
+    def words(self) -> str:
+        if not self.example_forwards:
+            return "nothing, it is stored"
+        return f"{self.example_forwards} ablated completions, ~{self.seconds:.0f} s"
+
+
+def price_words(run: Run, forwards: int) -> Quoted:
+    """The price of so many example-forwards at the pace that the run measured; 0 seconds if it did not."""
+    measured = run.store.latest(Price)
+    pace = measured.seconds / measured.example_forwards if measured and measured.example_forwards else 0.0
+    return Quoted(example_forwards=forwards, seconds=forwards * pace)
+
+
+def accepted(price: Quoted, yes: bool, tell: Tell) -> None:
+    """Tells the price. Raises `UsageError` when it is above a minute and nobody said yes."""
+    if price.seconds > A_MINUTE and not yes:
+        raise UsageError(f"expected --yes for a price above a minute, this costs {price.words}")
+    tell(f"price: {price.words}")
