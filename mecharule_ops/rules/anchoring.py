@@ -83,7 +83,7 @@ def anchor_status(
     if anchored.rule is not None:
         return RuleStatus.LEARNED
     kept = _vocabulary(predicates, prompt_only_of, settings)
-    status = readiness(train_flips, [predicates[index] for index in kept], settings.ruleshap)
+    status = readiness(train_flips, [predicates[index] for index in kept], settings.ruleshap.min_class)
     return RuleStatus.NO_CLAUSE if status is RuleStatus.LEARNED else status
 
 

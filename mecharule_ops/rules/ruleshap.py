@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.rules.algebra import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
+from mecharule_ops.rules.algebra import Clause, Rule, compactify, greedy_or, lookup_in, score
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
-from mecharule_ops.rules.clause_pool import Literals, Measured, measure, plainness, shap_weights
+from mecharule_ops.rules.clause_pool import Literals, Measured, as_clause, measure, plainness, shap_weights
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
 from mecharule_ops.types import RuleScore
@@ -35,7 +35,7 @@ class RankedClause:
     mcc: float
     """On the records it was extracted from."""
     importance: float
-    """SHAP weight in log-odds toward the target."""
+    """SHAP weight in log-odds toward the target; of RIPPER's clauses the MCC that the rule loses without it."""
     coverage: float
     """Share of the records on which it fires."""
 
@@ -53,7 +53,7 @@ class ClauseRanking:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LearnedRule:
-    """The greedy OR-combination of a ranking."""
+    """What a learner found on some records: a rule, or why there is none."""
 
     rule: Rule | None
     """None unless the status is LEARNED."""
@@ -81,7 +81,7 @@ def extract(
     """
     check_table(matrix, predicates, target)
     settings = settings or RuleShapSettings()
-    status = readiness(target, predicates, settings)
+    status = readiness(target, predicates, settings.min_class)
     if status is not RuleStatus.LEARNED:
         return ClauseRanking(status=status, clauses=(), predicate_importance=np.zeros(len(predicates)))
     rows = distinct_rows(matrix, target)
@@ -167,17 +167,13 @@ def check_table(
         )
 
 
-def _clause(literals: Literals, predicates: Sequence[str]) -> Clause:
-    return Clause(tuple(Condition(predicates[literal >> 1], bool(literal & 1)) for literal in literals))
-
-
 def _ranked(
     found: Measured, weights: Float[np.ndarray, " clause"], predicates: Sequence[str], records: int
 ) -> tuple[RankedClause, ...]:
     """The measured clauses by (MCC, SHAP weight), best first; ties keep the shorter clause before the longer."""
     return tuple(
         RankedClause(
-            clause=_clause(found.clauses[index], predicates),
+            clause=as_clause(found.clauses[index], predicates),
             mcc=float(found.mcc[index]),
             importance=float(weights[index]),
             coverage=float(found.fired[index] / records),

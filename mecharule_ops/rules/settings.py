@@ -65,10 +65,8 @@ class RuleShapSettings:
         return max(self.min_support, ceil(self.min_coverage * records - 1e-9))
 
 
-def readiness(
-    target: Bool[np.ndarray, " record"], predicates: Sequence[str], settings: RuleShapSettings
-) -> RuleStatus:
-    """LEARNED when there is something to learn from, otherwise the reason why there is not."""
+def readiness(target: Bool[np.ndarray, " record"], predicates: Sequence[str], min_class: int) -> RuleStatus:
+    """LEARNED when each side of the target has `min_class` records to learn from, otherwise why not."""
     positives = int(np.count_nonzero(target))
     rarer = min(positives, len(target) - positives)
     if len(target) == 0:
@@ -77,4 +75,4 @@ def readiness(
         return RuleStatus.NO_PREDICATES
     if rarer == 0:
         return RuleStatus.CONSTANT
-    return RuleStatus.TOO_FEW if rarer < settings.min_class else RuleStatus.LEARNED
+    return RuleStatus.TOO_FEW if rarer < min_class else RuleStatus.LEARNED
