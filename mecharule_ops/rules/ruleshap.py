@@ -13,7 +13,7 @@ ranked by (MCC, importance). Attribution only proposes here; it is never read as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -49,6 +49,12 @@ class ClauseRanking:
     """Empty unless the status is LEARNED or NO_CLAUSE."""
     predicate_importance: Float[np.ndarray, " predicate"]
     """Mean |φ_j| over the records, in log-odds; zeros when nothing was fitted."""
+
+    def up_to(self, literals: int) -> ClauseRanking:
+        """The ranking of the clauses that have at most so many literals."""
+        kept = tuple(each for each in self.clauses if len(each.clause.conditions) <= literals)
+        none = self.status is RuleStatus.LEARNED and not (kept and kept[0].mcc > 0)
+        return replace(self, clauses=kept, status=RuleStatus.NO_CLAUSE if none else self.status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,6 +119,17 @@ def learn_rule(
     """
     settings = settings or RuleShapSettings()
     ranking = extract(matrix, predicates, target, settings=settings, seed=seed)
+    return combined(ranking, matrix, predicates, target, settings)
+
+
+def combined(
+    ranking: ClauseRanking,
+    matrix: Bool[np.ndarray, "record predicate"],
+    predicates: Sequence[str],
+    target: Bool[np.ndarray, " record"],
+    settings: RuleShapSettings,
+) -> LearnedRule:
+    """The greedy OR-combination of a ranking made from these records."""
     if ranking.status is not RuleStatus.LEARNED:
         return LearnedRule(rule=None, train=None, status=ranking.status, clauses=ranking.clauses)
     lookup = lookup_in(matrix, predicates)
