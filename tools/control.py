@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.certificates.certify import ablation_rows, certified
 from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.pipeline.certify import ablation_rows, certified
 from mecharule_ops.pipeline.evidence import second_baseline
 from mecharule_ops.pipeline.localise import slice_estimates
-from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.flips import both_slices
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime
@@ -31,11 +30,9 @@ def control(given: Control, tell: Tell) -> ToolResult:
     neuron = Neuron.parse(given.neuron)
     with opened(given.run) as run:
         check_unit(run, neuron)
-        regime = regime_of(given.regime) or Regime(run.config.regimes[0])
+        regime = regime_of(given.regime) or run.regimes[0]
         check_direction(run.id, regime, hidden=run.config.suppress_only)
-        slices = slices_of(run, regime)
-        examples = len(slices.associated) + len(slices.unrelated)
-        price = price_words(run, (2 + 2 * given.units) * examples)
+        price = price_words(run, (2 + given.units) * len(run.slices(regime).positions))
         identifier = run.id
     if given.estimate:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
@@ -65,17 +62,18 @@ def _ran(
     run: Run, neuron: Neuron, regime: Regime, units: int
 ) -> tuple[FlipEstimate, AgonistControls, Certificate]:
     """The unit's estimate, its controls, and the certificate of the random units; the run is open for writing."""
-    slices, main = slices_of(run, regime), run.intervention(neuron.basis)
+    slices, main = run.slices(regime), run.intervention(neuron.basis)
     others = _others(run, neuron, units)
+    rows = tuple(
+        replace(row, unit=str(one))
+        for one in others
+        for row in ablation_rows(run, main, (one,), slices.named)
+    )
     unit, *random = slice_estimates(run, slices, main, [(neuron,), *((other,) for other in others)])
     second = second_baseline(main.baseline)
     other = slice_estimates(run, slices, replace(main, baseline=second), [(neuron,)])[0]
     pooled = FlipEstimate(
         associated=_sum([one.associated for one in random]), unrelated=_sum([one.unrelated for one in random])
-    )
-    placed = {"associated": slices.associated.tolist(), "unrelated": slices.unrelated.tolist()}
-    rows = tuple(
-        replace(row, unit=str(one)) for one in others for row in ablation_rows(run, main, (one,), placed)
     )
     claim = (
         f"{len(others)} random units beside {neuron}, each ablated alone, flip {pooled.associated.flips}/"
@@ -102,7 +100,7 @@ def _ran(
 
 def _in_its_search(run: Run, neuron: Neuron, regime: Regime) -> tuple[AgonistControls | None, int]:
     """The controls of the run's own search beside the unit, and how many units it searched; else all there are."""
-    for search in run.findings.searches if run.store.has("findings") else ():
+    for search in run.findings.searches if run.finished else ():
         if (search.intervention.basis, search.regime) == (neuron.basis, regime):
             return search.controls_of(neuron), max(1, search.cost.candidates)
     return None, run.subject.n_layers * run.subject.width(neuron.basis)
@@ -110,7 +108,7 @@ def _in_its_search(run: Run, neuron: Neuron, regime: Regime) -> tuple[AgonistCon
 
 def _others(run: Run, neuron: Neuron, units: int) -> tuple[Neuron, ...]:
     """Random units of the layer that no search localized, the same for the same unit and seed; fewer at its end."""
-    searches = run.findings.searches if run.store.has("findings") else ()
+    searches = run.findings.searches if run.finished else ()
     taken = {neuron, *(agonist.neuron for search in searches for agonist in search.agonists)}
     generator = np.random.default_rng([run.config.seed, neuron.layer, neuron.channel])
     drawn = generator.permutation(run.subject.width(neuron.basis)).tolist()

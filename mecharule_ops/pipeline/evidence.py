@@ -17,7 +17,6 @@ from mecharule_ops.pipeline.coverage import Coverage
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, slice_estimates
-from mecharule_ops.pipeline.preparation import RULE_SETTINGS, texts
 from mecharule_ops.pipeline.refinement import refined_vocabulary
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.anchoring import AnchorSettings, anchor
@@ -47,7 +46,7 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
             np.flatnonzero(in_train),
             np.flatnonzero(~in_train),
             run.prompt_only,
-            AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
+            AnchorSettings(seed=run.config.seed),
         )
         anchored.append(rule)
         if rule.rule is not None:
@@ -86,9 +85,7 @@ def fake_split(run: Run, found: Localised) -> Bool[np.ndarray, " record"] | None
     """Where a rule fires that was learned on permuted targets; None when none was learned."""
     train = run.train
     target = permuted(run.labels[train], np.random.default_rng([run.config.seed, found.regime.value]))
-    learned = learn_rule(
-        run.table.matrix[train], texts(run), target, settings=RULE_SETTINGS, seed=run.config.seed
-    )
+    learned = learn_rule(run.table.matrix[train], run.vocabulary["kept"], target, seed=run.config.seed)
     return None if learned.rule is None else learned.rule.fires(run.fires)
 
 

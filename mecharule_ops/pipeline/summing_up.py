@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import cast
 
 import numpy as np
 from jaxtyping import Int
@@ -28,7 +27,6 @@ from mecharule_ops.findings.records import (
 )
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
-from mecharule_ops.pipeline.preparation import splitter
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.choices import choices_for
 from mecharule_ops.report.measures import recall_rows
@@ -58,7 +56,6 @@ class Explained:
 def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
     """One basis and regime of the report."""
     slices = found.slices
-    rule, train_mcc = splitter(run)
     truth = _singles(found.exhaustive, found)
     tested = _singles(found.trees, found)
     return SearchOutcome(
@@ -66,7 +63,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         regime=found.regime,
         condition=slices.condition.value,
         splitter=slices.rule,
-        splitter_train_mcc=None if rule is None else train_mcc,
+        splitter_train_mcc=run.splitter.train_mcc,
         associated_n=len(slices.associated),
         unrelated_n=len(slices.unrelated),
         basis_units=run.subject.n_layers * run.subject.width(found.basis),
@@ -123,8 +120,7 @@ def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
 
 def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence[StageFinished]) -> Findings:
     """The whole report's data."""
-    vocabulary = cast(dict, run.store.get("vocabulary"))
-    config = run.config
+    vocabulary, config = run.vocabulary, run.config
     return Findings(
         run=run.id,
         model=config.model,

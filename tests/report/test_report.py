@@ -204,7 +204,7 @@ def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, sa
     text = flat(render_text(found))
     assert said in text
     assert ("a >= 59" in text) == (mcc >= 0.70)
-    assert ("… (`mecharule rules 0c1f --full`)" in text) == (0.50 <= mcc < 0.70)
+    assert ("… (`mecharule rules 0c1f`)" in text) == (0.50 <= mcc < 0.70)
     assert (rule[:30] in text) == (mcc >= 0.50)
 
 
@@ -214,9 +214,7 @@ def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
     shown = clipped(rule, "0c1f")
     whole = len(rule) <= LONGEST_WEAK_RULE
     assert (shown == rule) == whole
-    assert whole or (
-        shown.endswith("… (`mecharule rules 0c1f --full`)") and len(shown) <= LONGEST_WEAK_RULE + 40
-    )
+    assert whole or (shown.endswith("… (`mecharule rules 0c1f`)") and len(shown) <= LONGEST_WEAK_RULE + 40)
 
 
 def test_a_tau_agonist_without_a_good_rule_still_has_its_line() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mecharule_ops.certificates.certificate import (
     Certificate,
     CertifiedIntervention,
@@ -38,19 +40,12 @@ HOOKS = {
 
 def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: AnchoredRule | None) -> Certificate:
     """The certificate of one localized unit on the compact slices."""
-    estimate = agonist.estimate
-    parts = [
-        f"{part.flips}/{part.n} {name}"
-        for name, part in (("associated", estimate.associated), ("unrelated", estimate.unrelated))
-    ]
-    slices = {"associated": found.slices.associated.tolist(), "unrelated": found.slices.unrelated.tolist()}
     return certify(
         run,
         (agonist.neuron,),
-        slices,
+        found.slices.named,
         regime=agonist.regime,
         kind="ablate",
-        claim=f"ablating {agonist.neuron} flips {' and '.join(parts)} examples ({agonist.regime.arrow})",
         rule=certified_rule(rule),
     )
 
@@ -62,12 +57,13 @@ def certify(
     *,
     regime: Regime,
     kind: str,
-    claim: str,
     rule: CertifiedRule | None = None,
 ) -> Certificate:
-    """The certificate of ablating `units` together on named sets of record positions."""
+    """The certificate of ablating `units` together on named sets of record positions; it claims what its rows show."""
     intervention = run.intervention(units[0].basis)
     rows = ablation_rows(run, intervention, units, slices)
+    flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
+    claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
     return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
 
 
@@ -115,9 +111,21 @@ def certified(
 def ablation_rows(
     run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
 ) -> tuple[ExampleRow, ...]:
-    """What each example's completion was, from the run's records, and what it became."""
+    """What each example's completion was, from the run's records, and what it became.
+
+    Its outcomes are stored like any other, so that nothing asks the model about them again.
+    """
     placed = [(name, position) for name, positions in slices.items() for position in positions]
-    return rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    rows = rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    if run.store.writable:
+        after = [row.after for row in rows]
+        run.engine(intervention).keep(
+            units,
+            [position for _, position in placed],
+            np.array([completion.label for completion in after], bool),
+            np.array([completion.margin for completion in after]),
+        )
+    return rows
 
 
 def rows_of(
