@@ -342,14 +342,6 @@ class Agonist:
         """Point estimate ≥ τ: what an honest sentence needs."""
         return self.estimate.strength >= self.tau
 
-    @property
-    def selectivity_label(self) -> str:
-        """`D+ selective`, `D- selective` or `not selective` at ε."""
-        difference = self.estimate.signed_selectivity
-        if np.isnan(difference) or abs(difference) < self.epsilon:
-            return "not selective"
-        return "D+ selective" if difference > 0 else "D- selective"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleScore:

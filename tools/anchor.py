@@ -6,7 +6,7 @@ import numpy as np
 
 from mecharule_ops.pipeline.refinement import refined_vocabulary
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.prose import rule_note
+from mecharule_ops.report.phrases.rules import rule_note
 from mecharule_ops.rules.anchoring import AnchorSettings
 from mecharule_ops.rules.anchoring import anchor as anchored_to
 from mecharule_ops.types import AnchoredRule, Neuron, Regime

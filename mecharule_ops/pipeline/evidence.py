@@ -94,21 +94,24 @@ def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> t
 
     A unit that is only not ruled out claims nothing that a control could support.
     """
-    chosen = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
-        : run.config.controls_for
-    ]
+    chosen = [agonist for agonist in found.agonists if agonist.is_tau_agonist][: run.config.controls_for]
     fake = fake_split(run, found) if chosen else None
     main = run.intervention(found.basis)
     second = second_baseline(main.baseline)
     other = Intervention(basis=main.basis, baseline=second, phase=main.phase)
     ran = []
-    for done, neuron in enumerate(chosen):
+    for done, agonist in enumerate(chosen):
+        neuron = agonist.neuron
         others = random_units(run, found, [neuron.layer] * run.config.controls, 1 + neuron.channel)
         estimates = slice_estimates(run, found.slices, main, [(unit,) for unit in others])
         outside, replaced = run.replacement(main).out_of_range(neuron)
         ran.append(
-            AgonistControls(
-                neuron=neuron,
+            AgonistControls.of(
+                neuron,
+                agonist.estimate,
+                searched=found.candidates.total,
+                epsilon=run.config.epsilon,
+                alpha=run.config.alpha,
                 random_units=len(others),
                 random=_pooled(estimates) if estimates else None,
                 fake_split=None if fake is None else _split_by(flips, neuron, fake, run.train),
