@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
-from mecharule_ops.cha.search import AnswerError
+from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.types import Basis, FlipEstimate, GroupAnswer, GroupQuery, Neuron
 

@@ -11,7 +11,8 @@ from search_oracles import Cancelling, drive, layer_of
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
 from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
-from mecharule_ops.cha.search import AnswerError, ChaSearch
+from mecharule_ops.cha.group_search import AnswerError
+from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron, Regime
 
