@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.counts import (
     Dominance,
@@ -88,6 +89,8 @@ class SearchOutcome:
     """Units of the whole basis, of which `cost.candidates` were searched; None when not counted."""
     whole_layers: tuple[WholeLayer, ...] = ()
     anchored: tuple[AnchoredRule, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    """When and why the strongest τ-agonists flip."""
     controls: tuple[AgonistControls, ...] = ()
     union: Share | None = None
     """D_b records flipped by at least one localized unit, of those evaluated; None when not run."""
@@ -131,6 +134,10 @@ class SearchOutcome:
     def rule_of(self, neuron: Neuron) -> AnchoredRule | None:
         """The anchored rule of a unit, or None when anchoring did not run for it."""
         return next((rule for rule in self.anchored if rule.neuron == neuron), None)
+
+    def account_of(self, neuron: Neuron) -> Account | None:
+        """The account of a unit, or None when none was made."""
+        return next((account for account in self.accounts if account.neuron == neuron), None)
 
     def controls_of(self, neuron: Neuron) -> AgonistControls | None:
         """The controls of a unit, or None when none ran."""

@@ -72,6 +72,10 @@ TOKEN_LENGTHS = Artefact[np.ndarray]("token-lengths")
 """Of each record's prompt."""
 TRAIN = Artefact[np.ndarray]("train")
 """True for the records that may select anything."""
+FURTHER = Artefact[list[Any]]("further-records")
+"""Behaviour records beyond the run's own, encoded: more flips for the accounts of units, none for the search."""
+FURTHER_TRAIN = Artefact[np.ndarray]("further-train")
+"""True for those of them that may select anything."""
 VOCABULARY = Artefact[Vocabulary]("vocabulary")
 SPLITTER = Artefact[StoredSplitter]("splitter")
 FINDINGS = Artefact[str]("findings")
@@ -115,7 +119,10 @@ def context(intervention: Intervention) -> Artefact[str]:
 
 def is_observed(name: str) -> bool:
     """Whether an artefact follows from what was observed, whatever the settings of the search."""
-    made = (RECORDS, RECORDS.summary, REPRESENTATION, TOKEN_LENGTHS, TRAIN, VOCABULARY, VOCABULARY.summary)
+    made = (
+        *(RECORDS, RECORDS.summary, REPRESENTATION, TOKEN_LENGTHS, TRAIN),
+        *(FURTHER, FURTHER_TRAIN, VOCABULARY, VOCABULARY.summary),
+    )
     return name in made or name.startswith((_REPLACEMENT, _CONTEXT, _PACE))
 
 
