@@ -44,7 +44,7 @@ def canonical_json(value: object) -> str:
 def encode(value: Any) -> dict[str, Any]:
     """The JSON object of a dataclass, all fields. Raises `UsageError` naming a field of a wrong type."""
     cls: Any = type(value)
-    return {name: _at(cls, name, write)(getattr(value, name)) for name, write, _, _ in _plan(cls)}
+    return {name: _at(cls, name, write, getattr(value, name)) for name, write, _, _ in _plan(cls)}
 
 
 def decode(cls: type[T], data: object) -> T:
@@ -61,21 +61,19 @@ def decode(cls: type[T], data: object) -> T:
     missing = [name for name, _, _, required in plan if required and name not in data]
     if unknown or missing:
         raise UsageError(f"{cls.__name__}: unknown fields {sorted(unknown)}, missing fields {missing}")
-    values = {name: _at(cls, name, read)(data[name]) for name, _, read, _ in plan if name in data}
+    values = {name: _at(cls, name, read, data[name]) for name, _, read, _ in plan if name in data}
     try:
         return cls(**values)
     except AssertionError as error:
         raise UsageError(f"expected values of {cls.__name__} that fit together, got {error}") from error
 
 
-def _at(owner: type, name: str, convert: _Convert) -> _Convert:
-    def named(value: Any) -> Any:
-        try:
-            return convert(value)
-        except UsageError as error:
-            raise UsageError(f"{owner.__name__}.{name}: {error}") from error
-
-    return named
+def _at(owner: type, name: str, convert: _Convert, value: Any) -> Any:
+    """The converted value of a field, which an error names."""
+    try:
+        return convert(value)
+    except UsageError as error:
+        raise UsageError(f"{owner.__name__}.{name}: {error}") from error
 
 
 @cache
