@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mecharule_ops.pipeline.preparation import RULE_SETTINGS
 from mecharule_ops.pipeline.refinement import refined_vocabulary
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.prose import rule_note
+from mecharule_ops.report.phrases.rules import rule_note
 from mecharule_ops.rules.anchoring import AnchorSettings
 from mecharule_ops.rules.anchoring import anchor as anchored_to
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
@@ -62,7 +61,7 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
         np.flatnonzero(in_train),
         np.flatnonzero(~in_train),
         run.prompt_only,
-        AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
+        AnchorSettings(seed=run.config.seed),
     )
 
 

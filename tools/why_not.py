@@ -15,7 +15,8 @@ from mecharule_ops.questions.fates import (
     search_order,
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.report.prose import rule_note, search_name
+from mecharule_ops.report.phrases.rules import rule_note
+from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import slice_words, slices_data

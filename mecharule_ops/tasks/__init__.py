@@ -1,1 +1,1 @@
-"""What a model is asked and when its completion is a success: arithmetic, HANS, jailbreak, your own tables."""
+"""What a model is asked and when its completion counts as a success: arithmetic, texts, tables of your own."""

@@ -21,7 +21,7 @@ from mecharule_ops.pipeline.pricing import audit_tests
 from mecharule_ops.pipeline.search_settings import LARGEST, search_settings
 from mecharule_ops.report import render_text
 from mecharule_ops.report.advice import after_audit
-from mecharule_ops.report.prose import audit_sentence
+from mecharule_ops.report.phrases.searches import audit_sentence
 from mecharule_ops.types import Regime
 
 AUDIT = SearchAudit.of(
