@@ -8,6 +8,7 @@ characters, the first on a tie. Axes: token.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.tasks.base import Task
@@ -43,7 +44,7 @@ def prompt_offsets(subject: Subject, prompt: str) -> Offsets:
 def decoded_offsets(subject: Subject, tokens: Sequence[int]) -> Offsets:
     """The characters that each token adds to the decoded text."""
     lengths = [len(subject.decode(tokens[:count])) for count in range(len(tokens) + 1)]
-    return [(start, max(start, stop)) for start, stop in zip(lengths, lengths[1:], strict=False)]
+    return [(start, max(start, stop)) for start, stop in pairwise(lengths)]
 
 
 def _name(text: str, spans: Sequence[SourceSpan], start: int, stop: int) -> str:
