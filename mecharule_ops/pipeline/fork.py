@@ -12,7 +12,7 @@ from mecharule_ops.store.run_store import RunStore
 
 OBSERVED = ("model", "task", "task_settings", "records", "test_share", "seed", "proposer", "proposals")
 """Settings that decide what is taken over, so a fork cannot change them."""
-_ARTEFACTS = ("records", "representation", "token-lengths", "train", "vocabulary")
+_ARTEFACTS = ("records", "representation", "rounding", "token-lengths", "train", "vocabulary")
 _FAMILIES = ("replacement-", "context-", "pace-", "records-", "vocabulary-")
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float32
 
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.errors import UsageError
 from mecharule_ops.held_out import stratified_split
 from mecharule_ops.pipeline.journal import Journal, Stage
@@ -58,6 +59,9 @@ def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
     right, n = int(behaviour.labels.sum()), len(examples)
     run.store.put("records-summary", f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})")
     run.store.put("representation", behaviour.representation)
+    completions = [record.tokens for record in behaviour.records]
+    rounding = measure_rounding(run.subject, behaviour.prompts, completions)
+    run.store.put("rounding", {"disagreement": rounding.disagreement, "compared": rounding.compared})
     run.store.put("token-lengths", np.array([len(prompt) for prompt in behaviour.prompts]))
     run.store.put("records", [encode(record) for record in behaviour.records])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
+    CloseCompletions,
     Dominance,
     ExhaustiveRun,
     Findings,
@@ -173,6 +174,9 @@ FINDINGS = Findings(
     task="arithmetic",
     task_settings={"operators": "+", "high": 99, "spaces": True},
     task_score=Share(count=280, n=1000),
+    close_completions=CloseCompletions(
+        lead=4e-4, disagreement=1e-4, compared=16, close=Share(count=3, n=1000)
+    ),
     tau=TAU,
     epsilon=EPSILON,
     alpha=ALPHA,
