@@ -72,6 +72,16 @@ class CompactSlices:
     """The same on D⁻."""
 
     @property
+    def named(self) -> dict[str, list[int]]:
+        """Positions of both slices by name, associated first."""
+        return {"associated": self.associated.tolist(), "unrelated": self.unrelated.tolist()}
+
+    @property
+    def positions(self) -> list[int]:
+        """Positions of both slices, associated first."""
+        return [*self.associated.tolist(), *self.unrelated.tolist()]
+
+    @property
     def sentence(self) -> str:
         """The status with its numbers, as a person reads it."""
         named = sorted(
@@ -109,7 +119,7 @@ def compact_slices(
     if size < 1:
         raise UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")
     points = project(representation[train])
-    eligible = np.flatnonzero(labels[train] == bool(regime.value))
+    eligible = np.flatnonzero(~regime.flipped(labels[train]))
     side = _sides(points[eligible], None if fires is None else fires[train][eligible], condition)
     rows = [eligible[side], eligible[~side]]
     covers = [_cover(points[part], size, condition, generator) for part in rows]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mecharule_ops.pipeline.preparation import RULE_SETTINGS
 from mecharule_ops.pipeline.refinement import refined_vocabulary
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.prose import rule_note
+from mecharule_ops.report.phrases.rules import rule_note
 from mecharule_ops.rules.anchoring import AnchorSettings
 from mecharule_ops.rules.anchoring import anchor as anchored_to
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
@@ -28,7 +27,7 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
         rule, regime = outcome.rule_of(neuron), outcome.regime
         check_direction(run.id, regime, hidden=run.config.suppress_only)
-        price = price_words(run, 0 if rule else len(run.eligible(regime.value)))
+        price = price_words(run, 0 if rule else len(run.eligible(regime)))
     if given.estimate:
         return ToolResult(data={"run": findings.run, "price": price.data}, text=f"price: {price.words}")
     if rule is None:
@@ -49,9 +48,8 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
 
 def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
     """As the pipeline anchors. Cost: one example-forward a record of D_b, less what is stored."""
-    eligible = run.eligible(regime.value)
-    engine = run.engine(run.intervention(neuron.basis))
-    flips = engine.labels([(neuron,)], eligible.tolist())[0] != bool(regime.value)
+    eligible = run.eligible(regime)
+    flips = run.flips([(neuron,)], eligible, regime)[0]
     predicates, matrix = refined_vocabulary(run, eligible, flips)
     in_train = run.train[eligible]
     return anchored_to(
@@ -63,7 +61,7 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
         np.flatnonzero(in_train),
         np.flatnonzero(~in_train),
         run.prompt_only,
-        AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
+        AnchorSettings(seed=run.config.seed),
     )
 
 

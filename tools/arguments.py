@@ -178,7 +178,7 @@ class Anchor(Arguments):
 
 
 class Control(Arguments):
-    """control experiments beside a unit: random units of its layer, a second baseline, and the verdict"""
+    """controls beside a unit: random units of its layer, a second baseline; its effect, and whether it is selective"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName

@@ -31,7 +31,7 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         anchored = outcome.rule_of(neuron)
         if anchored is None or anchored.rule is None:
             raise ClaimNotSupported(f"{neuron} has no rule in run {findings.run}, so it covers nothing")
-        eligible = run.eligible(outcome.regime.value)
+        eligible = run.eligible(outcome.regime)
         fires = Rule.parse(anchored.rule).fires(run.fires)[eligible]
         held_out = ~run.train[eligible]
         prompts = _prompts(run, eligible[fires][:SHOWN], given.show_text)

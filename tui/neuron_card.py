@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
+from mecharule_ops.report.phrases.flips import leaning
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tui.pictures import interval
-from tui.words import arrow, direction, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
+from tui.words import arrow, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
-    from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
-    from mecharule_ops.types import FlipEstimate, Neuron
+    from mecharule_ops.findings.records import AgonistControls, Findings
+    from mecharule_ops.types import FlipEstimate
 
 SHOWN_FLIPS = 6
 _TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
@@ -58,7 +59,7 @@ def card(state: RunState, view: SearchView, number: int, evidence: Evidence, wid
         text.append_text(_slice_line(name, flips, n, alpha, width))
     if node.signed_selectivity is not None:
         text.append(
-            f"Sel {signed_rate(node.signed_selectivity)} ({direction(node.signed_selectivity, epsilon)})\n"
+            f"Sel {signed_rate(node.signed_selectivity)} ({leaning(node.signed_selectivity, epsilon)})\n"
         )
     if node.size == 1:
         text.append_text(_unit_lines(state, view, node, evidence))
@@ -117,22 +118,20 @@ def _controls(findings: Findings | None, regime: int, unit: str, finished: bool)
     for outcome in findings.searches:
         ran = outcome.controls_of(neuron) if outcome.regime.value == regime else None
         if ran is not None:
-            return _control_lines(findings, outcome, ran, neuron)
+            return _control_lines(ran)
     return Text("controls: none were run for this unit\n", "dim")
 
 
-def _control_lines(findings: Findings, outcome: SearchOutcome, ran: AgonistControls, neuron: Neuron) -> Text:
-    from mecharule_ops.findings.controls import verdict
+def _control_lines(ran: AgonistControls) -> Text:
+    from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
 
-    parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule {_strength(ran.fake_split)}"]
+    fake = None if ran.fake_split is None else ran.fake_split.signed_selectivity
+    parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule Sel {signed_rate(fake)}"]
     if ran.second_baseline is not None:
         parts.append(f"baseline {ran.second_baseline.value} {_strength(ran.second)}")
     text = Text().append("controls  ", "bold").append(" · ".join(parts) + "\n")
-    own = next((agonist for agonist in outcome.agonists if agonist.neuron == neuron), None)
-    if own is not None:
-        word = verdict(own.estimate, ran, findings.tau, findings.epsilon, findings.alpha).value
-        text.append("verdict   ", "bold").append(f"{word}\n")
-    return text
+    text.append("effect    ", "bold").append(f"{effect_cell(ran)}\n")
+    return text.append("selective ", "bold").append(f"{selective_cell(ran)}\n")
 
 
 def _strength(estimate: FlipEstimate | None) -> str:

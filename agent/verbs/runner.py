@@ -15,11 +15,12 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.registry import resolve
-from mecharule_ops.pipeline.run import Run, task_of
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.registry import task_of
 from tools.result import ToolResult
 
 if TYPE_CHECKING:

@@ -52,7 +52,24 @@ class AnswerError(MechaRuleError):
 
 
 class ChaSearch:
-    """Searches one layer: `ask` for questions, `tell` the answers, until `done`; then read `tree`."""
+    """Searches one layer: `ask` for questions, `tell` the answers, until `done`; then read `tree`.
+
+    Here the third of four channels flips every example, and no other flips any:
+
+    >>> from mecharule_ops.types import FlipCount, FlipEstimate
+    >>> layer = LayerCandidates(layer=0, channels=np.arange(4), scores=np.zeros(4))
+    >>> search = ChaSearch(layer, settings=ChaSettings(n_associated=20, n_unrelated=20), regime=Regime(1))
+    >>> while not search.done:
+    ...     for asked in search.ask():
+    ...         rate = 2 in asked.channels
+    ...         plus, minus = (
+    ...             FlipCount(flips=rate * len(part), n=len(part)) for part in (asked.associated, asked.unrelated)
+    ...         )
+    ...         estimate = FlipEstimate(associated=plus, unrelated=minus)
+    ...         decided = search.tell(GroupAnswer(node=asked.node, estimate=estimate))
+    >>> [node.channels for node in search.tree.kept]
+    [(2,)]
+    """
 
     def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
         self._candidates, self._settings, self._regime = candidates, settings, regime

@@ -8,7 +8,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.store.codec import decode, encode
 
-FORMAT = "mecharule-findings/2"
+FORMAT = "mecharule-findings/3"
 """Named in the text, so that an older reader refuses a newer shape in one line."""
 
 

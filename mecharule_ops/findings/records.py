@@ -1,8 +1,8 @@
 """What a finished run found: the data that a report, a certificate and an answer read (paper, §5).
 
 The pipeline fills these; nothing here computes with a model. Counts are kept as counts, so that every
-percentage a person reads can be printed with its k/n. `findings_evidence` holds the pieces, which are
-offered here too; `findings_json` writes and reads the whole.
+percentage a person reads can be printed with its k/n. `counts` and `controls` hold the pieces, which are
+offered here too; `as_json` writes and reads the whole.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mecharule_ops.findings.evidence import (
-    AgonistControls,
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.findings.counts import (
     CloseCompletions,
     Dominance,
     ExhaustiveRun,

@@ -13,9 +13,10 @@ from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
 from mecharule_ops.events import AgonistFound
 from mecharule_ops.findings.records import SearchAudit
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.localise import Localised, search_id, slice_estimates
+from mecharule_ops.pipeline.localise import Localised, slice_estimates
 from mecharule_ops.pipeline.pricing import audit_tests
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.state.search_id import CHA, search_id
 from mecharule_ops.types import Agonist, GroupAnswer, Neuron, Verdict
 
 IN_A_GROUP = "pruned with a group"
@@ -88,7 +89,7 @@ def _drawn(
 
 def _event(agonist: Agonist) -> AgonistFound:
     return AgonistFound(
-        search=search_id("cha", agonist.regime, agonist.neuron.basis, agonist.neuron.layer),
+        search=search_id(CHA, agonist.regime, agonist.neuron.basis, agonist.neuron.layer),
         regime=agonist.regime.value,
         neuron=str(agonist.neuron),
         strength=agonist.estimate.strength,

@@ -117,7 +117,7 @@ class Drive:
             tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
             for _, query in items
         ]
-        flipped = self.engine.labels(groups, [*associated, *unrelated]) != bool(self.regime.value)
+        flipped = self.regime.flipped(self.engine.labels(groups, [*associated, *unrelated]))
         for (named, query), flips in zip(items, flipped, strict=True):
             estimate = FlipEstimate(
                 associated=count(flips[: len(associated)]), unrelated=count(flips[len(associated) :])

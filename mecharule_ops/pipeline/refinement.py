@@ -25,7 +25,7 @@ def refined_vocabulary(
     run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
 ) -> tuple[Sequence[str], Bool[np.ndarray, "eligible predicate"]]:
     """(texts, fires on D_b): Φ and up to `refinements` predicates proposed from one unit's train flips."""
-    texts = [predicate.text for predicate in run.table.predicates]
+    texts = run.vocabulary["kept"]
     matrix = run.table.matrix[eligible]
     train = run.train[eligible]
     flipped = int(flips[train].sum())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import cast
 
 import numpy as np
 from jaxtyping import Int
@@ -30,10 +29,10 @@ from mecharule_ops.findings.records import (
 )
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
-from mecharule_ops.pipeline.preparation import splitter
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.choices import choices_for
 from mecharule_ops.report.measures import recall_rows
+from mecharule_ops.store import keys
 from mecharule_ops.types import AnchoredRule, SearchStatus
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
@@ -60,7 +59,6 @@ class Explained:
 def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
     """One basis and regime of the report."""
     slices = found.slices
-    rule, train_mcc = splitter(run)
     truth = _singles(found.exhaustive, found)
     tested = _singles(found.trees, found)
     return SearchOutcome(
@@ -68,7 +66,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         regime=found.regime,
         condition=slices.condition.value,
         splitter=slices.rule,
-        splitter_train_mcc=None if rule is None else train_mcc,
+        splitter_train_mcc=run.splitter.train_mcc,
         associated_n=len(slices.associated),
         unrelated_n=len(slices.unrelated),
         basis_units=run.subject.n_layers * run.subject.width(found.basis),
@@ -125,8 +123,7 @@ def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
 
 def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence[StageFinished]) -> Findings:
     """The whole report's data."""
-    vocabulary = cast(dict, run.store.get("vocabulary"))
-    config = run.config
+    vocabulary, config = run.vocabulary, run.config
     return Findings(
         run=run.id,
         model=config.model,
@@ -157,9 +154,9 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
 
 def _close_completions(run: Run) -> CloseCompletions | None:
     """How many records have a lead that rounding may turn; None where rounding was not measured."""
-    if not run.store.has("rounding"):
+    if not run.store.has(keys.ROUNDING):
         return None
-    rounding = Rounding(**cast(dict, run.store.get("rounding")))
+    rounding = Rounding(**run.store.get(keys.ROUNDING))
     margins = np.array([record.margin for record in run.records])
     return CloseCompletions(
         lead=rounding.lead,

@@ -54,7 +54,11 @@ _TYPES = {"i": int, "f": float, "U": str, "b": bool}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """A parsed predicate as a value; prints as its canonical text and parses back to itself."""
+    """A parsed predicate as a value; prints as its canonical text and parses back to itself.
+
+    >>> print(parse_predicate("100<=b", {"b": int}))
+    100 <= b
+    """
 
     text: str
     """Canonical form."""

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from mecharule_ops.findings.controls import ControlVerdict
-from mecharule_ops.findings.records import Findings, SearchOutcome, Share
+from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome, Share
 from mecharule_ops.report.absence import negative
-from mecharule_ops.report.document import Block, Bullets, k_of_n, plural
-from mecharule_ops.report.prose import (
-    NO_CONTROL,
-    audit_sentence,
-    by_strength,
-    control_word,
-    is_risk,
-    is_small,
-    search_names,
-    shared_replacement,
-    stronger_slice,
-)
+from mecharule_ops.report.document import Block, Bullets, k_of_n, plural, sentence
+from mecharule_ops.report.phrases.controls import counted_claims
+from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
+from mecharule_ops.report.phrases.rules import is_small
+from mecharule_ops.report.phrases.searches import audit_sentence, is_risk, search_names, shared_replacement
 
 
 def summary(findings: Findings) -> tuple[Block, ...]:
@@ -49,21 +39,17 @@ def _risk(findings: Findings, outcome: SearchOutcome) -> str:
 
 
 def _headline(findings: Findings) -> str:
-    """How many τ-agonists there are in all, and how many of them the controls support."""
-    words = [word for outcome in findings.searches for word in _words(findings, outcome)]
+    """How many τ-agonists there are in all, how many have an effect beyond random units, how many are selective."""
+    beside = [controls for outcome in findings.searches for controls in _controls(outcome)]
     searches = plural(len(findings.searches), "search", "searches")
-    if not words:
+    if not beside:
         return f"Found: no τ-agonist in {searches}."
-    supported = words.count(ControlVerdict.SUPPORTED.value)
-    of = f"{supported or 'none'} of them" if len(words) > 1 else "" if supported else "not"
-    return (
-        f"Found: {plural(len(words), 'τ-agonist')} in {searches}, {f'{of} '.lstrip()}supported by controls."
-    )
+    return f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {counted_claims(beside)}."
 
 
-def _words(findings: Findings, outcome: SearchOutcome) -> list[str]:
-    """The controls' verdict on each τ-agonist."""
-    return [control_word(findings, outcome, agonist) for agonist in outcome.tau_agonists]
+def _controls(outcome: SearchOutcome) -> list[AgonistControls | None]:
+    """The controls of each τ-agonist, None where none ran."""
+    return [outcome.controls_of(agonist.neuron) for agonist in outcome.tau_agonists]
 
 
 def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
@@ -76,7 +62,7 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     )
     return [
         _found(findings, outcome),
-        _controls(_words(findings, outcome)),
+        *([sentence(counted_claims(_controls(outcome)))] if len(findings.searches) > 1 else []),
         _rules(findings, outcome),
         *([more] if weaker else []),
         _recall(outcome, findings.tau),
@@ -100,19 +86,6 @@ def _searched(outcome: SearchOutcome) -> str:
     if every is None or every == outcome.cost.candidates:
         return searched
     return f"{searched} searched, of {every:,} in the basis"
-
-
-def _controls(words: list[str]) -> str:
-    """`Controls support 1 of the 3 τ-agonists (1 not selective, 1 underpowered).`"""
-    counts = Counter(words)
-    supported = counts.pop(ControlVerdict.SUPPORTED.value, 0)
-    if counts[NO_CONTROL] == len(words):
-        return "No control was run beside it." if len(words) == 1 else "No control was run beside them."
-    if len(words) == 1:
-        return "Controls support it." if supported else f"Controls do not support it ({words[0]})."
-    said = f"Controls support {supported or 'none'} of the {len(words)} τ-agonists"
-    others = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
-    return f"{said} ({others})." if others else f"{said}."
 
 
 def _rules(findings: Findings, outcome: SearchOutcome) -> str:

@@ -44,9 +44,9 @@ from mecharule_ops.report.content import document
 from mecharule_ops.report.document import k_of_n, percent, plain
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.icicle import icicle
+from mecharule_ops.report.phrases.rules import LONGEST_WEAK_RULE, clipped, is_small, rule_note
+from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.report.plots import figures
-from mecharule_ops.report.prose import is_small, rule_note, search_names
-from mecharule_ops.report.rule_lines import LONGEST_WEAK_RULE, clipped
 from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, RuleScore, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -117,9 +117,12 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     head = flat(text[: text.index("Overview")])
     assert "Asked:" in head
     assert "280/1,000 (28 %)" in head
-    assert "Found: 3 τ-agonists in 2 searches, 1 of them supported by controls." in head
+    assert (
+        "Found: 3 τ-agonists in 2 searches; 3 of 3 have an effect beyond random units, 1 of 3 is selective."
+        in head
+    )
     assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
-    assert "Controls support 1 of the 3 τ-agonists (1 not selective, 1 underpowered)." in head
+    assert "flips 50/64 (78 %) of D+. 3 of 3 have an effect beyond random units, 1 of 3 is selective." in head
     assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
     assert "found 3/4 (75 %) of the τ-agonists that testing every unit alone finds" in head
     assert "17,160 units were never tested alone, so what the search missed is not bounded" in head
@@ -201,7 +204,7 @@ def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, sa
     text = flat(render_text(found))
     assert said in text
     assert ("a >= 59" in text) == (mcc >= 0.70)
-    assert ("… (`mecharule rules 0c1f --full`)" in text) == (0.50 <= mcc < 0.70)
+    assert ("… (`mecharule rules 0c1f`)" in text) == (0.50 <= mcc < 0.70)
     assert (rule[:30] in text) == (mcc >= 0.50)
 
 
@@ -211,9 +214,7 @@ def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
     shown = clipped(rule, "0c1f")
     whole = len(rule) <= LONGEST_WEAK_RULE
     assert (shown == rule) == whole
-    assert whole or (
-        shown.endswith("… (`mecharule rules 0c1f --full`)") and len(shown) <= LONGEST_WEAK_RULE + 40
-    )
+    assert whole or (shown.endswith("… (`mecharule rules 0c1f`)") and len(shown) <= LONGEST_WEAK_RULE + 40)
 
 
 def test_a_tau_agonist_without_a_good_rule_still_has_its_line() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
@@ -98,6 +100,21 @@ _TREE = (
     node(4, 2, 2, 4, Verdict.DROPPED, 1),
 )
 
+
+def controls(name: str, **others: Any) -> AgonistControls:
+    """Beside a unit of `_UNITS`: 8 quiet random units, and what else is given."""
+    return AgonistControls.of(
+        Neuron.parse(name),
+        estimate(*_UNITS[name]),
+        searched=270,
+        epsilon=EPSILON,
+        alpha=ALPHA,
+        random_units=8,
+        random=estimate(6, 5, 512),
+        **others,
+    )
+
+
 POSITIVE = SearchOutcome(
     intervention=Intervention(basis=Basis.ATTN_HEAD),
     regime=Regime.BASELINE_POSITIVE,
@@ -122,17 +139,15 @@ POSITIVE = SearchOutcome(
         anchored("a20.h6", None, 0.0, 84, 9),
     ),
     controls=(
-        AgonistControls(
-            neuron=Neuron.parse("a20.h8"),
-            random_units=8,
-            random=estimate(6, 5, 512),
+        controls(
+            "a20.h8",
             fake_split=estimate(30, 28),
             second_baseline=Baseline.ZERO,
             second=estimate(60, 30),
             out_of_range=Share(count=3, n=640),
         ),
-        AgonistControls(neuron=Neuron.parse("a21.h2"), random_units=8, random=estimate(6, 5, 512)),
-        AgonistControls(neuron=Neuron.parse("a20.h6"), random_units=8, random=estimate(6, 5, 512)),
+        controls("a21.h2"),
+        controls("a20.h6"),
     ),
     union=Share(count=251, n=280),
     random_union=Share(count=19, n=280),

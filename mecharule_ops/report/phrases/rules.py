@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.document import k_of_n, percent, plural
-from mecharule_ops.report.prose import rule_note
+from mecharule_ops.report.document import k_of_n, percent, plural, two_decimals
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
 LONGEST_WEAK_RULE = 200
 """Characters of a rule below the floor of high quality that are printed."""
+
+
+def is_small(score: RuleScore) -> bool:
+    """True when n < 30 or either outcome has fewer than 5 records: an MCC there is unstable."""
+    return score.n < 30 or min(score.positives, score.n - score.positives) < 5
+
+
+def rule_note(score: RuleScore) -> str:
+    """A rule score as printed: `0.78 (n 412, 96 flips)`, with † on a small sample."""
+    mark = " †" if is_small(score) else ""
+    return f"{two_decimals(score.mcc)} (n {score.n:,}, {plural(score.positives, 'flip')}){mark}"
 
 
 def is_told(outcome: SearchOutcome, agonist: Agonist) -> bool:
@@ -49,7 +59,7 @@ def clipped(rule: str, run: str) -> str:
     if len(rule) <= LONGEST_WEAK_RULE:
         return rule
     kept = rule[:LONGEST_WEAK_RULE].rsplit(" ", 1)[0]
-    return f"{kept} … (`mecharule rules {run} --full`)"
+    return f"{kept} … (`mecharule rules {run}`)"
 
 
 def untold_sentence(outcome: SearchOutcome, agonists: Sequence[Agonist]) -> str:

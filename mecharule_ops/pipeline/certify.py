@@ -7,7 +7,10 @@ token. `second_run` runs a certificate again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mecharule_ops.certificates.certificate import (
     Certificate,
@@ -17,6 +20,7 @@ from mecharule_ops.certificates.certificate import (
     ExampleRow,
     ModelIdentity,
 )
+from mecharule_ops.certificates.held_units import held_units
 from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
@@ -25,7 +29,7 @@ from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:
-    from mecharule_ops.engine.ablation import AblationEngine
+    from mecharule_ops.engine.ablation import AblationEngine, Completions
     from mecharule_ops.engine.reference import ReferenceEngine
 
 HOOKS = {
@@ -38,19 +42,12 @@ HOOKS = {
 
 def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: AnchoredRule | None) -> Certificate:
     """The certificate of one localized unit on the compact slices."""
-    estimate = agonist.estimate
-    parts = [
-        f"{part.flips}/{part.n} {name}"
-        for name, part in (("associated", estimate.associated), ("unrelated", estimate.unrelated))
-    ]
-    slices = {"associated": found.slices.associated.tolist(), "unrelated": found.slices.unrelated.tolist()}
     return certify(
         run,
         (agonist.neuron,),
-        slices,
+        found.slices.named,
         regime=agonist.regime,
         kind="ablate",
-        claim=f"ablating {agonist.neuron} flips {' and '.join(parts)} examples ({agonist.regime.arrow})",
         rule=certified_rule(rule),
     )
 
@@ -62,12 +59,13 @@ def certify(
     *,
     regime: Regime,
     kind: str,
-    claim: str,
     rule: CertifiedRule | None = None,
 ) -> Certificate:
-    """The certificate of ablating `units` together on named sets of record positions."""
+    """The certificate of ablating `units` together on named sets of record positions; it claims what its rows show."""
     intervention = run.intervention(units[0].basis)
     rows = ablation_rows(run, intervention, units, slices)
+    flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
+    claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
     return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
 
 
@@ -115,9 +113,42 @@ def certified(
 def ablation_rows(
     run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
 ) -> tuple[ExampleRow, ...]:
-    """What each example's completion was, from the run's records, and what it became."""
+    """What each example's completion was, from the run's records, and what it became.
+
+    Its outcomes are stored like any other, so that nothing asks the model about them again.
+    """
     placed = [(name, position) for name, positions in slices.items() for position in positions]
-    return rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    rows = rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    if run.store.writable:
+        after = [row.after for row in rows]
+        run.engine(intervention).keep(
+            units,
+            [position for _, position in placed],
+            np.array([completion.label for completion in after], bool),
+            np.array([completion.margin for completion in after]),
+        )
+    return rows
+
+
+def mediation_rows(
+    run: Run,
+    intervention: Intervention,
+    units: Group,
+    holds: Sequence[str],
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
+    """The examples under the ablation alone, then once for each of `holds` held at its clean values meanwhile.
+
+    Cost: `len(holds)` + 1 completions an example, and the clean values of what is held.
+    """
+    engine, subject = run.completer(intervention), run.subject
+    held = [held_units(subject, tuple(units), name) for name in holds]
+    after = engine.completions([units] * (len(held) + 1), [place for _, place in placed], [(), *held])
+    return tuple(
+        replace(row, held=name)
+        for index, name in enumerate((None, *holds))
+        for row in _rows(after, index, subject.decode, run.records, placed)
+    )
 
 
 def rows_of(
@@ -129,9 +160,19 @@ def rows_of(
 ) -> tuple[ExampleRow, ...]:
     """A row for each (slice, position among the engine's records): before from the record, after by `engine`."""
     after = engine.completions([units], [position for _, position in placed])
+    return _rows(after, 0, decode, records, placed)
+
+
+def _rows(
+    after: Completions,
+    group: int,
+    decode: Callable[[Sequence[int]], str],
+    records: Sequence[BehaviourRecord],
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
     rows = []
     for column, (name, position) in enumerate(placed):
-        record, tokens = records[position], after.tokens[0][column]
+        record, tokens = records[position], after.tokens[group][column]
         rows.append(
             ExampleRow(
                 example=record.example.id,
@@ -143,8 +184,8 @@ def rows_of(
                 after=Completion(
                     tokens=tokens,
                     text=decode(tokens),
-                    label=bool(after.labels[0, column]),
-                    margin=float(after.margins[0, column]),
+                    label=bool(after.labels[group, column]),
+                    margin=float(after.margins[group, column]),
                 ),
             )
         )

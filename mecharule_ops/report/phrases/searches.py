@@ -1,0 +1,51 @@
+"""How a search is named, and what it missed at most."""
+
+from __future__ import annotations
+
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
+from mecharule_ops.report.document import plural
+from mecharule_ops.types import Regime
+
+
+def search_name(outcome: SearchOutcome) -> str:
+    """`mlp_out · mean-positional · decode · 1→0`."""
+    how = outcome.intervention
+    return f"{how.basis} · {how.baseline} · {how.phase} · {outcome.regime.arrow}"
+
+
+def search_names(findings: Findings) -> tuple[str, ...]:
+    """A name a search: `mlp_out 1→0` where that tells them apart and all replace alike, else the full one."""
+    short = tuple(f"{each.intervention.basis} {each.regime.arrow}" for each in findings.searches)
+    if shared_replacement(findings) and len(set(short)) == len(short):
+        return short
+    return tuple(map(search_name, findings.searches))
+
+
+def shared_replacement(findings: Findings) -> str | None:
+    """`baseline mean-positional, phase decode` when all searches replace alike; None otherwise."""
+    how = {(each.intervention.baseline, each.intervention.phase) for each in findings.searches}
+    if len(how) != 1:
+        return None
+    baseline, phase = how.pop()
+    return f"baseline {baseline}, phase {phase}"
+
+
+def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
+    """Whether the flips of a search do harm: 0→1 where success is harm."""
+    return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
+
+
+def audit_sentence(audit: SearchAudit) -> str:
+    """How many τ-agonists the search missed at most, and on what that rests."""
+    drawn = (
+        f"Of the {plural(audit.unknown, 'unit')} whose full strength the search left unknown, "
+        f"{audit.tested:,} were drawn at random and tested alone: {len(audit.found) or 'none'} "
+        f"{'reaches' if len(audit.found) <= 1 else 'reach'} τ"
+    )
+    if not audit.untested:
+        return f"{drawn}, so nothing is left unknown."
+    bound = "none" if not audit.missed_at_most else f"at most {audit.missed_at_most:,}"
+    return (
+        f"{drawn}, so {bound} of the other {audit.untested:,} "
+        f"{'does' if audit.missed_at_most <= 1 else 'do'} ({100 * audit.confidence:g} % confidence)."
+    )

@@ -1,0 +1,23 @@
+"""The name under which one layer's search is told in events: `cha:1:m4` is CHA, regime 1, layer 4 of basis m."""
+
+from __future__ import annotations
+
+from mecharule_ops.types import Basis, Regime
+
+CHA, EXHAUSTIVE, AGAIN = "cha", "exhaustive", "again"
+"""The search of a run, every unit singly, a later search on a stored run."""
+
+
+def search_id(kind: str, regime: Regime, basis: Basis, layer: int) -> str:
+    """The id of a layer's search."""
+    return f"{kind}:{regime.value}:{basis.letter}{layer}"
+
+
+def kind_of(search: str) -> str:
+    """Which kind of search an id names."""
+    return search.partition(":")[0]
+
+
+def is_of(search: str, regime: Regime) -> bool:
+    """Whether an id names a search of a regime."""
+    return f":{regime.value}:" in search
