@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.counts import (
+    CloseCompletions,
     Dominance,
     ExhaustiveRun,
     FlipOverlap,
@@ -40,6 +41,7 @@ from mecharule_ops.types import (
 __all__ = [
     "AgonistControls",
     "AnsweredQuestion",
+    "CloseCompletions",
     "Dominance",
     "ExhaustiveRun",
     "Findings",
@@ -214,6 +216,8 @@ class Findings:
     """What the task calls its two outcomes."""
     notes: tuple[str, ...] = ()
     """What the task must say in every report: where its items and labels come from."""
+    close_completions: CloseCompletions | None = None
+    """None in runs that did not measure it."""
     mcc_floor: float = THRESHOLD
     """HQ-T and HQ-F need at least this MCC."""
     coverage_floor: float = COVERAGE_FLOOR

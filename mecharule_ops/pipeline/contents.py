@@ -195,7 +195,8 @@ class RunContents:
 
     def search_settings(self, regime: Regime) -> ChaSettings:
         """How every layer is searched in one regime."""
-        return search_settings(self.config, self.slices(regime))
+        slices = self.slices(regime)
+        return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
 
     @property
     def told(self) -> RunState:

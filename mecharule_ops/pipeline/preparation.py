@@ -15,6 +15,7 @@ from jaxtyping import Bool
 
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.errors import UsageError
 from mecharule_ops.held_out import stratified_split
 from mecharule_ops.pipeline.journal import Journal, Stage
@@ -56,6 +57,11 @@ def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
         keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})"
     )
     run.store.put(keys.REPRESENTATION, behaviour.representation)
+    completions = [record.tokens for record in behaviour.records]
+    rounding = measure_rounding(run.subject, behaviour.prompts, completions)
+    run.store.put(
+        keys.ROUNDING, keys.Rounding(disagreement=rounding.disagreement, compared=rounding.compared)
+    )
     run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
     run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
 

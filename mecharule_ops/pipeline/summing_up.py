@@ -11,11 +11,13 @@ from jaxtyping import Int
 
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.overtopping import dominance, flip_overlaps
 from mecharule_ops.findings.records import (
     AgonistControls,
+    CloseCompletions,
     ExhaustiveRun,
     Findings,
     PredicateCounts,
@@ -31,6 +33,7 @@ from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.choices import choices_for
 from mecharule_ops.report.measures import recall_rows
+from mecharule_ops.store import keys
 from mecharule_ops.types import AnchoredRule, SearchStatus
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
@@ -147,7 +150,22 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         choices=choices_for(run.task.name),
         words=run.task.words,
         notes=run.task.notes,
+        close_completions=_close_completions(run),
         stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
+    )
+
+
+def _close_completions(run: Run) -> CloseCompletions | None:
+    """How many records have a lead that rounding may turn; None where rounding was not measured."""
+    if not run.store.has(keys.ROUNDING):
+        return None
+    rounding = Rounding(**run.store.get(keys.ROUNDING))
+    margins = np.array([record.margin for record in run.records])
+    return CloseCompletions(
+        lead=rounding.lead,
+        disagreement=rounding.disagreement,
+        compared=rounding.compared,
+        close=Share(count=int((margins < rounding.lead).sum()), n=len(margins)),
     )
 
 

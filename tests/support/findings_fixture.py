@@ -7,6 +7,7 @@ from typing import Any
 from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
+    CloseCompletions,
     Dominance,
     ExhaustiveRun,
     Findings,
@@ -188,6 +189,9 @@ FINDINGS = Findings(
     task="arithmetic",
     task_settings={"operators": "+", "high": 99, "spaces": True},
     task_score=Share(count=280, n=1000),
+    close_completions=CloseCompletions(
+        lead=4e-4, disagreement=1e-4, compared=16, close=Share(count=3, n=1000)
+    ),
     tau=TAU,
     epsilon=EPSILON,
     alpha=ALPHA,
