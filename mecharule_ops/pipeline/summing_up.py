@@ -12,6 +12,8 @@ from jaxtyping import Int
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.events import StageFinished
+from mecharule_ops.findings.choices import choices_for
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import dominance, flip_overlaps
 from mecharule_ops.findings.records import (
     AgonistControls,
@@ -28,8 +30,6 @@ from mecharule_ops.findings.records import (
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.choices import choices_for
-from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.types import AnchoredRule, SearchStatus
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
