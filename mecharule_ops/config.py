@@ -77,6 +77,10 @@ class RunConfig(BaseModel):
     """How many τ-agonists a regime get controls and a certificate, strongest first."""
     anchor_for: int = Field(64, ge=0, le=100_000)
     """How many localized units a regime are anchored, strongest first."""
+    accounts_for: int = Field(8, ge=0, le=10_000)
+    """How many τ-agonists a regime get an account of when and why they flip, strongest first."""
+    further: int | None = Field(None, ge=0, le=1_000_000)
+    """Examples observed for the accounts beyond `records`, where there are more; None is as many again."""
     engine: Literal["fast", "plain"] = "fast"
     """`plain` is the slow reference path on TransformerLens."""
     rows: int | None = Field(None, ge=1)

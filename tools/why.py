@@ -41,7 +41,7 @@ def why(given: Why, tell: Tell) -> ToolResult:
     }
     lines = [
         f"run {findings.run} · {search_name(outcome)}",
-        *account_lines(known, certificate, given.show_text),
+        *account_lines(findings.run, known, certificate, given.show_text),
     ]
     return ToolResult(data=data, text="\n".join(lines))
 

@@ -15,7 +15,7 @@ from mecharule_ops.questions.fates import (
     search_order,
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.report.phrases.rules import rule_note
+from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
@@ -126,17 +126,13 @@ def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
         return Reason(
             word="not anchored", sentence=f"it is a τ-agonist ({flips}), but no rule was sought for it"
         )
-    if rule.rule is None or rule.held_out is None:
-        return Reason(
-            word="no rule",
-            sentence=f"it is a τ-agonist ({flips}), but no rule predicts its {rule.flips} flips of {rule.eligible} "
-            "records",
-        )
+    said = anchored_words(rule, findings.run)
+    if predicts(rule) is None:
+        return Reason(word="no rule", sentence=f"it is a τ-agonist ({flips}), but {said}")
     if not known.hq_t:
         return Reason(
             word="weak rule",
-            sentence=f"it is a τ-agonist ({flips}), but its rule reaches a held-out MCC of "
-            f"{rule_note(rule.held_out)}, below {findings.mcc_floor:.2f} or on too few records",
+            sentence=f"it is a τ-agonist ({flips}), but its rule is not of high quality: {said}",
         )
     return Reason(
         word="it is one", sentence=f"it is a τ-agonist ({flips}) with a rule of high quality; ask why instead"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.phrases.flips import leaning
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tui.pictures import interval
@@ -44,6 +43,8 @@ def thresholds(state: RunState) -> tuple[float, float, float]:
 
 def card(state: RunState, view: SearchView, number: int, evidence: Evidence, width: int) -> Text:
     """The card of one node, a unit or a group."""
+    from mecharule_ops.report.phrases.flips import leaning
+
     node = view.nodes[number]
     tau, epsilon, alpha = thresholds(state)
     look = look_of(node, tau)

@@ -219,14 +219,8 @@ def _bounds(data: Data) -> str:
 
 
 def _rule(data: Data) -> str:
-    rule = data["rule"]
-    if rule is None or rule["held_out_mcc"] is None:
-        return f"No rule was found that predicts its flips on held-out records [run:{data['run']}]."
-    cited = f"[c:{data['certificate']}]" if data["rule_certified"] else f"[run:{data['run']}]"
-    score = f"MCC {rule['held_out_mcc']:.2f} on {rule['held_out_n']} held-out records"
-    if data["hq_t"]:
-        return f"Its flips are predicted by the rule {rule['text']}: {score} {cited}."
-    return f"When it flips is not explained: its best rule reaches only {score} {cited}."
+    cited = f"[c:{data['certificate']}] " if data["rule_certified"] else ""
+    return f"When it flips: {data['rule_words']} {cited}[run:{data['run']}]."
 
 
 def _controls(data: Data) -> str:

@@ -68,7 +68,7 @@ class ExampleRow:
     before: Completion
     after: Completion
     held: str | None = field(default=None, metadata=ADDED)
-    """Units held at their clean values meanwhile, joined by `+`, or `above` for all above the ablated ones."""
+    """What is held at its clean values meanwhile, as `mediation.named` reads it: `a21.h2+m3.7`, `m20`, `above`."""
 
     @property
     def flipped(self) -> bool:

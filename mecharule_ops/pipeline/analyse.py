@@ -17,6 +17,7 @@ from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, 
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
+from mecharule_ops.pipeline.accounting import account_units
 from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.certify import certify_agonist
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
@@ -165,6 +166,9 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
                 journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
                 written += 1
         stage.summary = f"{written} of {len(strong)} written"
+    accounts = () if run.suppression and found.regime is RISKY else account_units(run, journal, found)
     return search_outcome(
-        run, found, Explained(anchored=anchored, controls=ran, flips=flips, random_flips=random_flips)
+        run,
+        found,
+        Explained(anchored=anchored, accounts=accounts, controls=ran, flips=flips, random_flips=random_flips),
     )

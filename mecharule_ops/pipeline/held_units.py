@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mecharule_ops.mechanism.mediation import ABOVE, above
+from mecharule_ops.mechanism.mediation import ModelShape, named
 from mecharule_ops.types import Neuron
 
 if TYPE_CHECKING:
@@ -12,12 +12,9 @@ if TYPE_CHECKING:
 
 
 def held_units(subject: Subject, ablated: tuple[Neuron, ...], held: str | None) -> tuple[Neuron, ...]:
-    """None for no hold; `above` is every head and MLP write above the lowest of the ablated units."""
+    """None for no hold; what lies above several ablated units lies above the lowest. Raises `UsageError`."""
     if held is None:
         return ()
-    if held != ABOVE:
-        return tuple(map(Neuron.parse, held.split("+")))
-    others = above(
-        min(ablated, key=lambda unit: unit.layer), subject.n_layers, subject.n_heads, subject.d_model
-    )
-    return tuple(unit for unit in others if unit not in ablated)
+    shape = ModelShape(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
+    units = named(held, min(ablated, key=lambda unit: unit.layer), shape)
+    return tuple(unit for unit in units if unit not in ablated)

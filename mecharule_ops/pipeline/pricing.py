@@ -24,10 +24,8 @@ def price(
     config: RunConfig, candidates: Candidates, settings: ChaSettings, seconds_a_forward: float
 ) -> Price:
     """The most that the searches of one basis and regime can cost, and the least: if no group flips anything."""
-    full, overhead = candidates.total, settings.overhead
-    limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
-    afterwards = full if full <= config.exhaustive_up_to else audit_tests(config, full)
-    evaluations = limit + afterwards
+    afterwards = _afterwards(config, candidates.total)
+    evaluations = most_evaluations(config, candidates.total, settings)
     forwards = evaluations * settings.full_test
     quiet = [_where_nothing_flips(layer, settings) for layer in candidates.layers]
     least_forwards = sum(tree.example_forwards for tree in quiet) + afterwards * settings.full_test
@@ -38,6 +36,18 @@ def price(
         least_evaluations=sum(tree.queries for tree in quiet) + afterwards,
         least_seconds=least_forwards * seconds_a_forward,
     )
+
+
+def most_evaluations(config: RunConfig, units: int, settings: ChaSettings) -> int:
+    """Group ablations that searching, then auditing or exhausting, so many units takes at most."""
+    overhead = settings.overhead
+    search = 2 * units - 1 if overhead is None else math.ceil((1 + overhead) * units)
+    return search + _afterwards(config, units)
+
+
+def _afterwards(config: RunConfig, units: int) -> int:
+    """Units that are tested singly when a search has ended."""
+    return units if units <= config.exhaustive_up_to else audit_tests(config, units)
 
 
 def _where_nothing_flips(layer: LayerCandidates, settings: ChaSettings) -> ChaTree:

@@ -7,7 +7,7 @@ from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets, k_of_n, plural, sentence
 from mecharule_ops.report.phrases.controls import counted_claims
 from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
-from mecharule_ops.report.phrases.rules import is_small
+from mecharule_ops.report.phrases.rules import predicts, short
 from mecharule_ops.report.phrases.searches import audit_sentence, is_risk, search_names, shared_replacement
 
 
@@ -89,13 +89,15 @@ def _searched(outcome: SearchOutcome) -> str:
 
 
 def _rules(findings: Findings, outcome: SearchOutcome) -> str:
-    held = [rule.held_out for rule in outcome.anchored if rule.held_out and findings.is_hq_t(rule)]
-    small = sum(is_small(score) for score in held)
-    predicts = f"a rule that predicts which held-out records flip at MCC ≥ {findings.mcc_floor:.2f}"
-    if not held:
-        return f"No localized unit has {predicts}."
-    fewer = f" ({small} of them on too few records to be stable)" if small else ""
-    return f"{plural(len(held), 'localized unit')} {'has' if len(held) == 1 else 'have'} {predicts}{fewer}."
+    shown = [rule for rule in outcome.anchored if predicts(rule) is not None]
+    said = "a rule that predicts which held-out records flip better than chance"
+    if not shown:
+        return f"No localized unit has {said}."
+    good = sum(findings.is_hq_t(rule) for rule in shown)
+    return (
+        f"{plural(len(shown), 'localized unit')} {'has' if len(shown) == 1 else 'have'} {said}, "
+        f"{good or 'none'} of them at MCC ≥ {short(findings.mcc_floor)}."
+    )
 
 
 def _recall(outcome: SearchOutcome, tau: float) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from mecharule_ops.types import Basis, Regime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mecharule_ops.types import Basis, Regime
 
 CHA, EXHAUSTIVE, AGAIN = "cha", "exhaustive", "again"
 """The search of a run, every unit singly, a later search on a stored run."""
