@@ -1,6 +1,6 @@
 """Frozen events: the one stream that displays, stores, replays and tests consume.
 
-Every event has a `kind` (its class name in snake case) and JSON-able fields only.
+Fields are JSON values or tuples of them; `store.event_json` writes an event under its class name in snake case.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class NodeTested(Event):
     depth: int
     size: int
     units: str
-    """A compact printed form, such as `m4.1234` or `m4.[12 … 99]`."""
+    """As printed: a unit alone, or the first and last of a group, `m4.12 … m4.99`."""
     associated_flips: int
     associated_n: int
     unrelated_flips: int

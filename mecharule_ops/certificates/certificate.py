@@ -14,8 +14,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mecharule_ops.codec import ADDED, canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.store.codec import ADDED, canonical_json, decode, encode
 
 KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs")
 _ID_DIGITS = 12

@@ -68,7 +68,7 @@ class SearchOutcome:
     intervention: Intervention
     regime: Regime
     condition: str
-    """The E1 condition, for example `rule split + spectral coverage`."""
+    """The E1 condition, for example `rule-spectral`."""
     splitter: str | None
     """The splitter rule r₀ as printed; None for a split without a rule."""
     splitter_train_mcc: float | None

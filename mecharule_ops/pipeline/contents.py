@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.candidates import top_candidates
 from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.records import Findings
@@ -29,7 +30,6 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import CHA, search_id
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
-from mecharule_ops.store.codec import decode
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.verdicts import StoredVerdicts
 from mecharule_ops.tasks.base import Task

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.rounding import measure_rounding
@@ -27,7 +28,6 @@ from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.slices import E1Condition
 from mecharule_ops.store import keys
-from mecharule_ops.store.codec import encode
 from mecharule_ops.types import BehaviourRecord, Columns
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.pipeline.contents import RunContents
 from mecharule_ops.store import keys
-from mecharule_ops.store.codec import encode
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, Engine, Group, StoredEngine, context_key
 from mecharule_ops.tasks.graders import Judge

@@ -14,6 +14,8 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
 from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.choices import choices_for
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import dominance, flip_overlaps
 from mecharule_ops.findings.records import (
     AgonistControls,
@@ -31,8 +33,6 @@ from mecharule_ops.findings.records import (
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.choices import choices_for
-from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.store import keys
 from mecharule_ops.types import AnchoredRule, SearchStatus
 

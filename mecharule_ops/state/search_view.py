@@ -21,8 +21,8 @@ class NodeView:
     """Units of the group."""
     parent: int | None = None
     depth: int = 0
-    """Range of each slice that was last asked for."""
     asked: bool = False
+    """Whether it was sent to the model, and not only told as tested."""
     units: str = ""
     associated_flips: int = 0
     associated_n: int = 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mecharule_ops.findings.choices import NAMED_CHOICES
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
@@ -21,8 +23,6 @@ from mecharule_ops.findings.records import (
     UnitStrength,
     WholeLayer,
 )
-from mecharule_ops.report.choices import NAMED_CHOICES
-from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,
