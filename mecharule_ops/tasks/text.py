@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.text_account import text_predicates
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 Row = Mapping[str, Value]
@@ -83,6 +84,11 @@ class TextTask(ABC):
             elif isinstance(distinct[0], str) and 1 < len(distinct) <= _CATEGORIES:
                 texts += [f"{name} == {value!r}" for value in distinct]
         return tuple(texts)
+
+    def account_predicates(self) -> tuple[str, ...]:
+        """The seed predicates, then words, negation, overlap and positions of every column."""
+        made = text_predicates(self._columns_of_rows, _CATEGORIES)
+        return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
 
     @property
     def prompt_columns(self) -> frozenset[str]:
