@@ -110,6 +110,11 @@ def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     return Artefact(f"attribution-{basis.value}-{regime.value}")
 
 
+def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
+    """`[3, layer, channel]`, float32: the law's predicted rates on D⁺ and D⁻, and its mean excess."""
+    return Artefact(f"prediction-{basis.value}-{regime.value}")
+
+
 def pace(basis: Basis) -> Artefact[float]:
     """Seconds an example-forward."""
     return Artefact(f"{_PACE}{basis.value}")
