@@ -24,7 +24,6 @@ from mecharule_ops.engine.continuation import OpenRow, advanced, feed, trimmed
 from mecharule_ops.engine.judging import Judge, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.ablated import GroupUnits, ablated_copies
-from mecharule_ops.passes.intervention import Units
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Neuron
@@ -170,12 +169,4 @@ class Speculation:
 
     def _units(self, group: Collection[Neuron], offsets: Tensor) -> GroupUnits:
         """A group's units by layer with their replacements at `offsets`."""
-        channels: dict[int, list[int]] = {}
-        for neuron in group:
-            channels.setdefault(neuron.layer, []).append(neuron.channel)
-        units, device = {}, self._subject.device
-        for layer, chosen in channels.items():
-            index = torch.tensor(chosen)
-            values = self._replacement.value(layer, offsets, index).to(device)
-            units[layer] = Units(channels=index.to(device), values=values)
-        return units
+        return self._replacement.units(group, offsets, self._subject.device)
