@@ -86,7 +86,7 @@ class Price(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchStarted(Event):
     search: str
-    """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `exhaustive:…` likewise."""
+    """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `guided:…` and `exhaustive:…` likewise."""
     regime: int
     layer: int
     units: int
@@ -129,6 +129,19 @@ class AgonistFound(Event):
     ucb: float
     signed_selectivity: float
     is_tau_agonist: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionsDropped(Event):
+    """A guided search of a layer goes on without its predictions."""
+
+    search: str
+    node: int
+    """The first node that was opened without them."""
+    units: int
+    """Units that are searched from there on."""
+    reason: str
+    """The sentence a person reads, with the counts behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

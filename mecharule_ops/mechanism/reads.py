@@ -27,7 +27,7 @@ from torch import Tensor
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.mechanism.forced import Forced, Forcing
+from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
 from mecharule_ops.mechanism.leads import LeadHead
 from mecharule_ops.mechanism.links import (
     EVERY,
@@ -95,9 +95,9 @@ def head_positions(
         for batch in forcing.batches(ATTENDED * max((len(span.fed) for span in forcing.spans), default=1)):
             seen = _Seen(head=unit.channel)
             with _noting(subject, unit.layer, seen):
-                forced = forcing.feed(batch, replacement, [unit.layer], gradients=True)
+                fed = forcing.feed_units(batch, replacement, [unit.layer], traced=True)
             placed = _placed(forcing, batch, sources, names, seen)
-            parts.append(_positions(subject, head, forced, unit, seen, placed))
+            parts.append(_positions(subject, head, fed, unit, seen, placed))
     if not parts:
         raise UsageError("expected records with a generated token in reach of the intervention, got none")
     record, attention, toward, constant = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -196,13 +196,14 @@ def _placed(
 
 
 def _positions(
-    subject: Subject, head: LeadHead, forced: Forced, unit: Neuron, seen: _Seen, placed: Tensor
+    subject: Subject, head: LeadHead, fed: ForcedUnits, unit: Neuron, seen: _Seen, placed: Tensor
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(record, attention, toward, ⟨g, v⟩) of each position of a batch."""
+    forced = fed.forced
     at, size = forced.predicted, subject.unit_size(unit.basis)
     own = slice(unit.channel * size, (unit.channel + 1) * size)
-    units = forced.units[unit.layer]
-    replaced = (units.detach() - forced.change[unit.layer])[..., own]
+    units = fed.units[unit.layer]
+    replaced = (units.detach() - fed.change[unit.layer])[..., own]
     compared = head.compare(forced.final[at.row, at.column], at.generated)
     attention = torch.einsum("tk,tkn->tn", seen.attention[at.row, at.column], placed[at.row])
     toward, constant = torch.zeros_like(attention), attention.new_zeros(len(attention))
@@ -235,10 +236,10 @@ def _values(
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for batch in forcing.batches():
         with torch.no_grad(), through_onednn(subject.hf):
-            forced = forcing.feed(batch, replacement, [unit.layer], gradients=False)
-        at = forced.predicted
-        held = forced.units[unit.layer][at.row, at.column, unit.channel]
-        change = forced.change[unit.layer][at.row, at.column, unit.channel]
+            fed = forcing.feed_units(batch, replacement, [unit.layer], traced=False)
+        at = fed.forced.predicted
+        held = fed.units[unit.layer][at.row, at.column, unit.channel]
+        change = fed.change[unit.layer][at.row, at.column, unit.channel]
         of = np.array(batch)[at.row.cpu().numpy()]
         parts.append((of, held.cpu().numpy(), (held - change).cpu().numpy()))
     if not parts:

@@ -23,7 +23,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading import norms
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import linear, through_onednn
-from mecharule_ops.mechanism.forced import Forced, Forcing
+from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
 from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, TokenList, TokenPush, Writes, Written
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Basis, BehaviourRecord, FlipCount, Neuron
@@ -67,12 +67,13 @@ def writes(
     }
     for batch in forcing.batches():
         with torch.no_grad(), through_onednn(subject.hf):
-            forced = forcing.feed(batch, replacement, [unit.layer], gradients=False)
-            moved, above = moved_by(subject, forced, unit)
+            fed = forcing.feed_units(batch, replacement, [unit.layer], traced=False)
+            moved, above = moved_by(subject, fed, unit)
         towards = moved * above[:, None] if fixed else moved
-        rows = np.array(batch)[forced.predicted.row.cpu().numpy()]
+        predicted = fed.forced.predicted
+        rows = np.array(batch)[predicted.row.cpu().numpy()]
         pushes = (moved @ weight[answer].T).cpu().numpy()
-        places = np.searchsorted(answer.cpu().numpy(), forced.predicted.generated.cpu().numpy())
+        places = np.searchsorted(answer.cpu().numpy(), predicted.generated.cpu().numpy())
         for group, total in sums.items():
             here = np.flatnonzero(flipped[rows] == group)
             total.moved += towards[torch.from_numpy(here).to(towards.device)].sum(0)
@@ -105,13 +106,14 @@ def answer_tokens(forcing: Forcing) -> Tensor:
 
 
 def moved_by(
-    subject: Subject, forced: Forced, unit: Neuron
+    subject: Subject, fed: ForcedUnits, unit: Neuron
 ) -> tuple[Float[Tensor, "token channel"], Float[Tensor, " token"]]:
     """(what the unit's deviation adds to the unembedding's input, its sign for a unit of one scalar, else 1)."""
-    at, basis, layer = forced.predicted, unit.basis, unit.layer
+    forced, basis, layer = fed.forced, unit.basis, unit.layer
+    at = forced.predicted
     size = subject.unit_size(basis)
     own = slice(unit.channel * size, (unit.channel + 1) * size)
-    change = forced.change[layer][at.row, at.column][:, own]
+    change = fed.change[layer][at.row, at.column][:, own]
     block = subject.wiring.blocks(subject.hf)[layer]
     if basis is Basis.MLP_OUT:
         write = change.new_zeros((len(change), subject.d_model))
@@ -123,7 +125,7 @@ def moved_by(
         write = change @ columns.T
         norm = subject.wiring.norm_behind(block, basis)
         if norm is not None:
-            write = _through(norm, forced.scales[layer][at.row, at.column], write)
+            write = _through(norm, fed.scales[layer][at.row, at.column], write)
     final_norm, _ = subject.wiring.head(subject.hf)
     scale = norms.scale(final_norm, forced.residual.detach()[at.row, at.column])
     sign = change[:, 0].sign() if size == 1 else torch.ones_like(change[:, 0])

@@ -23,6 +23,7 @@ from mecharule_ops.pipeline.certify import certify_agonist
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
 from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import (
     Localised,
     localise,
@@ -119,11 +120,12 @@ def _cell(
     began, before = journal.clock(), run.cost.example_forwards
     whole = whole_layers(run, journal, candidates, slices)
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
-    cost = price(run.config, candidates, run.search_settings(regime), pace)
+    plan = SearchPlan(settings=run.search_settings(regime))
+    cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
     if not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
-    found = localise(run, journal, candidates, slices, whole)
+    found = localise(run, journal, candidates, slices, whole, plan)
     try:
         found = audited(run, journal, found)
         return _explain(run, journal, found)

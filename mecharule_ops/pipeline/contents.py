@@ -27,7 +27,7 @@ from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_id import CHA, search_id
+from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
@@ -208,7 +208,8 @@ class RunContents:
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""
-        return self.told.searches.get(search_id(CHA, regime, basis, layer))
+        named = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN)
+        return next((view for name in named if (view := self.told.searches.get(name))), None)
 
     @property
     def finished(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.arithmetic_account import account_predicates
 from mecharule_ops.tasks.arithmetic_questions import edited, read_question, settings_of
 from mecharule_ops.tasks.arithmetic_seeds import seed_predicates
 from mecharule_ops.tasks.arithmetic_sources import answer_pieces, question_pieces
@@ -199,6 +200,10 @@ class Arithmetic:
     def seed_predicates(self) -> tuple[str, ...]:
         """The paper's hand-written families over these operators and operands."""
         return seed_predicates(self.operators, self.low, self.high)
+
+    def account_predicates(self) -> tuple[str, ...]:
+        """Digits, their equalities, carries, sums and sizes of operands and result."""
+        return account_predicates(self.operators, self.high)
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting; operators and their symbols as `+ -` and `+ −`."""

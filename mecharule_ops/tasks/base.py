@@ -101,6 +101,10 @@ class Task(Protocol):
         """The task's hand-written predicates in the predicate language (paper, §4.2)."""
         ...
 
+    def account_predicates(self) -> tuple[str, ...]:
+        """A larger vocabulary over the prompt, from which one unit's flips are told apart."""
+        ...
+
     def describe(self) -> Mapping[str, Value]:
         """Every setting that changes an example or a label; hashed into run and certificate."""
         ...

@@ -23,6 +23,7 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.sources import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
+from mecharule_ops.tasks.text_account import text_predicates
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 Row = Mapping[str, Value]
@@ -84,6 +85,11 @@ class TextTask(ABC):
             elif isinstance(distinct[0], str) and 1 < len(distinct) <= _CATEGORIES:
                 texts += [f"{name} == {value!r}" for value in distinct]
         return tuple(texts)
+
+    def account_predicates(self) -> tuple[str, ...]:
+        """The seed predicates, then words, negation, overlap and positions of every column."""
+        made = text_predicates(self._columns_of_rows, _CATEGORIES)
+        return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
 
     @property
     def prompt_columns(self) -> frozenset[str]:

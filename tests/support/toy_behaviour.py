@@ -76,6 +76,9 @@ class ToyTask:
     def seed_predicates(self) -> tuple[str, ...]:
         return ()
 
+    def account_predicates(self) -> tuple[str, ...]:
+        return ()
+
     def describe(self) -> Mapping[str, Value]:
         return {}
 
