@@ -1,6 +1,6 @@
 """Frozen events: the one stream that displays, stores, replays and tests consume.
 
-Every event has a `kind` (its class name in snake case) and JSON-able fields only.
+Fields are JSON values or tuples of them; `store.event_json` writes an event under its class name in snake case.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Price(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchStarted(Event):
     search: str
-    """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `exhaustive:…` likewise."""
+    """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `guided:…` and `exhaustive:…` likewise."""
     regime: int
     layer: int
     units: int
@@ -111,7 +111,7 @@ class NodeTested(Event):
     depth: int
     size: int
     units: str
-    """A compact printed form, such as `m4.1234` or `m4.[12 … 99]`."""
+    """As printed: a unit alone, or the first and last of a group, `m4.12 … m4.99`."""
     associated_flips: int
     associated_n: int
     unrelated_flips: int
@@ -129,6 +129,19 @@ class AgonistFound(Event):
     ucb: float
     signed_selectivity: float
     is_tau_agonist: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionsDropped(Event):
+    """A guided search of a layer goes on without its predictions."""
+
+    search: str
+    node: int
+    """The first node that was opened without them."""
+    units: int
+    """Units that are searched from there on."""
+    reason: str
+    """The sentence a person reads, with the counts behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

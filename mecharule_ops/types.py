@@ -6,7 +6,7 @@ Axis names used in every shape: record, predicate, clause, layer, channel, posit
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -264,6 +264,11 @@ class LayerCandidates:
     """Distinct, ascending."""
     scores: Float[np.ndarray, " channel"]
     """Signed EAP-IG scores, aligned with `channels`; zeros when attribution was not run."""
+
+    def without(self, channels: Collection[int]) -> LayerCandidates:
+        """The other units of the layer."""
+        kept = np.array([channel not in channels for channel in self.channels.tolist()], dtype=bool)
+        return LayerCandidates(layer=self.layer, channels=self.channels[kept], scores=self.scores[kept])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

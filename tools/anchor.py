@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.rules.anchoring import AnchorSettings
@@ -50,7 +50,8 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
     """As the pipeline anchors. Cost: one example-forward a record of D_b, less what is stored."""
     eligible = run.eligible(regime)
     flips = run.flips([(neuron,)], eligible, regime)[0]
-    predicates, matrix = refined_vocabulary(run, eligible, flips)
+    predicates = refined_texts(run, eligible, flips)
+    matrix = np.column_stack([run.fires(text)[eligible] for text in predicates])
     in_train = run.train[eligible]
     return anchored_to(
         neuron,

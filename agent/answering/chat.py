@@ -23,11 +23,11 @@ from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.protocol import OnText, unheard
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.questions.unit_account import strongest
-from mecharule_ops.store.codec import canonical_json
 from tools._opening import findings_of, opened
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -20,7 +20,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
 from mecharule_ops.passes.forward import BlockCalls, Blocks
-from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
+from mecharule_ops.passes.greedy import Likeliest, NearClean, unembedding_of
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, first_offset, span_of
@@ -93,8 +93,7 @@ class Chunks:
         memory: int,
     ) -> None:
         self.blocks = Blocks(subject)
-        _, head = subject.wiring.head(subject.hf)
-        self.unembedding = Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
+        self.unembedding = unembedding_of(subject)
         self._subject = subject
         self._judge = judge
         self._prompts = prompts

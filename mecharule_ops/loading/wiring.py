@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.types import Basis
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, slots=True)

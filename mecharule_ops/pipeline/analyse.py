@@ -17,6 +17,7 @@ from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, 
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
+from mecharule_ops.pipeline.accounting import account_units
 from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.certify import certify_agonist
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
@@ -28,6 +29,7 @@ from mecharule_ops.pipeline.localise import (
     rank_candidates,
     whole_layers,
 )
+from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
@@ -118,11 +120,12 @@ def _cell(
     began, before = journal.clock(), run.cost.example_forwards
     whole = whole_layers(run, journal, candidates, slices)
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
-    cost = price(run.config, candidates, run.search_settings(regime), pace)
+    plan = search_plan(run, journal, candidates, slices)
+    cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
     if not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
-    found = localise(run, journal, candidates, slices, whole)
+    found = localise(run, journal, candidates, slices, whole, plan)
     try:
         found = audited(run, journal, found)
         return _explain(run, journal, found)
@@ -165,6 +168,9 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
                 journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
                 written += 1
         stage.summary = f"{written} of {len(strong)} written"
+    accounts = () if run.suppression and found.regime is RISKY else account_units(run, journal, found)
     return search_outcome(
-        run, found, Explained(anchored=anchored, controls=ran, flips=flips, random_flips=random_flips)
+        run,
+        found,
+        Explained(anchored=anchored, accounts=accounts, controls=ran, flips=flips, random_flips=random_flips),
     )

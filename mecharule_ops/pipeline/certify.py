@@ -20,8 +20,8 @@ from mecharule_ops.certificates.certificate import (
     ExampleRow,
     ModelIdentity,
 )
-from mecharule_ops.certificates.held_units import held_units
 from mecharule_ops.certificates.verification import totals_of
+from mecharule_ops.pipeline.held_units import held_units
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions

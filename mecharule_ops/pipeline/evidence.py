@@ -17,7 +17,7 @@ from mecharule_ops.pipeline.coverage import Coverage
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, slice_estimates
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.anchoring import AnchorSettings, anchor
 from mecharule_ops.rules.interval import interval_of
@@ -37,7 +37,8 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
     anchored = []
     for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
         journal.progress("anchored rules")(done, len(flips.neurons))
-        predicates, matrix = refined_vocabulary(run, flips.eligible, target)
+        predicates = refined_texts(run, flips.eligible, target)
+        matrix = np.column_stack([run.fires(text)[flips.eligible] for text in predicates])
         rule = anchor(
             neuron,
             found.regime,

@@ -41,7 +41,7 @@ def render_markdown(findings: Findings) -> str:
 
 
 def render_json(findings: Findings) -> str:
-    """The findings themselves, every number with its counts; `findings_json.from_json` reads it back."""
+    """The findings themselves, every number with its counts; `findings.as_json.from_json` reads it back."""
     return to_json(findings) + "\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.confidence import Spending
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import CloseCompletions, Findings
 
 
 def limits(findings: Findings) -> tuple[str, ...]:
@@ -14,7 +14,9 @@ def limits(findings: Findings) -> tuple[str, ...]:
         if findings.alpha_policy == Spending.PER_NODE
         else "in the search α is spent once over a layer's tree"
     )
+    close = findings.close_completions
     return (
+        *([close_sentence(close)] if close else []),
         "Ablation shows that a unit is needed for the behaviour under this replacement. It does not show "
         "that the unit suffices, is unique, or computes the rule's text.",
         f"Bounds are one-sided Clopper–Pearson, upper ones at {upper} and lower ones at {lower} a slice; {each}.",
@@ -34,4 +36,13 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "meets; its flips may say more about the replacement than about the unit.",
         f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "
         "was tested.",
+    )
+
+
+def close_sentence(close: CloseCompletions) -> str:
+    """How many completions rounding may decide, and how that was measured."""
+    return (
+        f"{close.close.count:,} of {close.close.n:,} completions have a lead below {close.lead:.1g} logits: on "
+        f"another processor they may differ. (Batches of several sizes moved the leads of {close.compared} "
+        f"completions by up to {close.disagreement:.1g}.)"
     )

@@ -72,14 +72,6 @@ def value_sets(
     return sets
 
 
-def set_columns(
-    sets: Mapping[str, tuple[int, ...]], matrix: Bool[np.ndarray, "record predicate"]
-) -> Bool[np.ndarray, "record set"]:
-    """Where each set holds."""
-    columns = [matrix[:, places].any(axis=1) for places in sets.values()]
-    return np.column_stack(columns) if columns else np.zeros((len(matrix), 0), bool)
-
-
 def with_sets(lookup: Lookup, sets: Mapping[str, tuple[str, ...]]) -> Lookup:
     """A lookup that knows the sets too, each by the predicates of its values."""
 

@@ -41,6 +41,13 @@ class Vocabulary(TypedDict):
     refusals: list[Refused]
 
 
+class Rounding(TypedDict):
+    """How far batches of several sizes moved the leads of so many completions."""
+
+    disagreement: float
+    compared: int
+
+
 class RankedClause(TypedDict):
     """A clause of the splitter's rulebase."""
 
@@ -68,10 +75,15 @@ RECORDS = Artefact[list[Any]]("records")
 """Behaviour records, encoded."""
 REPRESENTATION = Artefact[np.ndarray]("representation")
 """`[record, channel]`, float32."""
+ROUNDING = Artefact[Rounding]("rounding")
 TOKEN_LENGTHS = Artefact[np.ndarray]("token-lengths")
 """Of each record's prompt."""
 TRAIN = Artefact[np.ndarray]("train")
 """True for the records that may select anything."""
+FURTHER = Artefact[list[Any]]("further-records")
+"""Behaviour records beyond the run's own, encoded: more flips for the accounts of units, none for the search."""
+FURTHER_TRAIN = Artefact[np.ndarray]("further-train")
+"""True for those of them that may select anything."""
 VOCABULARY = Artefact[Vocabulary]("vocabulary")
 SPLITTER = Artefact[StoredSplitter]("splitter")
 FINDINGS = Artefact[str]("findings")
@@ -98,6 +110,11 @@ def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     return Artefact(f"attribution-{basis.value}-{regime.value}")
 
 
+def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
+    """`[3, layer, channel]`, float32: the law's predicted rates on D⁺ and D⁻, and its mean excess."""
+    return Artefact(f"prediction-{basis.value}-{regime.value}")
+
+
 def pace(basis: Basis) -> Artefact[float]:
     """Seconds an example-forward."""
     return Artefact(f"{_PACE}{basis.value}")
@@ -115,7 +132,8 @@ def context(intervention: Intervention) -> Artefact[str]:
 
 def is_observed(name: str) -> bool:
     """Whether an artefact follows from what was observed, whatever the settings of the search."""
-    made = (RECORDS, RECORDS.summary, REPRESENTATION, TOKEN_LENGTHS, TRAIN, VOCABULARY, VOCABULARY.summary)
+    observed = (RECORDS, RECORDS.summary, REPRESENTATION, ROUNDING, TOKEN_LENGTHS)
+    made = (*observed, TRAIN, FURTHER, FURTHER_TRAIN, VOCABULARY, VOCABULARY.summary)
     return name in made or name.startswith((_REPLACEMENT, _CONTEXT, _PACE))
 
 

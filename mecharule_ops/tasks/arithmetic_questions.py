@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.questions.edits import single_edits
+from mecharule_ops.tasks.edits import single_edits
 from mecharule_ops.types import Example, Phase, Value
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from mecharule_ops.certificates.verification import (
     totals_of,
     verify,
 )
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError
-from mecharule_ops.store.codec import encode
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from mecharule_ops.findings.choices import NAMED_CHOICES
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
+    CloseCompletions,
     Dominance,
     ExhaustiveRun,
     Findings,
@@ -20,8 +23,6 @@ from mecharule_ops.findings.records import (
     UnitStrength,
     WholeLayer,
 )
-from mecharule_ops.report.choices import NAMED_CHOICES
-from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,
@@ -188,6 +189,9 @@ FINDINGS = Findings(
     task="arithmetic",
     task_settings={"operators": "+", "high": 99, "spaces": True},
     task_score=Share(count=280, n=1000),
+    close_completions=CloseCompletions(
+        lead=4e-4, disagreement=1e-4, compared=16, close=Share(count=3, n=1000)
+    ),
     tau=TAU,
     epsilon=EPSILON,
     alpha=ALPHA,

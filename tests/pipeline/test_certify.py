@@ -10,11 +10,11 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.certificates.certificate import Certificate, CertifiedRule, ExampleRow
-from mecharule_ops.certificates.second_run import Bench, rerun
 from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, totals_of, verify
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.pipeline.certify import ablation_rows, certify
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.second_run import Bench, rerun
 from mecharule_ops.types import Agonist, Basis, Neuron, Regime
 from tools._benches import bench_of_run
 
