@@ -226,11 +226,12 @@ class Runs(Arguments):
 
 
 class Show(Arguments):
-    """print the report of a finished run"""
+    """print what a finished run found, on one screen; --full prints the whole report"""
 
     positional: ClassVar[tuple[str, ...]] = ("run",)
     run: RunName = "last"
-    md: bool = Field(False, description="as Markdown")
+    full: bool = Field(False, description="the whole report")
+    md: bool = Field(False, description="the whole report as Markdown")
     html: str | None = Field(None, description="write one self-contained page to this file")
 
 
