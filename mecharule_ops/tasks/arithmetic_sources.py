@@ -1,4 +1,4 @@
-"""The named pieces of an arithmetic question and its answer: digits by their place, the operator, what stands between."""
+"""The named pieces of an arithmetic question and answer: digits by place, the operator, what stands between."""
 
 from __future__ import annotations
 
