@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mecharule_ops.codec import decode, encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.findings.accounts import Account
@@ -26,7 +27,6 @@ from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target,
 from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store import keys
-from mecharule_ops.store.codec import decode, encode
 from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000

@@ -115,6 +115,11 @@ def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     return Artefact(f"account-{regime.value}-{unit}")
 
 
+def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """How the flips of one unit come about, encoded."""
+    return Artefact(f"chain-{regime.value}-{unit}")
+
+
 def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     """`[3, layer, channel]`, float32: the law's predicted rates on D⁺ and D⁻, and its mean excess."""
     return Artefact(f"prediction-{basis.value}-{regime.value}")
