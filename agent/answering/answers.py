@@ -11,22 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 Data = Mapping[str, Any]
-OFFLINE = "LLM: none (offline)"
-ASKABLE = (
-    "why does the strongest neuron flip?",
-    "why does {unit} flip?",
-    "why not {other}?",
-    'would {unit} flip on "{prompt}"?',
-    "what else does the rule of {unit} cover?",
-    "which neurons share the flips of {unit}?",
-    "what would change your mind about {unit}?",
-    "how was {unit} found?",
-    "which neuron is the strongest?",
-    "what did the search miss?",
-    "what was found?",
-    "compare with run {run}",
-)
-"""The kinds of question that have an answer without a language model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +23,15 @@ class Answer:
 
 def why(data: Data) -> Answer:
     """Why a unit counts: flips with bounds, an example, its rule, its controls, the grade."""
-    cited, unit = f"[c:{data['certificate']}]", data["neuron"]
+    cited = f"[c:{data['certificate']}]"
     sentences = [
-        f"Ablating {unit} alone flips {_slices(data)} {cited}.",
+        flips_sentence(data),
         f"Its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}].",
     ]
     if data["flipped"]:
         one = data["flipped"][0]
-        sentences.append(f"For example: {_change(one)} {cited}.")
-    sentences += [_rule(data), _controls(data)]
+        sentences.append(f"For example: {change_words(one)} {cited}.")
+    sentences += [rule_sentence(data), controls_sentence(data)]
     if data["depends_on_baseline"]:
         sentences.append(
             f"Under the baseline {data['controls']['second_baseline']} it stays below τ, so the effect depends on the "
@@ -75,10 +59,12 @@ def mind(data: Data) -> Answer:
         "the unit nothing special.",
         "Or a difference between the slices below ε, or a fake rule's split that differs as much: then its flips "
         f"do not follow the split; measured now: {_signed(data['selectivity'])} {run}.",
-        _controls(data),
+        controls_sentence(data),
     ]
     if data["rule"] is not None:
-        sentences.append(f"For its rule: a held-out MCC below {data['mcc_floor']:.2f} {run}. {_rule(data)}")
+        sentences.append(
+            f"For its rule: a held-out MCC below {data['mcc_floor']:.2f} {run}. {rule_sentence(data)}"
+        )
     return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
 
 
@@ -92,7 +78,7 @@ def why_not(data: Data) -> Answer:
     certificates: tuple[str, ...] = ()
     if "test" in data:
         certificates = (data["certificate"],)
-        sentences.append(f"Tested alone now it flips {_slices(data['test'])} [c:{data['certificate']}].")
+        sentences.append(f"Tested alone now it flips {slices_words(data['test'])} [c:{data['certificate']}].")
     elif not data["path"] or data["path"][-1]["size"] > 1:
         sentences.append(f"`mecharule why-not {data['run']} {data['neuron']} --test` tests it alone now.")
     return Answer(sentences=tuple(sentences), certificates=certificates)
@@ -121,7 +107,7 @@ def flip(data: Data) -> Answer:
     """What one ablation does to a typed prompt."""
     cited = f"[c:{data['certificate']}]"
     verb = "Yes" if data["flipped"] else "No"
-    sentences = [f"{verb}: with {data['neuron']} ablated, {_change(data)} {cited}."]
+    sentences = [f"{verb}: with {data['neuron']} ablated, {change_words(data)} {cited}."]
     rule, near = data["rule"], data["neighbours"]
     if rule is None:
         sentences.append(f"The run has no rule that predicts this unit's flips [run:{data['run']}].")
@@ -209,7 +195,12 @@ ANSWERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {
 """For each kind of question the tool that is asked and the template that says what it found."""
 
 
-def _slices(data: Data) -> str:
+def flips_sentence(data: Data) -> str:
+    """What a unit flips, with its certificate."""
+    return f"Ablating {data['neuron']} alone flips {slices_words(data)} [c:{data['certificate']}]."
+
+
+def slices_words(data: Data) -> str:
     """`28/64 of D+ and 3/64 of D-`."""
     names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
@@ -224,7 +215,8 @@ def _bounds(data: Data) -> str:
     )
 
 
-def _rule(data: Data) -> str:
+def rule_sentence(data: Data) -> str:
+    """A unit's rule with its score, or that none predicts."""
     rule = data["rule"]
     if rule is None or rule["held_out_mcc"] is None:
         return f"No rule was found that predicts its flips on held-out records [run:{data['run']}]."
@@ -235,7 +227,8 @@ def _rule(data: Data) -> str:
     return f"When it flips is not explained: its best rule reaches only {score} {cited}."
 
 
-def _controls(data: Data) -> str:
+def controls_sentence(data: Data) -> str:
+    """What random units of a unit's layer flip, and the verdict."""
     controls, run = data["controls"], f"[run:{data['run']}]"
     if controls is None or controls["random"] is None:
         return f"No control was run beside it, so the claim stands alone {run}."
@@ -247,7 +240,7 @@ def _controls(data: Data) -> str:
     )
 
 
-def _change(row: Data) -> str:
+def change_words(row: Data) -> str:
     """`217 - 3 = 214 → 241`."""
     return f"{row['prompt']} {row['before'].strip()} → {row['after'].strip()}"
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import prompts
 from agent.answering import conversation
-from agent.answering.answers import ASKABLE
 from agent.answering.memory import Exchange, Memory
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
@@ -26,7 +25,6 @@ from agent.state import ConversationInput, ConversationRuntime, ConversationStat
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.store.codec import canonical_json
 from tools._opening import findings_of, opened
 from tools.registry import Tell
@@ -62,10 +60,9 @@ def ask(
     """
     choice = choose(llm, environment)
     model = make_model(choice, environment)
-    tell(str(choice))
     memory = Memory(run, show, tell)
     if model is None:
-        result = conversation.ask(run, question, tell)
+        result = conversation.ask(run, question, tell, who=str(choice))
         memory.keep(result)
         return result
     asker = Asker(model=model, sleep=time.sleep, price=choice.price, emit=memory.emit)
@@ -148,18 +145,6 @@ def facts(findings: Findings) -> str:
         cut = f" and {len(search.agonists) - _MOST_FACTS} more" if len(search.agonists) > _MOST_FACTS else ""
         lines.append(f"{where}: localized units, strongest first: {named}{cut} {cite}.")
     return "\n".join(lines)
-
-
-def follow_ups(findings: Findings) -> tuple[str, ...]:
-    """Questions that the tools answer for this run, whatever the model."""
-    agonist = strongest(findings)
-    unit = None if agonist is None else str(agonist.neuron)
-    asked = [one for one in ASKABLE if unit is not None or "{unit}" not in one]
-    return tuple(
-        one.format(unit=unit)
-        for one in asked
-        if not any(f"{{{x}}}" in one for x in ("other", "prompt", "run"))
-    )
 
 
 def _turns(earlier: Sequence[Exchange], question: str) -> list[Said]:

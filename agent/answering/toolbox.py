@@ -19,6 +19,7 @@ from tools.result import ToolResult
 
 OFFERED = (
     *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),
+    *("versus", "layer", "disguise", "weakest"),
     *("neurons", "rules", "tree", "evidence", "compare", "verify", "hypotheses"),
     *("score", "extract", "slices", "candidates", "localise", "anchor", "control"),
 )
