@@ -25,7 +25,7 @@ from tools.registry import Tell, call
 from tools.result import Fact, ToolResult
 
 OFFLINE = "LLM: none (offline)"
-_ALL = "?"
+ALL = "?"
 """Asks for everything that can be asked."""
 _LONGEST_WORD = 24
 
@@ -57,7 +57,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic = topic_of(open_run)
         fill = fillings(open_run, findings, next(iter(_known(findings, question) or topic.units), None))
-    if question.strip() == _ALL or kinds == ["help"]:
+    if question.strip() == ALL or kinds == ["help"]:
         return _listed(findings, question, fill, who)
     if not found.routes:
         return _not_understood(findings, question, found, fill, who)
