@@ -132,7 +132,7 @@ def _rendered(sentence: str, facts: Sequence[Fact], used: dict[Fact, None]) -> t
                 pieces.append((one.begin, one.end, shown))
         marks += faults
     pieces += [(mark.begin, mark.end, str(mark)) for mark in marks]
-    return _tidy(_put(sentence, pieces)), marks
+    return _put(sentence, pieces), marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,13 +263,22 @@ def _blanked(text: str, references: Sequence[_Reference]) -> str:
 
 
 def _put(sentence: str, pieces: Sequence[tuple[int, int, str]]) -> str:
+    """The model's words made tidy around pieces that stay as they are: facts hold rules and sums."""
     text, begin = "", 0
     for start, end, piece in sorted(pieces):
         if start >= begin:
-            text, begin = text + sentence[begin:start] + piece, end
-    return text + sentence[begin:]
+            text = _joined(_joined(text, sentence[begin:start]), piece)
+            begin = end
+    return _joined(text, sentence[begin:]).strip()
 
 
-def _tidy(text: str) -> str:
-    text = re.sub(r"(?<=[\w)])(?=\()", " ", " ".join(text.split()))
-    return re.sub(r"\s+([.,;:!?])", r"\1", re.sub(r"\.\s*\.(?!\.)", ".", text)).strip()
+def _joined(text: str, more: str) -> str:
+    """Two stretches with one space between words and none before punctuation."""
+    more = re.sub(r"[ \t]+", " ", more)
+    if re.match(r"\s*[.,;:!?]", more):
+        text, more = text.rstrip(), more.lstrip()
+        if text.endswith(".") and more.startswith("."):
+            more = more[1:]
+    elif text and not text[-1].isspace() and re.match(r"[(\[]", more):
+        text += " "
+    return text + (more.lstrip() if text.endswith(" ") else more)

@@ -16,13 +16,15 @@ from agent.answering.words import FILLERS
 from tools.result import Fact
 
 _ALIKE = """
-flip flips flipped flipping break breaks broken breaking change changes changed turn turns turned switch switches
-ablate ablated ablates ablating ablation remove removed removing removal knock knocked knocking out off silence silenced
-silencing when while once alone single singly itself it its unit neuron head channel coordinate example examples record
-records case cases prompt prompts answer answers outcome outcomes completion completions slice associated unrelated
-rate share percent percentage strength lower upper bound bounds interval confidence mcc held rule score random
-controls control run search count counts number tested test shows show shown measured measure here only there
-that which these those them they one this according fact see
+flip flips flipped flipping break breaks broken breaking change changes changed turn turns turned switch
+switches ablate ablated ablates ablating ablation remove removed removing removal knock knocked knocking
+out off silence silenced silencing when while once alone single singly itself it its unit neuron head
+channel coordinate example examples record records case cases prompt prompts answer answers outcome
+outcomes completion completions slice associated unrelated rate share percent percentage strength lower
+upper bound bounds interval confidence mcc held rule score random controls control run search count
+counts number tested test shows show shown measured measure here only there that which these those them
+they one this according fact see neighbour neighbours others other far but yet though although however
+while harm
 """
 _WORDS = frozenset(_ALIKE.split()) | FILLERS
 

@@ -15,6 +15,10 @@ from agent.llm.choice import Choice
 from mecharule_ops.findings.records import Findings
 from tools.result import ToolResult
 
+UNKNOWN = "Xyzzy!"
+"""A word that no form takes."""
+MOST = 12
+"""Facts of one result that a model is shown."""
 QUESTIONS = tuple((Path(__file__).parent / "questions.txt").read_text(encoding="utf-8").splitlines())
 """With `{unit}` for a unit that was found, `{layer}` for its layer and `{other}` for one that was not."""
 
@@ -32,7 +36,7 @@ def sensible_call(question: str, unit: str) -> tuple[str, dict[str, object]]:
         return "neurons", {"limit": 3}
     tool = TOOLS_OF[found.kind]
     named = found.units[0] if found.units else unit
-    if tool in ("missed", "compare", "weakest"):
+    if tool in ("missed", "compare", "weakest", "neurons"):
         return tool, dict(found.given)
     if tool == "layer":
         return tool, {"layer": found.given["layer"]}
@@ -44,15 +48,22 @@ def sensible_call(question: str, unit: str) -> tuple[str, dict[str, object]]:
     return tool, {"neuron": named, **given}
 
 
-def asked_of_a_model(path: Path, folder: Path, question: str, unit: str) -> tuple[str, ToolResult]:
-    """(what a model that only repeats its tool says, the checked answer)."""
+def asked_of_a_model(path: Path, folder: Path, question: str, unit: str) -> tuple[list[str], ToolResult]:
+    """(what its tool states, the answer of a model that only names those facts).
+
+    A word that the router does not know sends the question to the model.
+    """
     tool, arguments = sensible_call(question, unit)
-    lines = RunToolbox(str(path)).call(tool, arguments).text.splitlines()
-    said = "\n".join(f"{line} [run:{path.stem}]" for line in lines if line.strip())
+    toolbox = RunToolbox(str(path), path.stem)
+    facts = toolbox.facts(tool, toolbox.call(tool, arguments))[:MOST]
+    said = " ".join(f"⟦f{number}⟧" for number in range(1, len(facts) + 1))
     call: dict[str, Any] = {"unless": ["[tool]"], "calls": [{"name": tool, "arguments": arguments}]}
-    model = Recorder(folder, call, {"text": said.replace("$", "$$")})
+    model = Recorder(folder, call, {"text": said})
     choice = Choice(spec="mock:script", why="chosen by --llm")
-    return said, answer(str(path), question, asker(model), choice, lambda line: None)
+    asked = f"{question} {UNKNOWN}"
+    return [fact.sentence for fact in facts], answer(
+        str(path), asked, asker(model), choice, lambda line: None
+    )
 
 
 def units_of(findings: Findings) -> tuple[str, str]:
