@@ -132,17 +132,20 @@ def corrected(word: str) -> str | None:
     swapped = [known for known in _FOUR if sorted(known) == sorted(word) and _distance(word, known) == 1]
     if len(swapped) == 1:
         return swapped[0]
-    if len(word) < _SHORTEST_TYPO or not re.fullmatch(r"[a-z']+", word):
+    if len(word) < _SHORTEST_TYPO - 1 or not re.fullmatch(r"[a-z']+", word):
         return None
     for reach in range(1, 3 if len(word) >= _LONG else 2):
-        near = [
-            known for known in MEANINGS if len(known) >= _SHORTEST_TYPO and _distance(word, known) <= reach
-        ]
+        near = [known for known in MEANINGS if _comparable(word, known) and _distance(word, known) <= reach]
         if len({MEANINGS[known] for known in near}) == 1:
             return near[0]
         if near:
             return None
     return None
+
+
+def _comparable(word: str, known: str) -> bool:
+    """Long enough to be told apart: of two words of four letters a wrong one says nothing."""
+    return min(len(word), len(known)) >= _SHORTEST_TYPO - 1 and max(len(word), len(known)) >= _SHORTEST_TYPO
 
 
 def _distance(left: str, right: str) -> int:
