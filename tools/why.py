@@ -40,6 +40,10 @@ def why(given: Why, tell: Tell) -> ToolResult:
     data = {
         "run": findings.run,
         "explanation": list(sentences),
+        "links": {
+            "account": outcome.account_of(neuron) is not None,
+            "chain": None if chain is None else chain.mediation_certificate,
+        },
         "search": search_name(outcome),
         **account_data(findings, known, certificate, given.show_text),
     }
