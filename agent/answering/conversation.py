@@ -17,6 +17,7 @@ from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
+from mecharule_ops.types import Neuron
 from tools._opening import findings_of, opened
 from tools.registry import Tell, call
 from tools.result import ToolResult
@@ -185,5 +186,4 @@ def _example(run: Run) -> str:
 
 def _other_unit(run: Run) -> str:
     """A unit that exists, to ask why it was not found."""
-    letter = run.config.bases[0].letter
-    return f"{letter}0.h0" if letter == "a" else f"{letter}0.0"
+    return str(Neuron(run.config.bases[0], 0, 0))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from mecharule_ops.bases import UNIT_NAME
+
 Arguments = dict[str, object]
 
-UNIT = r"(?:[mn]\d{1,4}\.\d{1,7}|a\d{1,4}\.h\d{1,5})"
 ORDINALS = {"strongest": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 
 
@@ -72,7 +73,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
 
 
 def _unit(text: str) -> str | None:
-    match = re.search(rf"\b{UNIT}\b", text)
+    match = re.search(rf"\b{UNIT_NAME}\b", text)
     return match[0] if match else None
 
 

@@ -26,18 +26,11 @@ from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.store.stored_engine import Group
-from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Regime
+from mecharule_ops.types import Agonist, AnchoredRule, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine, Completions
     from mecharule_ops.engine.reference import ReferenceEngine
-
-HOOKS = {
-    Basis.MLP_OUT: "blocks.{layer}.hook_mlp_out",
-    Basis.MLP_HIDDEN: "blocks.{layer}.mlp.hook_post",
-    Basis.ATTN_HEAD: "blocks.{layer}.attn.hook_z",
-}
-"""The places of the bases in TransformerLens' names."""
 
 
 def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: AnchoredRule | None) -> Certificate:
@@ -94,7 +87,7 @@ def certified(
         regime=regime.value,
         intervention=CertifiedIntervention(
             basis=intervention.basis.value,
-            hook="+".join(HOOKS[intervention.basis].format(layer=layer) for layer in layers),
+            hook="+".join(f"blocks.{layer}.{intervention.basis.row.hook}" for layer in layers),
             baseline=intervention.baseline.value,
             baseline_hash=run.replacement(intervention).hash,
             phase=intervention.phase.value,

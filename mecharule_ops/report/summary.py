@@ -111,7 +111,7 @@ def _recall(outcome: SearchOutcome, tau: float) -> str:
         return (
             f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
         )
-    truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
+    truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
     if truth == 0:
         return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
     found = Share(count=truth - len(outcome.missed(tau)), n=truth)
