@@ -161,6 +161,14 @@ class RuleAnchored(Event):
     held_out_mcc: float | None
     full_mcc: float | None
     prompt_only: bool
+    held_out_low: float | None = None
+    """Lower end of the held-out MCC's bootstrap interval; None on too few records for one."""
+    held_out_high: float | None = None
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it may be shown as a rule: the whole interval lies above 0."""
+        return self.held_out_low is not None and self.held_out_low > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

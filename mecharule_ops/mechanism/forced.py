@@ -23,7 +23,7 @@ from mecharule_ops.loading import norms
 from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.batches import chunks_by_length
-from mecharule_ops.passes.clean import span_batch
+from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
 from mecharule_ops.passes.forward import BlockCalls, Blocks
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.shared_prefix import SharedPrefix
@@ -83,6 +83,15 @@ class ForcedUnits:
     """By layer the scale of the normalisation behind the basis's projection, where there is one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForcedClean:
+    """One batch's clean tensors, which every ablation of it starts from."""
+
+    spans: CleanSpans
+    predicted: Predicted
+    offsets: Int[Tensor, "record column"]
+
+
 class Forcing:
     """Records with completions, ready to be fed back in batches under one phase.
 
@@ -139,18 +148,30 @@ class Forcing:
             with torch.set_grad_enabled(traced_from is not None and layer >= traced_from):
                 residual = calls(layer, residual)
         step = torch.arange(batch.tokens.shape[1], device=self.subject.device)
-        starts = torch.tensor([[span.offset] for span in spans], device=self.subject.device)
         return Forced(
             records=tuple(records),
             spans=spans,
             predicted=self._predicted(records),
             held=step < batch.span_lengths[:, None],
-            offsets=starts + step,
+            offsets=self._offsets(spans),
             calls=calls,
             inputs=inputs,
             residual=residual,
             final=self.normalised(residual),
         )
+
+    def clean(self, records: Sequence[int], basis: Basis) -> ForcedClean:
+        """What `passes.ablated` needs of one batch. Cost: a forward over what prompts do not share and spans."""
+        spans = tuple(self.spans[record] for record in records)
+        return ForcedClean(
+            spans=clean_spans(self.subject, self.blocks, spans, basis, self._shared),
+            predicted=self._predicted(records),
+            offsets=self._offsets(spans),
+        )
+
+    def _offsets(self, spans: Sequence[Span]) -> Tensor:
+        step = torch.arange(max(len(span.fed) for span in spans), device=self.subject.device)
+        return torch.tensor([[span.offset] for span in spans], device=self.subject.device) + step
 
     def normalised(self, residual: Tensor) -> Tensor:
         """What the unembedding reads."""

@@ -23,13 +23,13 @@ from mecharule_ops.pipeline.certify import certify_agonist
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
 from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import (
     Localised,
     localise,
     rank_candidates,
     whole_layers,
 )
+from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
@@ -120,7 +120,7 @@ def _cell(
     began, before = journal.clock(), run.cost.example_forwards
     whole = whole_layers(run, journal, candidates, slices)
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
-    plan = SearchPlan(settings=run.search_settings(regime))
+    plan = search_plan(run, journal, candidates, slices)
     cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
     if not approve(cost):

@@ -20,6 +20,7 @@ from mecharule_ops.pipeline.localise import Localised, slice_estimates
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.anchoring import AnchorSettings, anchor
+from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.types import (
     AnchoredRule,
@@ -51,6 +52,7 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
         )
         anchored.append(rule)
         if rule.rule is not None:
+            interval = None if rule.held_out is None else interval_of(rule.held_out)
             journal.emit(
                 RuleAnchored(
                     regime=found.regime.value,
@@ -59,6 +61,8 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
                     held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
                     full_mcc=None if rule.full is None else rule.full.mcc,
                     prompt_only=rule.prompt_only,
+                    held_out_low=None if interval is None else interval.low,
+                    held_out_high=None if interval is None else interval.high,
                 )
             )
     return tuple(anchored)

@@ -15,7 +15,7 @@ from findings_fixture import FINDINGS, POSITIVE, anchored
 
 from agent.verbs.command_line import parser
 from mecharule_ops.errors import UsageError
-from mecharule_ops.report import render_html, render_markdown, render_text
+from mecharule_ops.report import render_html, render_markdown, render_screen, render_text
 
 ROOT = Path(__file__).parent.parent.parent
 PYTHON = sorted(
@@ -32,7 +32,9 @@ HOLE = "\x00"
 FORMATS = {"mecharule certificates 1"}
 """Names of file formats, which look like commands and are none."""
 QUOTED = re.compile(r"\\?`(?:\$ )?mecharule ([a-z][^`\\]*)\\?`")
-LINE = re.compile(r"^\s*(?:(?:\$|Command:) )?(?:\S*/)?mecharule ([a-z].*?)(?: \(\d+ runs.*)?$", re.MULTILINE)
+LINE = re.compile(
+    r"^\s*(?:(?:\$|Command:|Ask:|All:|\x00) *)?(?:\S*/)?mecharule ([a-z].*?)(?: \(\d+ runs.*)?$", re.MULTILINE
+)
 LOOSE = re.compile(r"(?<![.\w])mecharule [a-z]+[^`\n]*")
 COMMAND = parser({}, lambda options: 0)
 
@@ -112,6 +114,8 @@ def test_commands_in_a_rendered_report_are_commands() -> None:
         anchored=(anchored("a20.h8", rule, 0.5, 84, 40),),
     )
     findings = replace(FINDINGS, searches=(outcome,))
+    assert set(LINE.findall(render_screen(findings))) >= {"show 0c1f --full"}
+    assert wrong(iter([render_screen(findings)])) == {}
     for text in (render_text(findings, 100), render_markdown(findings), html.unescape(render_html(findings))):
         flat = " ".join(text.split())
         assert QUOTED.findall(flat)

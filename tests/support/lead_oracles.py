@@ -60,8 +60,8 @@ def slow_drop(
 ) -> np.ndarray:
     """−dℓ/da at a = 0 along u + a (v − u).
 
-    Several families normalise in float32 whatever the weights are, so the step is wide and the stencil of
-    fourth order.
+    Several families normalise in float32 whatever the weights are, so the step is far above its rounding and the
+    stencil of fourth order.
     """
     wide = 0.004
 

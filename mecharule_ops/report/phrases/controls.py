@@ -40,6 +40,14 @@ def claims_words(controls: AgonistControls | None) -> str:
     return f"{effect_words(controls)}; {selective_words(controls)}"
 
 
+def brief_claims(controls: AgonistControls | None) -> str:
+    """`beyond random, not selective`: both claims where there is room for little."""
+    if controls is None:
+        return "no control run"
+    effects = {Effect.BEYOND_RANDOM: "beyond random", Effect.NOT_TOLD_APART: "like random"}
+    return f"{effects.get(controls.effect, 'no random unit run')}, {selective_words(controls)}"
+
+
 def effect_cell(controls: AgonistControls | None) -> str:
     """A table's cell: `yes, p < 0.001`, `no, p 0.31` or `not run`."""
     if controls is None or controls.effect_p is None:

@@ -57,6 +57,14 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
     return f"no rule predicts: too few held-out flips for an interval ({counts_words(rule.held_out)})"
 
 
+def brief_rule(rule: AnchoredRule | None) -> str:
+    """`MCC .78: b >= 50`, or that none predicts: where there is room for little; the end may be cut."""
+    interval = predicts(rule)
+    if rule is None:
+        return NOT_ANCHORED
+    return "no rule predicts" if interval is None else f"MCC {short(interval.mcc)}: {rule.rule}"
+
+
 def kind_words(rule: AnchoredRule) -> str:
     """`input rule`, or `rule over the output` where it can only be checked after the model has answered."""
     return "input rule" if rule.prompt_only else "rule over the output"
