@@ -20,44 +20,36 @@ from mecharule_ops.certificates.certificate import (
     ModelIdentity,
 )
 from mecharule_ops.certificates.verification import totals_of
-from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.store.stored_engine import Group
-from mecharule_ops.types import Agonist, AnchoredRule, BehaviourRecord, Intervention, Regime
+from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine, Completions
     from mecharule_ops.engine.reference import ReferenceEngine
 
 
-def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: AnchoredRule | None) -> Certificate:
-    """The certificate of one localized unit on the compact slices."""
-    return certify(
-        run,
-        (agonist.neuron,),
-        found.slices.named,
-        regime=agonist.regime,
-        kind="ablate",
-        rule=certified_rule(rule),
-    )
-
-
 def certify(
     run: Run,
     units: Group,
-    slices: Mapping[str, Sequence[int]],
-    *,
     regime: Regime,
-    kind: str,
-    rule: CertifiedRule | None = None,
+    *,
+    kind: str = "ablate",
+    rule: AnchoredRule | None = None,
+    slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Certificate:
-    """The certificate of ablating `units` together on named sets of record positions; it claims what its rows show."""
+    """The certificate of ablating `units` together; it claims what its rows show.
+
+    `slices` are named sets of record positions, by default the compact slices. Cost: one completion an example;
+    its outcomes are stored for later searches and questions.
+    """
     intervention = run.intervention(units[0].basis)
-    rows = ablation_rows(run, intervention, units, slices)
+    rows = ablation_rows(run, intervention, units, slices or run.slices(regime).named)
     flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
     claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
-    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
+    stated = certified_rule(rule)
+    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated)
 
 
 def certified(
