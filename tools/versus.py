@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
+from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.paired import Paired
 from mecharule_ops.types import Neuron, Regime
-from tools._ablations import ablate_on_slices, accepted, find_certificate, price_words
+from tools._ablations import accepted, find_certificate, price_words
 from tools._accounts import slice_words, slices_data
-from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import Versus
 from tools.registry import Tell
 from tools.result import Fact, ToolResult
@@ -64,7 +65,7 @@ def _certificates(
 
 def _certificate(run: Run, unit: Neuron, regime: Regime) -> Certificate:
     stored = find_certificate(run, (unit,), regime)
-    return stored or ablate_on_slices(run, (unit,), regime, kind="ablate")
+    return stored or keep(run, certify(run, (unit,), regime, kind="ablate"))
 
 
 def _flipped(certificate: Certificate) -> set[int]:

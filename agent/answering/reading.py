@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.answering.words import IDIOMS, corrected, meaning
+from mecharule_ops.bases import UNIT_NAME
 
-UNIT = r"(?:[mn]\d{1,4}\.\d{1,7}|a\d{1,4}\.h\d{1,5})"
 ORDINALS = {"second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\"'`”’]{2,})[\"'`”’](?!\w)")
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
 _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
-_UNIT = re.compile(rf"\b{UNIT}(?!\w)(?!\.\d)", re.IGNORECASE)
+_UNIT = re.compile(rf"\b{UNIT_NAME}(?!\w)(?!\.\d)", re.IGNORECASE)
 _LAYER = re.compile(
     r"\blayer\s*(?P<number>\d{1,4})\b|\b(?P<letter>[mna])(?P<short>\d{1,4})\b(?!\.)", re.IGNORECASE
 )

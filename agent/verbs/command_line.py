@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NoReturn
 
+from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
 
 Handler = Callable[[argparse.Namespace], int]
@@ -177,7 +178,7 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
     def option(*flags: str, **settings: Any) -> None:
         made.add_argument(*flags, **settings)
 
-    option("--basis", help="mlp_out, mlp_hidden, attn_head, or several with commas")
+    option("--basis", help=f"{', '.join(Basis)}, or several with commas")
     option("--phase", help="decode, last-prompt or whole (default: the task's)")
     option("--baseline", help="zero, mean, mean-positional, mean-donor, mean-donor-positional or slot0")
     option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")
