@@ -6,7 +6,7 @@ Axis names used in every shape: record, predicate, clause, layer, channel, posit
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -30,6 +30,10 @@ class Regime(Enum):
     def arrow(self) -> str:
         """`1→0` or `0→1`, the direction of a flip in this regime."""
         return "1→0" if self is Regime.BASELINE_POSITIVE else "0→1"
+
+    def flipped(self, labels: Bool[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
+        """Where a label is no longer this regime's."""
+        return labels != bool(self.value)
 
 
 class Basis(StrEnum):
@@ -78,7 +82,11 @@ _BASES = {"m": Basis.MLP_OUT, "n": Basis.MLP_HIDDEN, "a": Basis.ATTN_HEAD}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Neuron:
-    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`."""
+    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`.
+
+    >>> Neuron.parse("a20.h8").layer, str(Neuron(Basis.MLP_OUT, 4, 1234))
+    (20, 'm4.1234')
+    """
 
     basis: Basis
     """The basis the unit belongs to."""
@@ -257,6 +265,11 @@ class LayerCandidates:
     scores: Float[np.ndarray, " channel"]
     """Signed EAP-IG scores, aligned with `channels`; zeros when attribution was not run."""
 
+    def without(self, channels: Collection[int]) -> LayerCandidates:
+        """The other units of the layer."""
+        kept = np.array([channel not in channels for channel in self.channels.tolist()], dtype=bool)
+        return LayerCandidates(layer=self.layer, channels=self.channels[kept], scores=self.scores[kept])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidates:
@@ -333,14 +346,6 @@ class Agonist:
     def is_tau_agonist(self) -> bool:
         """Point estimate ≥ τ: what an honest sentence needs."""
         return self.estimate.strength >= self.tau
-
-    @property
-    def selectivity_label(self) -> str:
-        """`D+ selective`, `D- selective` or `not selective` at ε."""
-        difference = self.estimate.signed_selectivity
-        if np.isnan(difference) or abs(difference) < self.epsilon:
-            return "not selective"
-        return "D+ selective" if difference > 0 else "D- selective"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

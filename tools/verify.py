@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from mecharule_ops.certificates.bundles import read_bundle
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.certificates.second_run import Bench, rerun
 from mecharule_ops.certificates.verification import Verification, VerificationStatus
 from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.second_run import Bench, rerun
+from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from tools._benches import CERTIFICATES, bench_of_folder, bench_of_run
-from tools._opening import LAST_ANSWER, opened
+from tools._opening import opened
 from tools.arguments import Verify
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -113,7 +113,7 @@ def _of_run(run: Run, given: Verify) -> tuple[Certificate, ...]:
         return (run.store.certificate(_bare(given.what)),)
     if given.all or not run.store.has(LAST_ANSWER):
         return run.store.certificates()
-    cited = cast(dict, run.store.get(LAST_ANSWER))["certificates"]
+    cited = run.store.get(LAST_ANSWER)["certificates"]
     return tuple(run.store.certificate(identifier) for identifier in cited)
 
 

@@ -121,14 +121,15 @@ class Backend:
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
         from mecharule_ops.findings.as_json import from_json
+        from mecharule_ops.store.keys import FINDINGS
         from mecharule_ops.store.run_directory import find_run
         from mecharule_ops.store.run_store import RunStore
 
         assert session.run is not None
         with RunStore.open(find_run(session.run, self.folder()), read_only=True) as store:
             session.certificates = store.certificates()
-            if store.has("findings"):
-                session.findings = from_json(str(store.get("findings")))
+            if store.has(FINDINGS):
+                session.findings = from_json(store.get(FINDINGS))
 
     @property
     def provider(self) -> str:

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, cast
 import prompts
 from agent.answering import conversation
 from agent.answering.answers import ASKABLE
-from agent.answering.memory import Exchange, Memory
+from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.protocol import OnText, unheard
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.questions.unit_account import strongest
-from mecharule_ops.store.codec import canonical_json
 from tools._opening import findings_of, opened
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
 Show = Callable[[Event], None]
-PROMPT = "converse"
 """Of the conversation."""
 MOST_CALLS = 8
 """Tool calls a question."""

@@ -16,7 +16,8 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
-from tools._opening import LAST_ANSWER, findings_of, opened
+from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
+from tools._opening import findings_of, opened
 from tools.registry import Tell, call
 from tools.result import ToolResult
 
@@ -142,7 +143,8 @@ def _remember(path: str, question: str, answer: Answer, tell: Tell) -> None:
         return
     try:
         with opened(path, write=True) as run:
-            run.store.put(LAST_ANSWER, {"question": question, "certificates": list(answer.certificates)})
+            cited = LastAnswer(question=question, certificates=list(answer.certificates))
+            run.store.put(LAST_ANSWER, cited)
     except StoreError as error:
         tell(f"the answer's certificates are not remembered for `verify last`: {error}")
 

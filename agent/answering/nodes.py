@@ -7,13 +7,13 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 import prompts
-from agent.answering.chat import PROMPT
 from agent.answering.checker import check
+from agent.answering.memory import PROMPT
 from agent.llm.protocol import Request, ToolCall, Turn
 from agent.state import Consulted, ConversationRuntime, ConversationState, Said
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import LONGEST_MESSAGE, ToolCalled
-from mecharule_ops.store.codec import canonical_json
 
 _LONGEST_RESULT = 6000
 _LIMIT = (

@@ -11,14 +11,13 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, cast
 
+from mecharule_ops.codec import canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
-from mecharule_ops.store.codec import canonical_json, decode, encode
+from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
 
-ARTEFACT = "ledger"
 LEAST_CLASS = 5
 """Held-out records that each side of the test needs; with fewer it is underpowered."""
 
@@ -94,7 +93,7 @@ class Ledger:
 
     def entries(self) -> tuple[Hypothesis, ...]:
         """Every hypothesis. Raises `ClaimNotSupported` when a registered prediction was changed."""
-        stored = cast(list[Any], self._store.get(ARTEFACT)) if self._store.has(ARTEFACT) else []
+        stored = self._store.get(HYPOTHESES) if self._store.has(HYPOTHESES) else []
         entries = tuple(decode(Hypothesis, row) for row in stored)
         for entry in entries:
             if entry.prediction.sha256 != entry.sha256:
@@ -141,7 +140,7 @@ class Ledger:
         return decided
 
     def _write(self, entries: tuple[Hypothesis, ...]) -> None:
-        self._store.put(ARTEFACT, [encode(entry) for entry in entries])
+        self._store.put(HYPOTHESES, [encode(entry) for entry in entries])
 
 
 def _registered(prediction: Prediction) -> HypothesisRegistered:

@@ -26,7 +26,7 @@ from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.batches import chunks_by_length, default_rows, parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import BehaviourRecord, Intervention, Neuron
+from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron
 
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
@@ -104,15 +104,20 @@ class AblationEngine:
             forwards += verified.forwards
         return Outcomes(labels=labels, margins=margins, example_forwards=forwards)
 
-    def completions(self, groups: Sequence[Group], examples: Sequence[int]) -> Completions:
+    def completions(
+        self, groups: Sequence[Group], examples: Sequence[int], held: Sequence[Group] = ()
+    ) -> Completions:
         """Every row's whole completion, token for token what decoding under the ablation gives.
 
-        Costs and errors as `evaluate`, without its early end.
+        `held` is empty or names for each group further units, of any basis, that are held at their clean values at
+        every position whose text so far is the clean completion's; from the first changed token on no clean value
+        exists, and they are released. Costs and errors as `evaluate`, without its early end.
         """
+        assert not held or len(held) == len(groups), (len(held), len(groups))
         labels, margins = self._baseline(groups, examples)
         tokens = [[self._records[example].tokens for example in examples] for _ in groups]
         forwards = 0
-        for chosen, columns, verified in self._verified(groups, examples, early=False):
+        for chosen, columns, verified in self._verified(groups, examples, early=False, held=held):
             labels[np.ix_(chosen, columns)] = verified.labels.T
             margins[np.ix_(chosen, columns)] = verified.margins.T
             forwards += verified.forwards
@@ -132,10 +137,10 @@ class AblationEngine:
         return np.broadcast_to(labels, shape).copy(), np.full(shape, np.inf, np.float32)
 
     def _verified(
-        self, groups: Sequence[Group], examples: Sequence[int], early: bool
+        self, groups: Sequence[Group], examples: Sequence[int], early: bool, held: Sequence[Group] = ()
     ) -> Iterator[tuple[list[int], list[int], Verified]]:
         """(groups, columns of `examples`, results), batch by batch until every pair was verified."""
-        self._check(groups)
+        self._check(groups, held)
         order = sorted(range(len(groups)), key=lambda index: min(neuron.layer for neuron in groups[index]))
         lengths = [self._chunks.length(example, early) for example in examples]
         work = deque((columns, order) for columns in chunks_by_length(lengths, examples) if order)
@@ -153,20 +158,26 @@ class AblationEngine:
                 raise AblationStopped(
                     "the ablations were stopped between two batches; finished ones are kept"
                 )
-            verified = self._attempt([groups[index] for index in chosen], examples, columns, early)
+            asked, kept = [groups[index] for index in chosen], [held[index] for index in chosen if held]
+            verified = self._attempt(asked, examples, columns, early, kept)
             if verified is None:
                 work.appendleft((columns, chosen))
             else:
                 yield chosen, columns, verified
 
     def _attempt(
-        self, groups: Sequence[Group], examples: Sequence[int], columns: Sequence[int], early: bool
+        self,
+        groups: Sequence[Group],
+        examples: Sequence[int],
+        columns: Sequence[int],
+        early: bool,
+        held: Sequence[Group],
     ) -> Verified | None:
         """The results of one batch, or None when memory ran out and the next batch must be half as large."""
         try:
             with torch.inference_mode(), through_onednn(self._subject.hf):
                 chunk = self._chunks.of(tuple(examples[column] for column in columns), early)
-                return self._speculation.verify(chunk, groups, self._rows)
+                return self._speculation.verify(chunk, groups, self._rows, held)
         except (MemoryError, RuntimeError) as error:
             smallest = len(groups) == 1 and len(columns) == 1
             if smallest or not is_out_of_memory(error):
@@ -176,16 +187,24 @@ class AblationEngine:
             self._rows = max(1, min(self._rows, len(columns) * longest * len(groups)) // 2)
             return None
 
-    def _check(self, groups: Sequence[Group]) -> None:
-        basis = self._intervention.basis
-        width, depth = self._subject.width(basis), self._subject.n_layers
+    def _check(self, groups: Sequence[Group], held: Sequence[Group]) -> None:
         for group in groups:
             if not group:
                 raise UsageError("expected groups of at least one unit, got an empty one")
             for neuron in group:
-                inside = neuron.basis is basis and neuron.layer < depth and 0 <= neuron.channel < width
-                if not inside:
-                    raise UsageError(
-                        f"expected {basis} units of {depth} layers of {width}, got {neuron}; "
-                        "choose a unit that this model has"
-                    )
+                self._check_unit(neuron, self._intervention.basis)
+        for group, kept in zip(groups, held, strict=False):
+            for neuron in kept:
+                self._check_unit(neuron, neuron.basis)
+            if both := set(group) & set(kept):
+                raise UsageError(
+                    f"expected units that are not ablated themselves to be held, got {min(both)}"
+                )
+
+    def _check_unit(self, neuron: Neuron, basis: Basis) -> None:
+        width, depth = self._subject.width(basis), self._subject.n_layers
+        if neuron.basis is not basis or neuron.layer >= depth or not 0 <= neuron.channel < width:
+            raise UsageError(
+                f"expected {basis} units of {depth} layers of {width}, got {neuron}; "
+                "choose a unit that this model has"
+            )

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from mecharule_ops.engine.judging import Judge, Tokens
@@ -20,10 +20,11 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
 from mecharule_ops.passes.forward import BlockCalls, Blocks
-from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
+from mecharule_ops.passes.greedy import Likeliest, NearClean, unembedding_of
+from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, first_offset, span_of
-from mecharule_ops.types import Intervention
+from mecharule_ops.types import Basis, Intervention
 
 _LAYOUTS_KEPT = 8
 
@@ -44,11 +45,13 @@ class Chunk:
     """Baseline tokens from the first predicted one on; −1 past the end."""
     layouts: OrderedDict[int, BlockCalls] = field(default_factory=OrderedDict)
     """Blocks bound to so many copies of the spans, the latest used last."""
+    sites: dict[tuple[Basis, int], Tensor] = field(default_factory=dict)
+    """What the clean pass held at the sites asked for, by basis and layer."""
 
     @property
     def bytes(self) -> int:
         """Memory held between calls, layouts left out."""
-        return self.clean.bytes + self.near.bytes
+        return self.clean.bytes + self.near.bytes + sum(site.nbytes for site in self.sites.values())
 
     def layout(self, blocks: Blocks, copies: int) -> BlockCalls:
         """The blocks bound to `copies` copies of the spans."""
@@ -58,6 +61,24 @@ class Chunk:
                 self.layouts.popitem(last=False)
         self.layouts.move_to_end(copies)
         return self.layouts[copies]
+
+    def site(
+        self, subject: Subject, blocks: Blocks, basis: Basis, layer: int
+    ) -> Float[Tensor, "record position channel *head_dim"]:
+        """The clean values of every unit of a layer. Cost: one call of the block when first asked."""
+        if (basis, layer) not in self.sites:
+            module, in_input = subject.wiring.site(blocks.stack[layer], basis)
+            seen: list[Tensor] = []
+            handle = hooked(module, in_input, lambda site: seen.append(site.clone()))
+            try:
+                self.layout(blocks, 1)(layer, self.clean.inputs[layer])
+            finally:
+                handle.remove()
+            size = subject.unit_size(basis)
+            self.sites[basis, layer] = (
+                seen[0].unflatten(-1, (-1, size)) if basis is Basis.ATTN_HEAD else seen[0]
+            )
+        return self.sites[basis, layer]
 
 
 class Chunks:
@@ -72,8 +93,7 @@ class Chunks:
         memory: int,
     ) -> None:
         self.blocks = Blocks(subject)
-        _, head = subject.wiring.head(subject.hf)
-        self.unembedding = Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
+        self.unembedding = unembedding_of(subject)
         self._subject = subject
         self._judge = judge
         self._prompts = prompts

@@ -15,7 +15,7 @@ import torch
 
 from mecharule_ops.engine.judging import Judge, Tokens
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.passes.ablated import GroupUnits, ablated_rows
+from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_rows
 from mecharule_ops.passes.forward import Blocks, SpanBatch
 from mecharule_ops.passes.greedy import Unembedding
 from mecharule_ops.passes.spans import Span
@@ -73,12 +73,14 @@ def feed(
     rows: Sequence[OpenRow],
     spans: Sequence[Span],
     groups: Sequence[GroupUnits],
+    held: Sequence[tuple[HeldUnits, int]],
 ) -> list[tuple[list[int], list[float]]]:
     """(greedy tokens, margins) behind the last accepted and every guessed token of each row.
 
-    `spans` and `groups` belong to the rows. Cost: every block over all the rows' spans.
+    `spans`, `groups` and `held` belong to the rows. Cost: every block over all the rows' spans.
     """
-    final = ablated_rows(subject, blocks, span_batch(clean, [row.row for row in rows], spans), basis, groups)
+    batch = span_batch(clean, [row.row for row in rows], spans)
+    final = ablated_rows(subject, blocks, batch, basis, groups, held)
     places = [
         (index, len(span.fed) - len(row.guess) - 1 + step)
         for index, (row, span) in enumerate(zip(rows, spans, strict=True))

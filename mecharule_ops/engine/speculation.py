@@ -5,6 +5,10 @@ above the cached clean prefix, under the intervention, and each greedy token is 
 next one. By induction over tokens, a row without a difference has exactly the completion that decoding token by
 token gives. A row that differs keeps its tokens up to and including the first new one (see `continuation`).
 
+A group may have units held at their clean values beside it. A clean value exists where the text fed so far is the
+clean one: at every position of the verified span, and in a continued row below its first new token. From there on
+the held units are released.
+
 Axes: record token group; a chunk's records index the records given at construction.
 """
 
@@ -23,11 +27,11 @@ from mecharule_ops.engine.chunks import Chunk, Chunks
 from mecharule_ops.engine.continuation import OpenRow, advanced, feed, trimmed
 from mecharule_ops.engine.judging import Judge, Tokens
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.passes.ablated import GroupUnits, ablated_copies
+from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_copies
 from mecharule_ops.passes.intervention import Units
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Basis, Neuron
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,12 +65,20 @@ class Speculation:
         self._replacement = replacement
         self._basis = replacement.intervention.basis
 
-    def verify(self, chunk: Chunk, groups: Sequence[Collection[Neuron]], limit: int) -> Verified:
+    def verify(
+        self,
+        chunk: Chunk,
+        groups: Sequence[Collection[Neuron]],
+        limit: int,
+        held: Sequence[Collection[Neuron]] = (),
+    ) -> Verified:
         """Every record of the chunk under every group, groups in order of lowest layer.
 
-        At most `limit` positions are fed at once when rows are continued.
+        At most `limit` positions are fed at once when rows are continued. `held` is empty or names for each group
+        the units held at their clean values.
         """
-        tokens, margins = self._greedy_tokens(chunk, groups)
+        kept = [self._held(chunk, units) for units in held]
+        tokens, margins = self._greedy_tokens(chunk, groups, kept)
         differs = tokens != chunk.targets[:, :, None]
         changed = differs.any(1)
         first = np.where(changed, differs.argmax(1), tokens.shape[1])
@@ -81,16 +93,16 @@ class Speculation:
             self._opened(chunk, row, group, int(first[row, group]), tokens[row, :, group])
             for row, group in np.argwhere(changed).tolist()
         ]
-        return self._settled(chunk, groups, verified, rows, limit)
+        return self._settled(chunk, groups, kept, verified, rows, limit)
 
     def _greedy_tokens(
-        self, chunk: Chunk, groups: Sequence[Collection[Neuron]]
+        self, chunk: Chunk, groups: Sequence[Collection[Neuron]], held: Sequence[HeldUnits]
     ) -> tuple[np.ndarray, np.ndarray]:
         """(greedy tokens, margins) `[record, token, group]`; −1 and ∞ past a record's end."""
         offsets = self._offsets(chunk.spans)
         units = [self._units(group, offsets) for group in groups]
         final = ablated_copies(
-            self._subject, chunk.clean, self._basis, units, partial(chunk.layout, self._chunks.blocks)
+            self._subject, chunk.clean, self._basis, units, partial(chunk.layout, self._chunks.blocks), held
         )
         rows, at, positions = chunk.predicting
         near = torch.arange(len(rows), device=rows.device).repeat_interleave(len(groups))
@@ -113,6 +125,7 @@ class Speculation:
         self,
         chunk: Chunk,
         groups: Sequence[Collection[Neuron]],
+        held: Sequence[HeldUnits],
         verified: Verified,
         rows: list[OpenRow],
         limit: int,
@@ -130,12 +143,17 @@ class Speculation:
                 labels[row.row, row.group] = label
                 margins[row.row, row.group] = min(margins[row.row, row.group], row.margin)
                 changed[row.row, row.group] = row.accepted
-            rows = self._fed(chunk, groups, unsettled, limit)
+            rows = self._fed(chunk, groups, held, unsettled, limit)
             forwards += len(unsettled)
         return Verified(labels=labels, margins=margins, changed=changed, forwards=forwards)
 
     def _fed(
-        self, chunk: Chunk, groups: Sequence[Collection[Neuron]], rows: Sequence[OpenRow], limit: int
+        self,
+        chunk: Chunk,
+        groups: Sequence[Collection[Neuron]],
+        held: Sequence[HeldUnits],
+        rows: Sequence[OpenRow],
+        limit: int,
     ) -> list[OpenRow]:
         """The rows one turn on."""
         spans = [self._chunks.span(chunk.records[row.row], (*row.accepted, *row.guess, -1)) for row in rows]
@@ -156,12 +174,36 @@ class Speculation:
                 part,
                 of,
                 units,
+                [self._held_below_change(chunk, row, held[row.group]) for row in part] if held else (),
             )
             after += [
                 advanced(self._judge, chunk.records[row.row], row, tokens, margins, chunk.early)
                 for row, (tokens, margins) in zip(part, given, strict=True)
             ]
         return after
+
+    def _held(self, chunk: Chunk, units: Collection[Neuron]) -> HeldUnits:
+        """The units with the clean values of the chunk's records."""
+        channels: dict[tuple[Basis, int], list[int]] = {}
+        for neuron in units:
+            channels.setdefault((neuron.basis, neuron.layer), []).append(neuron.channel)
+        held = {}
+        for (basis, layer), chosen in channels.items():
+            site = chunk.site(self._subject, self._chunks.blocks, basis, layer)
+            index = torch.tensor(chosen, device=site.device)
+            held[basis, layer] = Units(channels=index, values=site[:, :, index])
+        return held
+
+    def _held_below_change(self, chunk: Chunk, row: OpenRow, held: HeldUnits) -> tuple[HeldUnits, int]:
+        """(the row's own held units, at how many positions of its span the text is the clean one)."""
+        baseline = self._judge.baseline(chunk.records[row.row], chunk.early)
+        pairs = enumerate(zip(row.accepted, baseline, strict=False))
+        changed = next(place for place, (new, old) in pairs if new != old)
+        until = len(self._chunks.span(chunk.records[row.row], row.accepted[: changed + 1]).fed)
+        only = slice(row.row, row.row + 1)
+        return {
+            site: Units(channels=units.channels, values=units.values[only]) for site, units in held.items()
+        }, until
 
     def _offsets(self, spans: Sequence[Span], length: int | None = None) -> Tensor:
         """`[record, position]` offsets, running on over the padding."""
@@ -170,12 +212,4 @@ class Speculation:
 
     def _units(self, group: Collection[Neuron], offsets: Tensor) -> GroupUnits:
         """A group's units by layer with their replacements at `offsets`."""
-        channels: dict[int, list[int]] = {}
-        for neuron in group:
-            channels.setdefault(neuron.layer, []).append(neuron.channel)
-        units, device = {}, self._subject.device
-        for layer, chosen in channels.items():
-            index = torch.tensor(chosen)
-            values = self._replacement.value(layer, offsets, index).to(device)
-            units[layer] = Units(channels=index.to(device), values=values)
-        return units
+        return self._replacement.units(group, offsets, self._subject.device)

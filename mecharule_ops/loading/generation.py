@@ -23,6 +23,7 @@ from torch.nn import functional
 from transformers import DynamicCache, PreTrainedModel
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.norms import normalised
 from mecharule_ops.loading.products import through_onednn
 
 Tokens = tuple[int, ...]
@@ -72,19 +73,6 @@ def generate_greedily(
             done += len(rows)
             on_progress(done, len(prompts))
     return Generation(tokens=tuple(tokens), margins=margins, representation=representation)
-
-
-def normalised(norm: nn.Module, residual: Tensor) -> Tensor:
-    """A normalisation before its gain and bias: LayerNorm centres and scales, RMSNorm only scales."""
-    if isinstance(norm, nn.LayerNorm):
-        return functional.layer_norm(residual, norm.normalized_shape, eps=norm.eps)
-    return residual * torch.rsqrt(residual.square().mean(-1, keepdim=True) + _epsilon(norm))
-
-
-def _epsilon(rms_norm: nn.Module) -> float:
-    """The field's name differs between families."""
-    field = "variance_epsilon" if hasattr(rms_norm, "variance_epsilon") else "eps"
-    return float(getattr(rms_norm, field))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,18 +1,21 @@
 """Where each architecture keeps the modules that an intervention touches.
 
-One row a family. A basis is intervened on at one tensor: the output of a module (`mlp_out`) or the input
-of one (`mlp_hidden`: the down projection; `attn_head`: the output projection, W_O).
+One row a family. Attention and MLP each add one write to the residual stream: the output of their projection, or
+of a normalisation behind it where the family has one. A basis is intervened on at one tensor: the output of a
+module (`mlp_out`) or the input of one (`mlp_hidden`: the down projection; `attn_head`: the output projection, W_O).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.types import Basis
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,10 @@ class Wiring:
     down_projection: str
     final_norm: str
     unembed: str = "lm_head"
+    attention_norm: str | None = None
+    """The normalisation between W_O and the residual stream, where the family has one."""
+    mlp_norm: str | None = None
+    """The same behind the down projection; then `mlp_write` is it."""
 
     def blocks(self, model: nn.Module) -> nn.ModuleList:
         return attrgetter(self.layers)(model)
@@ -36,6 +43,16 @@ class Wiring:
         path = self.down_projection if basis is Basis.MLP_HIDDEN else self.attention_projection
         return attrgetter(path)(block), True
 
+    def attention_write(self, block: nn.Module) -> nn.Module:
+        """The module whose output attention adds to the residual stream."""
+        return attrgetter(self.attention_norm or self.attention_projection)(block)
+
+    def norm_behind(self, block: nn.Module, basis: Basis) -> nn.Module | None:
+        """The normalisation between a basis's projection and the residual stream, if there is one."""
+        paths = {Basis.ATTN_HEAD: self.attention_norm, Basis.MLP_HIDDEN: self.mlp_norm, Basis.MLP_OUT: None}
+        path = paths[basis]
+        return None if path is None else attrgetter(path)(block)
+
     def head(self, model: nn.Module) -> tuple[nn.Module, nn.Module]:
         """(final normalisation, unembedding)."""
         return attrgetter(self.final_norm)(model), attrgetter(self.unembed)(model)
@@ -43,7 +60,13 @@ class Wiring:
 
 _LLAMA = Wiring("model.layers", "self_attn.o_proj", "mlp", "mlp.down_proj", "model.norm")
 _GEMMA2 = Wiring(
-    "model.layers", "self_attn.o_proj", "post_feedforward_layernorm", "mlp.down_proj", "model.norm"
+    "model.layers",
+    "self_attn.o_proj",
+    "post_feedforward_layernorm",
+    "mlp.down_proj",
+    "model.norm",
+    attention_norm="post_attention_layernorm",
+    mlp_norm="post_feedforward_layernorm",
 )
 _WIRINGS = {
     "llama": _LLAMA,

@@ -23,7 +23,9 @@ def default_rows(subject: Subject) -> int:
     return max(1, min(most, free_bytes(subject.device) // 4 // per_row))
 
 
-def chunks_by_length(lengths: Sequence[int], keys: Sequence[int]) -> list[list[int]]:
+def chunks_by_length(
+    lengths: Sequence[int], keys: Sequence[int], positions: int = CHUNK_POSITIONS
+) -> list[list[int]]:
     """Indices of positive `lengths` in chunks of (nearly) equal length, at most a quarter above the shortest.
 
     Equal lengths are ordered by `keys`, so that the same records make the same chunks in whatever order they
@@ -37,7 +39,7 @@ def chunks_by_length(lengths: Sequence[int], keys: Sequence[int]) -> list[list[i
     for index in order:
         if chunks:
             shortest = lengths[chunks[-1][0]]
-            fits = (len(chunks[-1]) + 1) * lengths[index] <= CHUNK_POSITIONS
+            fits = (len(chunks[-1]) + 1) * lengths[index] <= positions
             if fits and 4 * (lengths[index] - shortest) <= shortest:
                 chunks[-1].append(index)
                 continue

@@ -66,9 +66,31 @@ def clean_spans(
             for block in blocks.stack:
                 stack.enter_context(_split_write(subject, block, places, parts))
         seen, kept = clean_pass(subject, spans, sites | {"final": (final_norm, False)}, shared)
+    return CleanSpans(
+        batch=_batch(subject, spans, kept),
+        inputs=tuple(seen[name] for name in sites),
+        writes=tuple(parts["write"]),
+        rests=tuple(parts["rest"]),
+        final=seen["final"],
+    )
+
+
+def span_batch(subject: Subject, spans: Sequence[Span], shared: SharedPrefix) -> SpanBatch:
+    """Non-empty `spans` above their clean prefixes, all of which begin with `shared`.
+
+    Cost: one forward over what the prefixes do not share.
+    """
+    # One span position goes along, so that a prefix that is shared in full leaves something to run.
+    below = [Span(prefix=span.prefix, fed=span.fed[:1], offset=span.offset) for span in spans]
+    _, kept = clean_pass(subject, below, {}, shared)
+    return _batch(subject, spans, kept)
+
+
+def _batch(subject: Subject, spans: Sequence[Span], kept: KeysAndValues) -> SpanBatch:
+    """The spans padded on the right, with the part of the keys and values that lies below them."""
     slots, longest = max(len(span.prefix) for span in spans), max(len(span.fed) for span in spans)
     padded = [[*span.fed, *[0] * (longest - len(span.fed))] for span in spans]
-    batch = SpanBatch(
+    return SpanBatch(
         prefix=PrefixCache(
             tuple(keys[:, :, :slots].clone() for keys, _ in kept),
             tuple(values[:, :, :slots].clone() for _, values in kept),
@@ -76,13 +98,6 @@ def clean_spans(
         prefix_lengths=torch.tensor([len(span.prefix) for span in spans], device=subject.device),
         tokens=torch.tensor(padded, device=subject.device),
         span_lengths=torch.tensor([len(span.fed) for span in spans], device=subject.device),
-    )
-    return CleanSpans(
-        batch=batch,
-        inputs=tuple(seen[name] for name in sites),
-        writes=tuple(parts["write"]),
-        rests=tuple(parts["rest"]),
-        final=seen["final"],
     )
 
 

@@ -160,8 +160,8 @@ def _span_mask(batch: SpanBatch, copies: int, window: int | None) -> Tensor:
         open_prefix, own = open_prefix & (distance < window), own & (step[:, None] - step < window)
     same_copy = torch.kron(torch.eye(copies, dtype=torch.bool, device=device), own)
     allowed = torch.cat([open_prefix.repeat(1, copies, 1), same_copy.expand(records, -1, -1)], dim=-1)
-    mask = torch.zeros(allowed.shape, device=device).masked_fill_(~allowed, torch.finfo(torch.float32).min)
-    return mask[:, None]
+    mask = torch.zeros(allowed.shape, device=device, dtype=batch.prefix.keys[0].dtype)
+    return mask.masked_fill_(~allowed, torch.finfo(mask.dtype).min)[:, None]
 
 
 def _with_mask(

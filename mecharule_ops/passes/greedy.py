@@ -22,6 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import linear
 
 _SLACK = 1e-3
@@ -74,10 +75,18 @@ class Unembedding:
     def best(self, logits: Float[Tensor, "row token"]) -> Greedy:
         """The greedy token of logits, the margin after the model's soft cap where it has one."""
         top = logits.topk(2, dim=-1)
-        values = top.values
-        if self._softcap is not None:
-            values = self._softcap * torch.tanh(values / self._softcap)
+        values = self.capped(top.values)
         return Greedy(top.indices[:, 0], values[:, 0] - values[:, 1])
+
+    def capped(self, logits: Float[Tensor, "row token"]) -> Float[Tensor, "row token"]:
+        """Logits after the model's soft cap, where it has one; it keeps their order."""
+        return logits if self._softcap is None else self._softcap * torch.tanh(logits / self._softcap)
+
+
+def unembedding_of(subject: Subject) -> Unembedding:
+    """The model's own, with its soft cap."""
+    _, head = subject.wiring.head(subject.hf)
+    return Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,10 +17,10 @@ from mecharule_ops.pipeline.coverage import Coverage
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, slice_estimates
-from mecharule_ops.pipeline.preparation import texts
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.anchoring import AnchorSettings, anchor
+from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.types import (
     AnchoredRule,
@@ -37,7 +37,8 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
     anchored = []
     for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
         journal.progress("anchored rules")(done, len(flips.neurons))
-        predicates, matrix = refined_vocabulary(run, flips.eligible, target)
+        predicates = refined_texts(run, flips.eligible, target)
+        matrix = np.column_stack([run.fires(text)[flips.eligible] for text in predicates])
         rule = anchor(
             neuron,
             found.regime,
@@ -51,6 +52,7 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
         )
         anchored.append(rule)
         if rule.rule is not None:
+            interval = None if rule.held_out is None else interval_of(rule.held_out)
             journal.emit(
                 RuleAnchored(
                     regime=found.regime.value,
@@ -59,6 +61,8 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
                     held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
                     full_mcc=None if rule.full is None else rule.full.mcc,
                     prompt_only=rule.prompt_only,
+                    held_out_low=None if interval is None else interval.low,
+                    held_out_high=None if interval is None else interval.high,
                 )
             )
     return tuple(anchored)
@@ -86,7 +90,7 @@ def fake_split(run: Run, found: Localised) -> Bool[np.ndarray, " record"] | None
     """Where a rule fires that was learned on permuted targets; None when none was learned."""
     train = run.train
     target = permuted(run.labels[train], np.random.default_rng([run.config.seed, found.regime.value]))
-    learned = learn_rule(run.table.matrix[train], texts(run), target, seed=run.config.seed)
+    learned = learn_rule(run.table.matrix[train], run.vocabulary["kept"], target, seed=run.config.seed)
     return None if learned.rule is None else learned.rule.fires(run.fires)
 
 
@@ -95,21 +99,24 @@ def controls(run: Run, journal: Journal, found: Localised, flips: Coverage) -> t
 
     A unit that is only not ruled out claims nothing that a control could support.
     """
-    chosen = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
-        : run.config.controls_for
-    ]
+    chosen = [agonist for agonist in found.agonists if agonist.is_tau_agonist][: run.config.controls_for]
     fake = fake_split(run, found) if chosen else None
     main = run.intervention(found.basis)
     second = second_baseline(main.baseline)
     other = Intervention(basis=main.basis, baseline=second, phase=main.phase)
     ran = []
-    for done, neuron in enumerate(chosen):
+    for done, agonist in enumerate(chosen):
+        neuron = agonist.neuron
         others = random_units(run, found, [neuron.layer] * run.config.controls, 1 + neuron.channel)
         estimates = slice_estimates(run, found.slices, main, [(unit,) for unit in others])
         outside, replaced = run.replacement(main).out_of_range(neuron)
         ran.append(
-            AgonistControls(
-                neuron=neuron,
+            AgonistControls.of(
+                neuron,
+                agonist.estimate,
+                searched=found.candidates.total,
+                epsilon=run.config.epsilon,
+                alpha=run.config.alpha,
                 random_units=len(others),
                 random=_pooled(estimates) if estimates else None,
                 fake_split=None if fake is None else _split_by(flips, neuron, fake, run.train),

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.confidence import lower_bound
-from mecharule_ops.findings.controls import depends_on_baseline, verdict
 from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
-from mecharule_ops.report.prose import NO_CONTROL
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, Neuron, Regime
 
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
@@ -24,12 +22,8 @@ class UnitAccount:
     agonist: Agonist
     rule: AnchoredRule | None
     controls: AgonistControls | None
-    word: str
-    """The controls' verdict, or that none ran."""
     hq_t: bool
     """The rule reaches both floors on held-out records."""
-    depends_on_baseline: bool
-    """A second baseline was run and stays below τ."""
     flips_needed: int | None
     """Fewest flips on the stronger slice whose lower bound reaches τ; None when no number does."""
 
@@ -64,18 +58,12 @@ def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitA
     agonist = next((found for found in outcome.agonists if found.neuron == neuron), None)
     if agonist is None:
         return None
-    rule, controls = outcome.rule_of(neuron), outcome.controls_of(neuron)
-    word = NO_CONTROL
-    if controls is not None and controls.random is not None:
-        estimate = agonist.estimate
-        word = verdict(estimate, controls, findings.tau, findings.epsilon, findings.alpha).value
+    rule = outcome.rule_of(neuron)
     return UnitAccount(
         agonist=agonist,
         rule=rule,
-        controls=controls,
-        word=word,
+        controls=outcome.controls_of(neuron),
         hq_t=rule is not None and findings.is_hq_t(rule),
-        depends_on_baseline=controls is not None and depends_on_baseline(controls, findings.tau),
         flips_needed=flips_needed(stronger_slice(agonist)[1].n, findings.tau, findings.alpha),
     )
 

@@ -96,7 +96,7 @@ def nearest_observed(
 
 def first_slot_means(
     subject: Subject, prompts: Sequence[Sequence[int]], basis: Basis
-) -> tuple[Float[Tensor, channel * head_dim], ...]:
+) -> tuple[Float[Tensor, " channel *head_dim"], ...]:
     """Mean over prompts of every unit at the first prompt token, by layer; that token depends on nothing else."""
     firsts = [Span(prefix=(), fed=(prompt[0],), offset=0) for prompt in prompts]
     observed = observe(subject, firsts, basis)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import cast
 
+from mecharule_ops.store.keys import JUDGEMENTS
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
-
-ARTEFACT = "verdicts"
 
 
 class StoredVerdicts:
@@ -17,7 +15,7 @@ class StoredVerdicts:
     def __init__(self, store: RunStore, judge: Judge) -> None:
         self._store = store
         self._judge = judge
-        self._known = dict(cast(dict[str, bool], store.get(ARTEFACT))) if store.has(ARTEFACT) else {}
+        self._known = {**store.get(JUDGEMENTS)} if store.has(JUDGEMENTS) else {}
 
     def harmful(self, request: str, completion: str) -> bool:
         """The kept verdict, else the judge's. Raises what the judge raises."""
@@ -25,5 +23,5 @@ class StoredVerdicts:
         if key not in self._known:
             self._known[key] = self._judge.harmful(request, completion)
             if self._store.writable:
-                self._store.put(ARTEFACT, self._known)
+                self._store.put(JUDGEMENTS, self._known)
         return self._known[key]

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from mecharule_ops.tasks.sources import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 
@@ -86,6 +87,10 @@ class Task(Protocol):
 
     def edits(self, example: Example) -> tuple[Example, ...]:
         """Examples of the task that differ from this one by one small edit, the smallest first; may be empty."""
+        ...
+
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+        """Named pieces of the prompt followed by a completion, end to end: what an attention head can read."""
         ...
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:

@@ -22,12 +22,13 @@ from agent.llm.choice import Choice
 from agent.llm.protocol import ToolSpec
 from agent.proposing import nodes as nodes_proposing
 from agent.proposing.power import discriminative_power, held_back
-from agent.proposing.proposer import ARTEFACT, LlmProposer, proposer_of
+from agent.proposing.proposer import LlmProposer, proposer_of
 from agent.state import ConversationRuntime, ProposalRuntime
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import MockProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import build_table
+from mecharule_ops.store.keys import PROPOSALS, Artefact
 from mecharule_ops.store.run_store import RunStore
 from tools.result import ToolResult
 
@@ -209,7 +210,7 @@ def test_a_killed_loop_resumes_at_the_node_and_a_finished_one_is_not_asked_again
         third = Recorder(tmp_path, *script)
         assert _proposer(third, store).propose(_context()) == ("carry_at(a, b, 0)",)
         assert third.sent == []
-        record = store.get(ARTEFACT)
+        record = store.get(PROPOSALS)
     assert record["accepted"] == ["carry_at(a, b, 0)"]  # type: ignore[index]
     assert set(record["prompts"]["propose_predicates"]) == {"version", "sha256"}  # type: ignore[index]
     assert (tmp_path / f"0c1f.mecharule{CHECKPOINTS}").exists()
@@ -243,7 +244,7 @@ def test_no_prompt_ever_holds_a_record_of_the_test_split(
     model = Recorder(tmp_path, *rounds, {"json": {"predicates": []}})
     with opened(finished_run, read_only=True) as done, new_run(tmp_path / "1e57.mecharule", BUNDLED) as run:
         for name in ("records", "records-summary", "representation", "token-lengths"):
-            run.store.put(name, done.store.get(name))
+            run.store.put(Artefact(name), done.store.get(Artefact(name)))
         proposer = LlmProposer(asker(model), task="sums", rounds=4, seed=0, store=run.store)
         monkeypatch.setattr(preparation, "make_proposer", lambda name: proposer)
         preparation.prepare(run, Journal(run.store, lambda event: None, lambda: 0.0))
@@ -252,7 +253,7 @@ def test_no_prompt_ever_holds_a_record_of_the_test_split(
             place for place, text in enumerate(prompts) for sent in model.sent if f'"prompt": {text}' in sent
         }
         train = set(np.flatnonzero(run.train).tolist())
-        assert run.store.has(ARTEFACT)
+        assert run.store.has(PROPOSALS)
         assert len(train) < len(prompts) == len(set(prompts))
     assert len(model.sent) >= 2
     assert len(shown) >= 20

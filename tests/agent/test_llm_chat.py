@@ -14,7 +14,7 @@ from llm_scripted import Recorder, asker
 from agent.answering import conversation
 from agent.answering import nodes as nodes_conversing
 from agent.answering.chat import answer, ask
-from agent.answering.memory import LOG, Exchange
+from agent.answering.memory import Exchange
 from agent.answering.toolbox import OFFERED, RunToolbox
 from agent.graph import CHECKPOINTS
 from agent.llm.choice import Choice
@@ -22,7 +22,9 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, LlmCost, LlmMessage, QuestionAnswered, ToolCalled
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.store.event_json import event_to_json
-from tools._opening import LAST_ANSWER, findings_of, opened
+from mecharule_ops.store.keys import LAST_ANSWER
+from mecharule_ops.store.keys import QUESTIONS as LOG
+from tools._opening import findings_of, opened
 
 CHOICE = Choice(spec="mock:script", why="chosen by --llm")
 

@@ -20,8 +20,8 @@ from mecharule_ops.pipeline.evidence import (
     second_baseline,
 )
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import Localised, localise, rank_candidates, whole_layers
-from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime
 
@@ -49,10 +49,11 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with opened(copy) as run:
         told: list[Event] = []
         journal = Journal(run.store, told.append, lambda: 0.0)
-        slices = slices_of(run, Regime.BASELINE_POSITIVE)
+        slices = run.slices(Regime.BASELINE_POSITIVE)
         candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
         whole = whole_layers(run, journal, candidates, slices)
-        found = localise(run, journal, candidates, slices, whole)
+        plan = SearchPlan(settings=run.search_settings(slices.regime))
+        found = localise(run, journal, candidates, slices, whole, plan)
         neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
         flips = coverage(run, journal, found, neurons, "rules")
         first = replace(flips, neurons=flips.neurons[:1], flips=flips.flips[:1])
@@ -154,7 +155,7 @@ def test_no_units_cost_nothing(scene: Scene) -> None:
     """A search without agonists needs no ablation for its coverage."""
     before = scene.run.cost.example_forwards
     empty = coverage(scene.run, scene.journal, scene.found, [], "rules")
-    assert empty.flips.shape == (0, len(scene.run.eligible(1)))
+    assert empty.flips.shape == (0, len(scene.run.eligible(Regime.BASELINE_POSITIVE)))
     assert scene.run.cost.example_forwards == before
 
 

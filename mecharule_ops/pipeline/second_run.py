@@ -1,7 +1,8 @@
 """The second run that a certificate asks for: the same ablations on the reference path, from the certificate alone.
 
 Prompts are read back from the certificate's rows, the task from its own description, the replacement values from
-a run file or an exported table whose hash must be the certificate's. Cost: two completions an example and group.
+a run file or an exported table whose hash must be the certificate's. Cost: two completions an example and group,
+three where units are held at their clean values.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.pipeline.held_units import held_units
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_from
@@ -63,9 +65,10 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
     engine = ReferenceEngine(bench.subject, task, records, intervention, table)
     positions = list(range(len(records)))
     groups = _groups(certificate)
-    found = engine.completions([(), *groups.values()], positions)
+    held = [held_units(bench.subject, units, name) for (_, name), units in groups.items()]
+    found = engine.completions([(), *groups.values()], positions, [(), *held])
     column = {prompt: position for position, prompt in enumerate(prompts)}
-    place = {unit: index + 1 for index, unit in enumerate(groups)}
+    place = {asked: index + 1 for index, asked in enumerate(groups)}
 
     def side(group: int, position: int) -> Completion:
         tokens = found.tokens[group][position]
@@ -82,17 +85,19 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
             example=records[column[row.prompt]].example.id,
             prompt=records[column[row.prompt]].example.prompt,
             before=side(0, column[row.prompt]),
-            after=side(place[row.unit], column[row.prompt]),
+            after=side(place[row.unit, row.held], column[row.prompt]),
         )
         for row in certificate.rows
     )
 
 
-def _groups(certificate: Certificate) -> dict[str | None, tuple[Neuron, ...]]:
-    """What is ablated together in the rows that name a unit, or none."""
-    together = tuple(Neuron.parse(unit) for unit in certificate.units)
-    units = dict.fromkeys(row.unit for row in certificate.rows)
-    return {unit: together if unit is None else (Neuron.parse(unit),) for unit in units}
+def _groups(certificate: Certificate) -> dict[tuple[str | None, str | None], tuple[Neuron, ...]]:
+    """What is ablated together in the rows that name these units, or none, and these held ones."""
+    asked = dict.fromkeys((row.unit, row.held) for row in certificate.rows)
+    return {
+        (unit, held): tuple(map(Neuron.parse, certificate.units if unit is None else unit.split("+")))
+        for unit, held in asked
+    }
 
 
 def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:

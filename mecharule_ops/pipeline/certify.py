@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mecharule_ops.certificates.certificate import (
     Certificate,
     CertifiedIntervention,
@@ -25,7 +27,7 @@ from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:
-    from mecharule_ops.engine.ablation import AblationEngine
+    from mecharule_ops.engine.ablation import AblationEngine, Completions
     from mecharule_ops.engine.reference import ReferenceEngine
 
 HOOKS = {
@@ -38,19 +40,12 @@ HOOKS = {
 
 def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: AnchoredRule | None) -> Certificate:
     """The certificate of one localized unit on the compact slices."""
-    estimate = agonist.estimate
-    parts = [
-        f"{part.flips}/{part.n} {name}"
-        for name, part in (("associated", estimate.associated), ("unrelated", estimate.unrelated))
-    ]
-    slices = {"associated": found.slices.associated.tolist(), "unrelated": found.slices.unrelated.tolist()}
     return certify(
         run,
         (agonist.neuron,),
-        slices,
+        found.slices.named,
         regime=agonist.regime,
         kind="ablate",
-        claim=f"ablating {agonist.neuron} flips {' and '.join(parts)} examples ({agonist.regime.arrow})",
         rule=certified_rule(rule),
     )
 
@@ -62,12 +57,13 @@ def certify(
     *,
     regime: Regime,
     kind: str,
-    claim: str,
     rule: CertifiedRule | None = None,
 ) -> Certificate:
-    """The certificate of ablating `units` together on named sets of record positions."""
+    """The certificate of ablating `units` together on named sets of record positions; it claims what its rows show."""
     intervention = run.intervention(units[0].basis)
     rows = ablation_rows(run, intervention, units, slices)
+    flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
+    claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
     return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
 
 
@@ -115,9 +111,21 @@ def certified(
 def ablation_rows(
     run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
 ) -> tuple[ExampleRow, ...]:
-    """What each example's completion was, from the run's records, and what it became."""
+    """What each example's completion was, from the run's records, and what it became.
+
+    Its outcomes are stored like any other, so that nothing asks the model about them again.
+    """
     placed = [(name, position) for name, positions in slices.items() for position in positions]
-    return rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    rows = rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    if run.store.writable:
+        after = [row.after for row in rows]
+        run.engine(intervention).keep(
+            units,
+            [position for _, position in placed],
+            np.array([completion.label for completion in after], bool),
+            np.array([completion.margin for completion in after]),
+        )
+    return rows
 
 
 def rows_of(
@@ -129,9 +137,20 @@ def rows_of(
 ) -> tuple[ExampleRow, ...]:
     """A row for each (slice, position among the engine's records): before from the record, after by `engine`."""
     after = engine.completions([units], [position for _, position in placed])
+    return rows_from(after, 0, decode, records, placed)
+
+
+def rows_from(
+    after: Completions,
+    group: int,
+    decode: Callable[[Sequence[int]], str],
+    records: Sequence[BehaviourRecord],
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
+    """The rows of one of the groups whose completions were computed for the placed records."""
     rows = []
     for column, (name, position) in enumerate(placed):
-        record, tokens = records[position], after.tokens[0][column]
+        record, tokens = records[position], after.tokens[group][column]
         rows.append(
             ExampleRow(
                 example=record.example.id,
@@ -143,8 +162,8 @@ def rows_of(
                 after=Completion(
                     tokens=tokens,
                     text=decode(tokens),
-                    label=bool(after.labels[0, column]),
-                    margin=float(after.margins[0, column]),
+                    label=bool(after.labels[group, column]),
+                    margin=float(after.margins[group, column]),
                 ),
             )
         )

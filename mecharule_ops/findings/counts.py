@@ -1,4 +1,4 @@
-"""The countable pieces of evidence that a search outcome is made of (paper, §5; appendix A for Dom).
+"""The counts that a search outcome is made of (paper, §5; appendix A for Dom).
 
 Counts stay counts; a share is computed where it is read.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.cha.audit import StratumResult
-from mecharule_ops.types import Agonist, Baseline, ChaNode, FlipEstimate, Neuron, Verdict
+from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,20 @@ class Share:
     def rate(self) -> float:
         """count / n; NaN when n is 0."""
         return self.count / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseCompletions:
+    """Completions of the unablated model whose lead is so small that rounding may decide them."""
+
+    lead: float
+    """In logits; a smaller lead may be another token's on another processor."""
+    disagreement: float
+    """Largest difference of a lead between batches of several sizes; `lead` is a multiple of it."""
+    compared: int
+    """Completions on which it was measured."""
+    close: Share
+    """Records with a smaller lead, of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,24 +90,6 @@ class SearchCost:
         """example_forwards over those of exhaustive singletons; NaN when there are none."""
         full = self.exhaustive_example_forwards
         return self.example_forwards / full if full else float("nan")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgonistControls:
-    """The controls run beside one localized unit; None where a control was not run."""
-
-    neuron: Neuron
-    random_units: int = 0
-    """How many random units of the same layer were ablated, each alone."""
-    random: FlipEstimate | None = None
-    """Flips pooled over those units, on the same slices."""
-    fake_split: FlipEstimate | None = None
-    """This unit on the slices of a rule learned from permuted targets (experiment E1, condition d)."""
-    second_baseline: Baseline | None = None
-    second: FlipEstimate | None = None
-    """This unit with `second_baseline` as its replacement, on the same slices."""
-    out_of_range: Share | None = None
-    """Replaced values outside the range that the unit takes at that position in the data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 Fields may be str, int, float, bool, `X | None`, a union of those scalars, an enum (by its value), `Neuron` (as
 it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is written as a
 finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as 0.0, so
-equal values have equal text.
+equal values have equal text. A field marked `ADDED` is left out while it holds its default, so that a text
+written before the field existed has the same hash today.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from mecharule_ops.types import Neuron
 
 T = TypeVar("T")
 _Convert = Callable[[Any], Any]
+ADDED: Mapping[str, bool] = {"added": True}
+"""Metadata of a field that a later version added to a dataclass whose text is hashed."""
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _ACCEPTED: dict[type, tuple[type, ...]] = {
     str: (str,),
@@ -42,9 +45,15 @@ def canonical_json(value: object) -> str:
 
 
 def encode(value: Any) -> dict[str, Any]:
-    """The JSON object of a dataclass, all fields. Raises `UsageError` naming a field of a wrong type."""
+    """The JSON object of a dataclass. Raises `UsageError` naming a field of a wrong type."""
     cls: Any = type(value)
-    return {name: _at(cls, name, write)(getattr(value, name)) for name, write, _, _ in _plan(cls)}
+    unsaid = {field.name for field in fields(cls) if field.metadata == ADDED}
+    defaults = {field.name: field.default for field in fields(cls) if field.name in unsaid}
+    return {
+        name: _at(cls, name, write, getattr(value, name))
+        for name, write, _, _ in _plan(cls)
+        if name not in unsaid or getattr(value, name) != defaults[name]
+    }
 
 
 def decode(cls: type[T], data: object) -> T:
@@ -61,21 +70,19 @@ def decode(cls: type[T], data: object) -> T:
     missing = [name for name, _, _, required in plan if required and name not in data]
     if unknown or missing:
         raise UsageError(f"{cls.__name__}: unknown fields {sorted(unknown)}, missing fields {missing}")
-    values = {name: _at(cls, name, read)(data[name]) for name, _, read, _ in plan if name in data}
+    values = {name: _at(cls, name, read, data[name]) for name, _, read, _ in plan if name in data}
     try:
         return cls(**values)
     except AssertionError as error:
         raise UsageError(f"expected values of {cls.__name__} that fit together, got {error}") from error
 
 
-def _at(owner: type, name: str, convert: _Convert) -> _Convert:
-    def named(value: Any) -> Any:
-        try:
-            return convert(value)
-        except UsageError as error:
-            raise UsageError(f"{owner.__name__}.{name}: {error}") from error
-
-    return named
+def _at(owner: type, name: str, convert: _Convert, value: Any) -> Any:
+    """The converted value of a field, which an error names."""
+    try:
+        return convert(value)
+    except UsageError as error:
+        raise UsageError(f"{owner.__name__}.{name}: {error}") from error
 
 
 @cache

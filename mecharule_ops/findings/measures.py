@@ -1,5 +1,4 @@
-"""The numbers that only a report needs: recall by strength bin, union coverage, Jaccard (paper, §5, E0, "
-"E2)."""
+"""What is counted once a search is over: recall by strength bin, union coverage, Jaccard (paper, §5, E0, E2)."""
 
 from __future__ import annotations
 

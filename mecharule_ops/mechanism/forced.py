@@ -1,0 +1,221 @@
+"""The model's own completions fed back above their clean prompts, and the units that an intervention replaces.
+
+Greedy decoding gave the completion, so feeding it back gives the same hidden states, all positions at once: what
+would change a generated token is read there. Only the intervened positions (a span, see `passes.spans`) run with
+gradients; what lies below them is clean under every ablation and runs once without, the tokens that all prompts
+share once for all records.
+
+Axes: record column channel. A column is a position of the span; a record's token t is predicted at one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from mecharule_ops.loading import norms
+from mecharule_ops.loading.memory import free_bytes
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.batches import chunks_by_length
+from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
+from mecharule_ops.passes.forward import BlockCalls, Blocks
+from mecharule_ops.passes.intervention import hooked
+from mecharule_ops.passes.shared_prefix import SharedPrefix
+from mecharule_ops.passes.spans import Span, span_of
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.types import Basis, BehaviourRecord, Phase
+
+_MOST_COLUMNS = {"cpu": 512, "cuda": 8192}
+"""Span positions at once, beyond which a larger batch gains nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Predicted:
+    """The generated tokens in reach, flat, record by record."""
+
+    row: Int[Tensor, " token"]
+    """Which record of the batch."""
+    position: Int[Tensor, " token"]
+    """t: which token of its completion, from 0."""
+    column: Int[Tensor, " token"]
+    """Where in the span it is predicted."""
+    generated: Int[Tensor, " token"]
+    """y: the token itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Forced:
+    """One batch of records with what a forward over their spans held."""
+
+    records: tuple[int, ...]
+    spans: tuple[Span, ...]
+    predicted: Predicted
+    held: Bool[Tensor, "record column"]
+    """Columns that hold a token; what is computed at the others is ignored."""
+    offsets: Int[Tensor, "record column"]
+    """Offset of each column from the last prompt token, running on over the padding."""
+    calls: BlockCalls
+    """The blocks bound to these spans, to run them again."""
+    inputs: dict[int, Tensor]
+    """By layer asked for, the residual stream that enters it `[record, column, channel]`."""
+    residual: Float[Tensor, "record column channel"]
+    """What the final normalisation reads."""
+    final: Float[Tensor, "record column channel"]
+    """What the unembedding reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForcedUnits:
+    """A forward over spans that read the units of some layers."""
+
+    forced: Forced
+    units: dict[int, Tensor]
+    """By layer the tensor that the basis lives in, `[record, column, width]`; in the graph of `residual`, if any."""
+    change: dict[int, Tensor]
+    """u − v: the same tensors less their replacements, 0 at padding; no gradient."""
+    scales: dict[int, Tensor]
+    """By layer the scale of the normalisation behind the basis's projection, where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForcedClean:
+    """One batch's clean tensors, which every ablation of it starts from."""
+
+    spans: CleanSpans
+    predicted: Predicted
+    offsets: Int[Tensor, "record column"]
+
+
+class Forcing:
+    """Records with completions, ready to be fed back in batches under one phase.
+
+    Cost: one forward over the tokens that all prompts share.
+    """
+
+    def __init__(self, subject: Subject, records: Sequence[BehaviourRecord], phase: Phase) -> None:
+        self.subject, self.blocks = subject, Blocks(subject)
+        self.completions = [record.tokens for record in records]
+        prompts = subject.encode([record.example.prompt for record in records])
+        self.spans = [
+            span_of(prompt, record.tokens, phase) for prompt, record in zip(prompts, records, strict=True)
+        ]
+        self._shared = SharedPrefix.of(subject, [span.prefix for span in self.spans if span.fed] or [()])
+
+    @property
+    def positions(self) -> int:
+        """Tokens of the longest completion."""
+        return max(map(len, self.completions), default=0)
+
+    def batches(self, columns: int | None = None) -> list[list[int]]:
+        """Records with a token in reach, in batches of (nearly) equal span length and about `columns` columns."""
+        lengths = [len(span.fed) for span in self.spans]
+        return chunks_by_length(lengths, range(len(lengths)), columns or self._columns())
+
+    def _columns(self) -> int:
+        """Columns whose graph fits a quarter of free memory."""
+        subject, config = self.subject, self.subject.hf.config
+        hidden = getattr(config, "intermediate_size", 0) or 4 * subject.d_model
+        slots = max((len(span.prefix) + len(span.fed) for span in self.spans), default=0)
+        kept = 16 * subject.d_model + 6 * hidden + 4 * subject.n_heads * slots
+        fits = free_bytes(subject.device) // 4 // (4 * kept * subject.n_layers)
+        return max(1, min(fits, _MOST_COLUMNS.get(subject.device.type, _MOST_COLUMNS["cpu"])))
+
+    def feed(
+        self, records: Sequence[int], *, keep: Collection[int] = (), traced_from: int | None = None
+    ) -> Forced:
+        """One batch fed back; the residual stream is kept where it enters the layers `keep`.
+
+        With `traced_from` the graph from that layer's input on is kept. Cost: a forward over what prompts do not
+        share, and one over the spans.
+        """
+        spans = tuple(self.spans[record] for record in records)
+        with torch.no_grad():
+            batch = span_batch(self.subject, spans, self._shared)
+            calls = self.blocks.bind(batch, 1)
+        inputs: dict[int, Tensor] = {}
+        residual = calls.embedded.detach()
+        for layer in range(self.subject.n_layers):
+            if layer == traced_from:
+                residual.requires_grad_()
+            if layer in keep:
+                inputs[layer] = residual
+            with torch.set_grad_enabled(traced_from is not None and layer >= traced_from):
+                residual = calls(layer, residual)
+        step = torch.arange(batch.tokens.shape[1], device=self.subject.device)
+        return Forced(
+            records=tuple(records),
+            spans=spans,
+            predicted=self._predicted(records),
+            held=step < batch.span_lengths[:, None],
+            offsets=self._offsets(spans),
+            calls=calls,
+            inputs=inputs,
+            residual=residual,
+            final=self.normalised(residual),
+        )
+
+    def clean(self, records: Sequence[int], basis: Basis) -> ForcedClean:
+        """What `passes.ablated` needs of one batch. Cost: a forward over what prompts do not share and spans."""
+        spans = tuple(self.spans[record] for record in records)
+        return ForcedClean(
+            spans=clean_spans(self.subject, self.blocks, spans, basis, self._shared),
+            predicted=self._predicted(records),
+            offsets=self._offsets(spans),
+        )
+
+    def _offsets(self, spans: Sequence[Span]) -> Tensor:
+        step = torch.arange(max(len(span.fed) for span in spans), device=self.subject.device)
+        return torch.tensor([[span.offset] for span in spans], device=self.subject.device) + step
+
+    def normalised(self, residual: Tensor) -> Tensor:
+        """What the unembedding reads."""
+        final_norm, _ = self.subject.wiring.head(self.subject.hf)
+        with torch.set_grad_enabled(residual.requires_grad):
+            return final_norm(residual)
+
+    def feed_units(
+        self, records: Sequence[int], replacement: ReplacementTable, layers: Sequence[int], *, traced: bool
+    ) -> ForcedUnits:
+        """The same with the units of `layers` read; `traced` keeps the graph that their gradients need."""
+        units: dict[int, Tensor] = {}
+        scales: dict[int, Tensor] = {}
+        with ExitStack() as stack:
+            for layer in layers:
+                self._read(stack, layer, replacement.intervention.basis, units, scales)
+            forced = self.feed(records, traced_from=min(layers) if traced else None)
+        change = {}
+        for layer in layers:
+            values = replacement.value(layer, forced.offsets).to(units[layer]).flatten(2)
+            change[layer] = (units[layer].detach() - values) * forced.held[:, :, None]
+        return ForcedUnits(forced=forced, units=units, change=change, scales=scales)
+
+    def _read(
+        self, stack: ExitStack, layer: int, basis: Basis, units: dict[int, Tensor], scales: dict[int, Tensor]
+    ) -> None:
+        """Has a layer's units, and the scale of the normalisation behind them, noted by the next forward."""
+        block = self.blocks.stack[layer]
+        module, in_input = self.subject.wiring.site(block, basis)
+        stack.callback(hooked(module, in_input, partial(units.__setitem__, layer)).remove)
+        norm = self.subject.wiring.norm_behind(block, basis)
+        if norm is not None:
+            stack.callback(hooked(norm, True, partial(_note_scale, scales, layer, norm)).remove)
+
+    def _predicted(self, records: Sequence[int]) -> Predicted:
+        flat = [
+            (row, token, span.prompt_part + token - span.first_predicted, self.completions[record][token])
+            for row, record in enumerate(records)
+            for span in [self.spans[record]]
+            for token in range(span.first_predicted, len(self.completions[record]))
+        ]
+        row, position, column, generated = torch.tensor(flat, device=self.subject.device).T
+        return Predicted(row=row, position=position, column=column, generated=generated)
+
+
+def _note_scale(into: dict[int, Tensor], layer: int, norm: nn.Module, read: Tensor) -> None:
+    into[layer] = norms.scale(norm, read.detach())

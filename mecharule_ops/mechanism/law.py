@@ -1,0 +1,214 @@
+"""The law: do(j) changes the answer of x where, at some token in reach, what j carries exceeds the lead.
+
+    L_j(x) = some generated token t in reach and some competitor w have d_{j,t,w}(x) > ℓ_{t,w}(x)
+
+Nothing in it is fitted. The excess is the largest d − ℓ, so that L_j is "the excess is positive"; units are ranked
+by the share of records on which it is. The first token for which it holds, and the competitor with the largest
+d − ℓ there, are the predicted change of the completion. In 1→0 a changed answer is nearly always a wrong one; in
+0→1 the law says that the answer changes, and whether it becomes right is another prediction (see `outcomes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float16, Float32, Int, Int16, UInt8
+from torch import Tensor
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.mechanism.effects import Effect
+from mecharule_ops.mechanism.leads import Leads
+from mecharule_ops.mechanism.sweep import Batch, Stop, Sweep
+from mecharule_ops.mechanism.unit_axis import UnitAxis
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.types import BehaviourRecord, Neuron
+
+Progress = Callable[[int, int], None]
+"""Called with (records done, records in all)."""
+_HALF = 60_000.0
+"""Larger excesses are stored as this, near the end of 16-bit floats."""
+COMPETITORS = 3
+"""A strong unit changes who comes second, so the runner-up alone misses flips."""
+
+
+class LawStatus(StrEnum):
+    """What the law can say of a unit; the value is the sentence a person reads."""
+
+    PREDICTED = "the law predicts a changed answer on some records and none on others"
+    NEVER = "the law predicts a changed answer on no record"
+    ALWAYS = "the law predicts a changed answer on every record with a token in reach"
+    UNMOVED = "the unit's replacement equals its value wherever it acts, so replacing it changes nothing"
+    OUT_OF_REACH = (
+        "no generated token is in reach: every completion is one token, which the decode phase cannot change"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Effects:
+    """Leads and what each of some units carries of them, in full."""
+
+    units: tuple[Neuron, ...]
+    leads: Leads
+    effect: Float32[np.ndarray, "record position competitor unit"]
+    """d or p, in logits; NaN out of reach."""
+
+    @property
+    def excess(self) -> Float32[np.ndarray, "record unit"]:
+        """Largest effect − lead over tokens and competitors; −∞ for a record without a token in reach."""
+        beyond = self.effect - self.leads.lead[:, :, :, None]
+        return np.nan_to_num(beyond, nan=-np.inf).max((1, 2), initial=-np.inf)
+
+    @property
+    def flips(self) -> Bool[np.ndarray, "record unit"]:
+        """L_j(x)."""
+        return self.excess > 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LawPass:
+    """The law for many units, reduced per record and unit."""
+
+    units: tuple[Neuron, ...]
+    leads: Leads
+    packed: UInt8[np.ndarray, "record packed_unit"]
+    """L_j(x), eight units a byte."""
+    excess: Float16[np.ndarray, "record unit"]
+    """Largest effect − lead, in logits, rounded to 16 bits; −∞ without a token in reach."""
+    change: Int16[np.ndarray, "record unit"]
+    """t · competitors + competitor of the predicted change; −1 where none is predicted."""
+    moved: Bool[np.ndarray, " unit"]
+    """Whether the unit's value differs from its replacement anywhere."""
+
+    @cached_property
+    def place(self) -> dict[Neuron, int]:
+        """Index of each unit."""
+        return {unit: index for index, unit in enumerate(self.units)}
+
+    def flips(self, unit: Neuron) -> Bool[np.ndarray, " record"]:
+        """L_j(x) of one unit. Raises `UsageError` for a unit that was not asked for."""
+        index = self._index(unit)
+        return (self.packed[:, index // 8] >> (7 - index % 8) & 1).astype(bool)
+
+    @cached_property
+    def counts(self) -> Int[np.ndarray, " unit"]:
+        """Records on which each unit is predicted to change the answer: what ranks units."""
+        return np.unpackbits(self.packed, axis=1, count=len(self.units)).sum(0, dtype=np.int64)
+
+    def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
+        """(t of the first changed token, the token that takes its place), −1 where no change is predicted."""
+        coded = self.change[:, self._index(unit)].astype(np.int64)
+        position, competitor = np.divmod(coded, self.leads.token.shape[2])
+        some = coded >= 0
+        token = self.leads.token[np.arange(len(coded)), position * some, competitor * some]
+        return np.where(some, position, -1), np.where(some, token, -1)
+
+    def status(self, unit: Neuron) -> LawStatus:
+        """What the law can say of one unit."""
+        index = self._index(unit)
+        reached = int(self.leads.in_reach.any(1).sum())
+        if reached == 0:
+            return LawStatus.OUT_OF_REACH
+        if not self.moved[index]:
+            return LawStatus.UNMOVED
+        count = int(self.counts[index])
+        if count == 0:
+            return LawStatus.NEVER
+        return LawStatus.ALWAYS if count == reached else LawStatus.PREDICTED
+
+    def _index(self, unit: Neuron) -> int:
+        if unit not in self.place:
+            raise UsageError(f"expected a unit that the law was asked about, got {unit}; ask about it")
+        return self.place[unit]
+
+
+def prediction(
+    subject: Subject,
+    records: Sequence[BehaviourRecord],
+    replacement: ReplacementTable,
+    *,
+    competitors: int = COMPETITORS,
+    units: Sequence[Neuron] | None = None,
+    effect: Effect = Effect.FIRST_ORDER,
+    columns: int | None = None,
+    on_progress: Progress = lambda done, total: None,
+    should_stop: Stop = lambda: False,
+) -> LawPass:
+    """The law for every unit of the replacement's basis, or for `units`, on the records' own completions.
+
+    Cost: a forward over prompts and completions, and for first-order drops one backward over the span a generated
+    token in reach and competitor, whatever the number of units. `columns` bounds how many span positions are fed
+    at once. Memory: 4 bytes and a bit a record and unit. Raises `UsageError` and `AblationStopped`.
+    """
+    axis = UnitAxis.of(subject, replacement.intervention.basis, units)
+    sweep = Sweep(subject, records, replacement, axis, effect, competitors)
+    shape = len(records), len(axis.units)
+    excess, change = np.full(shape, -np.inf, np.float16), np.full(shape, -1, np.int16)
+    packed = np.zeros((shape[0], -(-shape[1] // 8)), np.uint8)
+    moved = np.zeros(shape[1], bool)
+
+    def reduced(batch: Batch) -> int:
+        rows = list(batch.records)
+        lead = torch.from_numpy(sweep.leads.lead[rows])
+        beyond, first = _reduced(batch, lead, shape[1])
+        excess[rows] = beyond.clamp(-_HALF, _HALF).cpu().numpy()
+        change[rows] = first.cpu().numpy()
+        packed[rows] = np.packbits(change[rows] >= 0, axis=1)
+        moved[batch.moved] = True
+        return len(rows)
+
+    done = 0
+    for count in sweep.run(reduced, columns, should_stop):
+        done += count
+        on_progress(done, len(records))
+    return LawPass(
+        units=axis.units, leads=sweep.leads, packed=packed, excess=excess, change=change, moved=moved
+    )
+
+
+def effects(
+    subject: Subject,
+    records: Sequence[BehaviourRecord],
+    replacement: ReplacementTable,
+    units: Sequence[Neuron],
+    *,
+    competitors: int = COMPETITORS,
+    effect: Effect = Effect.FIRST_ORDER,
+    columns: int | None = None,
+    should_stop: Stop = lambda: False,
+) -> Effects:
+    """Leads and effects of chosen units in full; cost and errors as `prediction`.
+
+    Memory: 4 bytes a record, generated token, competitor and unit.
+    """
+    axis = UnitAxis.of(subject, replacement.intervention.basis, units)
+    sweep = Sweep(subject, records, replacement, axis, effect, competitors)
+    found = np.full((*sweep.leads.lead.shape, len(axis.units)), np.nan, np.float32)
+
+    def entered(batch: Batch) -> None:
+        records = np.array(batch.records)[batch.row.cpu().numpy()]
+        for position, members, values in batch.effects:
+            found[records[members.cpu().numpy()], position] = values.detach().cpu().numpy()
+
+    for _ in sweep.run(entered, columns, should_stop):
+        pass
+    return Effects(units=axis.units, leads=sweep.leads, effect=found)
+
+
+def _reduced(batch: Batch, lead: Tensor, units: int) -> tuple[Tensor, Tensor]:
+    """(largest effect − lead, code of the first predicted change) `[record, unit]` of one batch."""
+    excess = torch.full((len(batch.records), units), -torch.inf)
+    change = torch.full(excess.shape, -1, dtype=torch.int16)
+    for position, members, values in batch.effects:
+        rows = batch.row[members].cpu()
+        best, which = (values.detach().cpu() - lead[rows, position][:, :, None]).max(1)
+        code = (position * values.shape[1] + which).to(torch.int16)
+        before = change[rows]
+        change[rows] = torch.where((before < 0) & (best > 0), code, before)
+        excess[rows] = torch.maximum(excess[rows], best.float())
+    return excess, change

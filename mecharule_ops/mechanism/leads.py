@@ -1,0 +1,129 @@
+"""Leads: how close the model was to another token, and the direction in which a hidden state moves a lead.
+
+The lead of a generated token y over a competitor w is ℓ = logit(y) − logit(w) in the clean run, behind the model's
+soft cap where it has one. The competitors are the best other tokens; the best of them is the runner-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32, Int
+from torch import Tensor
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.products import linear
+from mecharule_ops.mechanism.forced import Predicted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Leads:
+    """Leads of every record at every generated position; `position` t counts the completion's tokens from 0."""
+
+    lead: Float32[np.ndarray, "record position competitor"]
+    """In logits, best competitor first; NaN where the position is out of reach or past the end."""
+    token: Int[np.ndarray, "record position competitor"]
+    """The competitors; −1 where there is none."""
+    generated: Int[np.ndarray, "record position"]
+    """The tokens that the model wrote; −1 past the end."""
+
+    @property
+    def in_reach(self) -> Bool[np.ndarray, "record position"]:
+        """Where the intervention can change the token that is generated."""
+        return self.token[:, :, 0] >= 0
+
+    @classmethod
+    def empty(cls, completions: list[tuple[int, ...]], competitors: int) -> Leads:
+        """No position in reach yet."""
+        longest = max(map(len, completions), default=0)
+        generated = np.full((len(completions), longest), -1)
+        for row, tokens in enumerate(completions):
+            generated[row, : len(tokens)] = tokens
+        shape = (*generated.shape, competitors)
+        return cls(lead=np.full(shape, np.nan, np.float32), token=np.full(shape, -1), generated=generated)
+
+    def enter(self, records: Sequence[int], predicted: Predicted, compared: Compared) -> None:
+        """Fill in the predicted tokens of one batch."""
+        places = np.array(records)[predicted.row.cpu().numpy()], predicted.position.cpu().numpy()
+        self.lead[places] = compared.lead.cpu().numpy()
+        self.token[places] = compared.tokens.cpu().numpy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compared:
+    """Rows of hidden states with the competitors of their generated tokens."""
+
+    generated: Int[Tensor, " row"]
+    tokens: Int[Tensor, "row competitor"]
+    raw: Float[Tensor, "row one_and_competitor"]
+    """Logits before any soft cap: of the generated token, then of each competitor."""
+    lead: Float[Tensor, "row competitor"]
+
+
+class LeadHead:
+    """The unembedding of a subject, asked only about leads."""
+
+    def __init__(self, subject: Subject, competitors: int) -> None:
+        """Raises `UsageError` for fewer than one competitor or more than the vocabulary has."""
+        _, head = subject.wiring.head(subject.hf)
+        self._weight = head.get_parameter("weight").detach()
+        bias = getattr(head, "bias", None)
+        self._bias = None if bias is None else bias.detach()
+        self._cap: float | None = getattr(subject.hf.config, "final_logit_softcapping", None)
+        self.competitors = competitors
+        if not 1 <= competitors < len(self._weight):
+            raise UsageError(
+                f"expected 1 to {len(self._weight) - 1} competitors, got {competitors}; 3 is the default"
+            )
+
+    def compare(self, hidden: Float[Tensor, "row channel"], generated: Int[Tensor, " row"]) -> Compared:
+        """Each generated token against its best other tokens. Cost: the whole product."""
+        logits = linear(hidden.detach(), self._weight, self._bias)
+        own = logits.gather(1, generated[:, None])
+        others = logits.scatter_(1, generated[:, None], -torch.inf).topk(self.competitors)
+        return self._compared(generated, others.indices, torch.cat([own, others.values], 1))
+
+    def against(
+        self,
+        hidden: Float[Tensor, "row channel"],
+        generated: Int[Tensor, " row"],
+        tokens: Int[Tensor, "row competitor"],
+    ) -> Compared:
+        """The same with the competitors given. Cost: a few rows of the product."""
+        both = torch.cat([generated[:, None], tokens], 1)
+        raw = torch.einsum("rtc,rc->rt", self._weight[both], hidden.detach())
+        return self._compared(generated, tokens, raw if self._bias is None else raw + self._bias[both])
+
+    def _compared(self, generated: Tensor, tokens: Tensor, raw: Tensor) -> Compared:
+        capped = self._capped(raw)
+        return Compared(generated=generated, tokens=tokens, raw=raw, lead=capped[:, :1] - capped[:, 1:])
+
+    def _capped(self, raw: Tensor) -> Tensor:
+        return raw if self._cap is None else self._cap * torch.tanh(raw / self._cap)
+
+    def gradient(self, compared: Compared, competitor: int) -> Float[Tensor, "row channel"]:
+        """∂ℓ/∂(hidden state): W_U[y] − W_U[w], each times the soft cap's slope at its logit."""
+        own, other = self._weight[compared.generated], self._weight[compared.tokens[:, competitor]]
+        if self._cap is None:
+            return own - other
+        slope = 1 - torch.tanh(compared.raw / self._cap).square()
+        return slope[:, :1] * own - slope[:, 1 + competitor, None] * other
+
+    def secant(self, compared: Compared) -> Float[Tensor, "row competitor"]:
+        """Lead over the difference of the raw logits: how much of such a difference the soft cap leaves."""
+        raw = compared.raw[:, :1] - compared.raw[:, 1:]
+        return torch.where(raw.abs() > 1e-12, compared.lead / raw, torch.ones_like(raw))
+
+    def bias_lead(self, compared: Compared) -> Float[Tensor, "row competitor"]:
+        """What the unembedding's own bias gives to the difference of the raw logits."""
+        if self._bias is None:
+            return torch.zeros_like(compared.lead)
+        return self._bias[compared.generated][:, None] - self._bias[compared.tokens]
+
+    def difference(self, compared: Compared) -> Float[Tensor, "row competitor channel"]:
+        """W_U[y] − W_U[w]."""
+        return self._weight[compared.generated][:, None] - self._weight[compared.tokens]

@@ -1,0 +1,98 @@
+"""Runs an estimate over records batch by batch, halving a batch when memory runs out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Bool
+from torch import Tensor
+
+from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.loading.memory import is_out_of_memory
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect
+from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
+from mecharule_ops.mechanism.leads import LeadHead, Leads
+from mecharule_ops.mechanism.unit_axis import UnitAxis
+from mecharule_ops.passes.batches import parts
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.types import BehaviourRecord
+
+T = TypeVar("T")
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """One batch's effects, token position by token position."""
+
+    records: tuple[int, ...]
+    row: Tensor
+    """Which of the records each predicted token belongs to."""
+    effects: Iterator[AtPosition]
+    moved: Bool[np.ndarray, " unit"]
+    """Whether a unit's value differs from its replacement anywhere in the batch."""
+
+
+class Sweep:
+    """One estimate, ready to run; its leads fill up as it does."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        records: Sequence[BehaviourRecord],
+        replacement: ReplacementTable,
+        axis: UnitAxis,
+        effect: Effect,
+        competitors: int,
+    ) -> None:
+        self._subject, self._replacement = subject, replacement
+        self._axis, self._effect = axis, effect
+        self._head = LeadHead(subject, competitors)
+        self._forcing = Forcing(subject, records, replacement.intervention.phase)
+        self.leads = Leads.empty(self._forcing.completions, competitors)
+
+    def run(self, take: Callable[[Batch], T], columns: int | None, should_stop: Stop) -> Iterator[T]:
+        """What `take` makes of each batch; it must read all of the batch's effects. Raises `AblationStopped`."""
+        if columns is not None and columns < 1:
+            raise UsageError(f"expected columns of 1 or more, got {columns}")
+        work = deque(self._forcing.batches(columns))
+        while work:
+            if should_stop():
+                raise AblationStopped("the estimates were stopped between two batches; nothing was kept")
+            records = work.popleft()
+            try:
+                with through_onednn(self._subject.hf):
+                    taken = self._one(records, take)
+            except (MemoryError, RuntimeError) as error:
+                if len(records) == 1 or not is_out_of_memory(error):
+                    raise
+                work.extendleft(reversed(parts(records, (len(records) + 1) // 2)))
+                continue
+            yield taken
+
+    def _one(self, records: Sequence[int], take: Callable[[Batch], T]) -> T:
+        traced = self._effect is Effect.FIRST_ORDER
+        read = self._forcing.feed_units(records, self._replacement, self._axis.layers, traced=traced)
+        at = read.forced.predicted
+        compared = self._head.compare(read.forced.final[at.row, at.column], at.generated)
+        self.leads.enter(records, at, compared)
+        estimator = ESTIMATORS[self._effect]
+        basis = self._replacement.intervention.basis
+        return take(
+            Batch(
+                records=tuple(records),
+                row=at.row,
+                effects=estimator(self._subject, basis, self._axis, self._head, read, compared),
+                moved=self._moved(read),
+            )
+        )
+
+    def _moved(self, read: ForcedUnits) -> Bool[np.ndarray, " unit"]:
+        sizes = {layer: change.abs().amax((0, 1)) for layer, change in read.change.items()}
+        return self._axis.gathered(sizes).cpu().numpy() > 0
