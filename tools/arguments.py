@@ -189,6 +189,21 @@ class Control(Arguments):
     yes: Accepted = False
 
 
+class Path(Arguments):
+    """trace how a unit's ablation reaches the answer: what breaks, what it writes, reads, goes through, who else"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+    units: int = Field(8, ge=1, le=32, description="found units that are held, and that it is paired with")
+    no_layers: bool = Field(False, description="do not hold each later layer's MLP by itself")
+    again: bool = Field(False, description="measure it again where the run holds it already")
+    svg: str | None = Field(None, description="write the figures to this folder")
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
 class Hypotheses(TableArguments):
     """the hypothesis ledger: what was predicted of a unit, how it was decided, what came out"""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import prompts
 from agent.answering import conversation
 from agent.answering.answers import ASKABLE
-from agent.answering.memory import Exchange, Memory
+from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
 Show = Callable[[Event], None]
-PROMPT = "converse"
 """Of the conversation."""
 MOST_CALLS = 8
 """Tool calls a question."""

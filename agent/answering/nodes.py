@@ -7,8 +7,8 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 import prompts
-from agent.answering.chat import PROMPT
 from agent.answering.checker import check
+from agent.answering.memory import PROMPT
 from agent.llm.protocol import Request, ToolCall, Turn
 from agent.state import Consulted, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json

@@ -17,6 +17,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.pipeline.certify_chain import mediation_of, pairs_of
 from mecharule_ops.types import Regime
 
 GROUPS: Mapping[str, re.Pattern[str]] = {
@@ -147,6 +148,9 @@ def _read_certificate(source: Source, certificate: Certificate) -> None:
     source.arrows.add(Regime(certificate.regime).arrow)
     source.quantities.append(Quantity(value=float(len(rows)), whole=True))
     source.quantities.append(Quantity(value=float(len(certificate.example_ids)), whole=True))
+    _read_chain(source, certificate)
+    # What happens with others held, or to several units at once, is no flip rate of one unit.
+    totals = [total for total in totals if not total.get("held") and "+" not in (total["unit"] or "")]
     for total in totals:
         unit = total["unit"] or (certificate.units[0] if len(certificate.units) == 1 else None)
         source.read_json(
@@ -162,6 +166,18 @@ def _read_certificate(source: Source, certificate: Certificate) -> None:
         source.replies.setdefault(question, set()).update(said)
         for quote in _row_quotes(row):
             source.quote(quote)
+
+
+def _read_chain(source: Source, certificate: Certificate) -> None:
+    """The counts that a certificate of mediation or of pairs implies."""
+    unit = certificate.units[0]
+    if certificate.kind == "mediation":
+        source.read_json(encode(mediation_of(certificate)), unit=unit)
+    if certificate.kind == "pairs":
+        for pair in pairs_of(certificate):
+            source.read_json(encode(pair), unit=unit)
+            counts = (pair.alone, pair.other_alone, pair.both, pair.either, pair.together)
+            source.quantities.extend(Quantity(value=float(k), of=float(pair.n), whole=True) for k in counts)
 
 
 def _row_quotes(row: Mapping[str, Any]) -> Iterator[str]:

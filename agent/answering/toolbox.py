@@ -20,12 +20,12 @@ from tools.result import ToolResult
 OFFERED = (
     *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),
     *("neurons", "rules", "tree", "evidence", "compare", "verify", "hypotheses"),
-    *("score", "extract", "slices", "candidates", "localise", "anchor", "control"),
+    *("score", "extract", "slices", "candidates", "localise", "anchor", "control", "path"),
 )
 """Names of the tools offered, as in the registry."""
 _RUN = {"compare": "first"}
 """The argument that names the run, where it is not `run`."""
-_FOR_PEOPLE = frozenset({"yes", "csv", "md", "tex", "model", "all", "show_text"})
+_FOR_PEOPLE = frozenset({"yes", "csv", "md", "tex", "model", "all", "show_text", "svg"})
 
 
 class RunToolbox:

@@ -6,17 +6,13 @@ reaches can be set beside them. Axes in comments: record position.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
 
+from mecharule_ops.rules.drive import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import Neuron, Regime
-
-T = TypeVar("T", bound=Any)
 
 
 class Law(StrEnum):
@@ -38,57 +34,23 @@ class LawScore:
     predicted: int
     """Held-out records on which it says that the answer changes."""
     held_out: MccInterval | None
-    """Against the measured flips; None where one side has too few records for an interval."""
-    note: str = ""
-    """Why it has nothing to say, in a sentence; empty when it has."""
+    """Against what happened; None where one side has too few records for an interval."""
+    records: int
+    """Held-out records scored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Break:
-    """One way in which flipped answers first change."""
+class DropError:
+    """What the first-order drop misses of the measured one: curvature, and repair by later units."""
 
-    position: int
-    """Generated token, from 0."""
-    before: str
-    after: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakPlace:
-    """Flips whose first change lies at one generated token."""
-
-    position: int
-    """From 0."""
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaks:
-    """Where the completions of flipped records first change."""
-
-    flips: int
-    """Flipped records looked at."""
-    at: tuple[BreakPlace, ...]
-    """Most flips first."""
-    changes: tuple[Break, ...]
-    """The commonest changes, most first."""
-
-    @classmethod
-    def of(cls, firsts: Sequence[tuple[int, str, str]], most: int = 6) -> Breaks:
-        """Counted from (position, token before, token after) of each flipped record."""
-        places, kinds = _tally([first[0] for first in firsts]), _tally(firsts)
-        at = tuple(BreakPlace(position=position, count=count) for position, count in places)
-        changes = tuple(
-            Break(position=position, before=before, after=after, count=count)
-            for (position, before, after), count in kinds[:most]
-        )
-        return cls(flips=len(firsts), at=at, changes=changes)
-
-
-def _tally(items: Sequence[T]) -> list[tuple[T, int]]:
-    """(item, count), most first, then in order of the items."""
-    return sorted(Counter(items).items(), key=lambda pair: (-pair[1], pair[0]))
+    records: int
+    """Flipped and unflipped held-out records looked at, each at its token where least of the lead is left."""
+    measured: float
+    """Median fall of the lead there under the ablation, in logits."""
+    first_order: float
+    """Median first-order drop there."""
+    error: float
+    """Median absolute difference of the two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +67,11 @@ class Account:
     """Of these the ones that chose nothing."""
     families: tuple[FamilyRule, ...]
     laws: tuple[LawScore, ...] = ()
-    breaks: Breaks | None = None
+    becomes_right: LawScore | None = None
+    """In 0→1 the law and the task together, on the flips; what `laws` predict there is that the answer changes."""
+    drive: DriveRule | None = None
+    """What the unit responds to."""
+    drop_error: DropError | None = None
 
     def family(self, family: Family) -> FamilyRule:
         """The rule of a family."""

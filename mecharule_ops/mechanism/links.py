@@ -19,7 +19,7 @@ class TokenPush:
     """How far a unit moves one token's logit."""
 
     token: str
-    """As text, or `<12>` where a token has none of its own."""
+    """As text, or by the tokenizer's name for it where it has none, such as `</s>`."""
     push: float
     """Mean over positions, in logits before any soft cap, less the mean over the tokens compared."""
 

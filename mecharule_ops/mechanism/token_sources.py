@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.mechanism.breaks import END
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.sources import SourceSpan
 from mecharule_ops.types import BehaviourRecord
@@ -33,6 +34,11 @@ def token_sources(subject: Subject, task: Task, record: BehaviourRecord) -> tupl
     return tuple(names)
 
 
+def token_name(subject: Subject, token: int) -> str:
+    """The text of a token; of one without text, such as the end of the sequence, the tokenizer's name for it."""
+    return subject.decode([token]) or str(subject.tokenizer.convert_ids_to_tokens(token))
+
+
 def prompt_offsets(subject: Subject, prompt: str) -> Offsets:
     """First character and the one behind the last of each prompt token; equal for a special one."""
     tokenizer = subject.tokenizer
@@ -49,7 +55,7 @@ def decoded_offsets(subject: Subject, tokens: Sequence[int]) -> Offsets:
 
 def _name(text: str, spans: Sequence[SourceSpan], start: int, stop: int) -> str:
     if start == stop:
-        return BEGIN if start == 0 else OTHER
+        return BEGIN if start == 0 else END if start == len(text) else OTHER
     best, most = OTHER, (0, 0)
     for span in spans:
         shared = text[max(start, span.start) : min(stop, span.stop)] if span.start < stop else ""

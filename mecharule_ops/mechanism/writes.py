@@ -25,6 +25,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import linear, through_onednn
 from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
 from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, TokenList, TokenPush, Writes, Written
+from mecharule_ops.mechanism.token_sources import token_name
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Basis, BehaviourRecord, FlipCount, Neuron
 
@@ -165,12 +166,8 @@ def _listed(subject: Subject, pushes: Tensor, tokens: Tensor, listed: int) -> To
 
     def named(places: list[int]) -> tuple[TokenPush, ...]:
         return tuple(
-            TokenPush(token=_text(subject, int(tokens[place])), push=float(centred[place]))
+            TokenPush(token=token_name(subject, int(tokens[place])), push=float(centred[place]))
             for place in places
         )
 
     return TokenList(size=len(tokens), raised=named(raised), lowered=named(lowered))
-
-
-def _text(subject: Subject, token: int) -> str:
-    return subject.decode([token]) or f"<{token}>"

@@ -1,43 +1,43 @@
 """Accounts of the strongest τ-agonists of one search: when each flips, in three families of rules, and the law.
 
-Flips of found units are cheap, so further records are observed first. The law and the numbers of the clean-run and
-mechanism families come from clean passes on the records of D_b alone; train records choose, held-out ones score.
+Flips of found units are cheap, so further records are observed first. The numbers of the clean-run and mechanism
+families come from clean passes on the records of D_b alone; train records choose, held-out ones score.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mecharule_ops.codec import decode, encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.findings.accounts import Account, Breaks, Law, LawScore
-from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.law import Effects, effects
-from mecharule_ops.mechanism.mediation import first_change
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.mechanism.law import Effects
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.laws import CleanEffects, law_scores
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules
+from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
-from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.store import keys
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Regime
 
-EXAMPLES_OF_BREAKS = 200
-"""Flipped records whose whole completions are looked at."""
+LEARNED_FROM = 2000
+"""Train records that rules and ceilings are learned from, at most; held-out ones are all scored."""
 
 
 def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account, ...]:
-    """The account of each of the strongest τ-agonists, up to the run's `accounts_for`.
+    """The account of each of the strongest τ-agonists, up to the run's `accounts_for`; kept as each is made.
 
     Cost: units × |D_b| example-forwards over the further records; two clean passes over D_b, one of them with a
-    backward a generated token and competitor; a completion of some flipped records a unit.
+    backward a generated token and competitor; what `laws` says a unit.
     """
     units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
         : run.config.accounts_for
@@ -45,101 +45,83 @@ def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account
     if not units:
         return ()
     observe_further(run, journal)
-    eligible = run.observed.eligible(found.regime)
     where = f"accounts {found.basis.value} {found.regime.arrow}"
     with journal.stage(where, len(units), "units") as stage:
-        flips = run.flips([(unit,) for unit in units], eligible, found.regime)
-        drops = unit_effects(run, units, eligible, Effect.FIRST_ORDER)
-        pushes = unit_effects(run, units, eligible, Effect.DIRECT)
-        accounts = []
-        for place, unit in enumerate(units):
-            accounts.append(_account(run, found, unit, eligible, flips[place], (drops, pushes)))
-            journal.progress(stage.name)(place + 1, len(units))
+        missing = [unit for unit in units if not run.store.has(keys.account(unit, found.regime))]
+        stage.reused = not missing
+        for account in _made(run, missing, found.regime) if missing else ():
+            run.store.put(keys.account(account.neuron, found.regime), encode(account))
+            journal.progress(stage.name)(
+                sum(run.store.has(keys.account(unit, found.regime)) for unit in units), len(units)
+            )
+        accounts = tuple(decode(Account, run.store.get(keys.account(unit, found.regime))) for unit in units)
         shown = sum(account.best is not None for account in accounts)
         stage.summary = f"{shown} of {len(units)} units have a rule that predicts"
-    return tuple(accounts)
+    return accounts
 
 
 def observe_further(run: Run, journal: Journal) -> None:
     """Observe examples that the run has not seen, once a run; none where the task has no more."""
-    config = run.config
-    wanted = config.records if config.further is None else config.further
     if run.store.has(keys.FURTHER):
         return
+    config = run.config
+    wanted = config.records if config.further is None else config.further
     with journal.stage("further records") as stage:
         known = {record.example.id for record in run.records}
         drawn = run.task.examples(len(known) + wanted, np.random.default_rng([config.seed, 1]))
         fresh = [example for example in drawn if example.id not in known][:wanted]
         try:
-            records = observe(run.task, run.subject, fresh, on_progress=journal.progress(stage.name)).records
+            seen = observe(run.task, run.subject, fresh, on_progress=journal.progress(stage.name))
         except DegenerateBehaviour:
-            records = ()
-        labels = np.array([record.label for record in records], bool)
-        train = (
-            chosen_for_train(run, records, labels, run.task.columns(records)) if records else labels.copy()
-        )
-        run.observe_further(records, train)
-        stage.summary = f"{len(records):,} more, for the accounts alone"
+            run.observe_further((), np.zeros(0, bool))
+        else:
+            columns = run.task.columns(seen.records)
+            run.observe_further(seen.records, chosen_for_train(run, seen.records, seen.labels, columns))
+        stage.summary = f"{len(run.observed.records) - len(known):,} more, for the accounts alone"
 
 
-def unit_effects(
-    run: Run, units: Sequence[Neuron], positions: Int[np.ndarray, " eligible"], effect: Effect
-) -> Effects:
-    """Leads and effects of units of one basis on observed records."""
-    records = [run.observed.records[position] for position in positions]
-    replacement = run.replacement(run.intervention(units[0].basis))
-    return effects(run.subject, records, replacement, units, effect=effect, should_stop=run.should_stop)
-
-
-def _account(
-    run: Run,
-    found: Localised,
-    unit: Neuron,
-    eligible: Int[np.ndarray, " eligible"],
-    flips: Bool[np.ndarray, " eligible"],
-    measured: tuple[Effects, Effects],
-) -> Account:
+def _made(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Account]:
+    """The accounts, one by one."""
+    eligible = run.observed.eligible(regime)
+    records = [run.observed.records[position] for position in eligible]
+    flips = run.flips([(unit,) for unit in units], eligible, regime)
+    clean = CleanEffects.of(run, units, records)
     in_train = run.observed.train[eligible]
-    target = Target(flips=flips, train=np.flatnonzero(in_train), test=np.flatnonzero(~in_train))
-    drops, pushes = measured
-    families = {
-        Family.INPUT: _input_columns(run, eligible, flips),
-        Family.CLEAN_RUN: FamilyColumns(values=clean_run_columns(run, drops)),
-        Family.MECHANISM: FamilyColumns(values=mechanism_columns(unit, drops, pushes)),
-    }
-    return Account(
-        neuron=unit,
-        regime=found.regime,
-        flips=int(flips.sum()),
-        records=len(eligible),
-        held_out=len(target.test),
-        families=account_rules(target, families, AccountSettings(seed=run.config.seed)),
-        laws=(
-            law_score(run, Law.FIRST_ORDER, drops, unit, target),
-            law_score(run, Law.DIRECT, pushes, unit, target),
-        ),
-        breaks=breaks(run, unit, eligible[flips][:EXAMPLES_OF_BREAKS]),
-    )
-
-
-def law_score(run: Run, law: Law, found: Effects, unit: Neuron, target: Target) -> LawScore:
-    """How well the law says which held-out records flip."""
-    says = found.flips[:, found.units.index(unit)][target.test]
-    generator = np.random.default_rng([run.config.seed, list(Law).index(law)])
-    return LawScore(
-        law=law,
-        predicted=int(says.sum()),
-        held_out=mcc_interval(says, target.flips[target.test], generator),
-    )
+    train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
+    for unit, flipped in zip(units, flips, strict=True):
+        target = Target(flips=flipped, train=train, test=test)
+        inputs = _input_columns(run, eligible, flipped)
+        families = {
+            Family.INPUT: inputs,
+            Family.CLEAN_RUN: FamilyColumns(values=clean_run_columns(run, clean.drops)),
+            Family.MECHANISM: FamilyColumns(values=mechanism_columns(unit, clean)),
+        }
+        scores = law_scores(run, unit, regime, clean, records, flipped, test)
+        seed = run.config.seed
+        assert inputs.predicates is not None
+        yield Account(
+            neuron=unit,
+            regime=regime,
+            flips=int(flipped.sum()),
+            records=len(eligible),
+            held_out=len(test),
+            families=account_rules(target, families, AccountSettings(seed=seed)),
+            laws=scores.laws,
+            becomes_right=scores.becomes_right,
+            drive=drive_rule(
+                _drive(clean.drops, unit), inputs.predicates, train, test, DriveSettings(seed=seed)
+            ),
+            drop_error=scores.drop_error,
+        )
 
 
 def _input_columns(
     run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
 ) -> FamilyColumns:
-    """The vocabulary, the task's own for accounts and what the grammar proposes from the unit's train flips."""
-    texts = refined_texts(run, eligible, flips)
+    """Φ, the task's vocabulary for accounts, and what the grammar proposes from the unit's train flips."""
+    texts = dict.fromkeys((*refined_texts(run, eligible, flips), *run.task.account_predicates()))
     columns = {name: column[eligible] for name, column in run.observed.columns.items()}
-    table = evaluated(texts, columns)
+    table = evaluated(tuple(texts), columns)
     outputs = frozenset(text for text in table.texts if not run.prompt_only(text))
     return FamilyColumns(predicates=table, outputs=outputs)
 
@@ -153,12 +135,13 @@ def clean_run_columns(run: Run, found: Effects) -> dict[str, np.ndarray]:
         columns[f"runner_up_{position + 1}"] = np.array(
             [run.subject.decode((one,)) if one >= 0 else "" for one in token[:, position].tolist()]
         )
-    columns["min_lead"] = _least(lead.astype(float))
+    columns["min_lead"] = _extreme(np.fmin, lead)
     return columns
 
 
-def mechanism_columns(unit: Neuron, drops: Effects, pushes: Effects) -> dict[str, np.ndarray]:
-    """`drop_1` and `push_1` of each generated token against its runner-up, and `max_excess`, the law's own number."""
+def mechanism_columns(unit: Neuron, clean: CleanEffects) -> dict[str, np.ndarray]:
+    """`drop_1` and `push_1` of each generated token over its runner-up, and `max_excess`, the law's own number."""
+    drops, pushes = clean.drops, clean.pushes
     place = drops.units.index(unit)
     columns: dict[str, np.ndarray] = {}
     for position in np.flatnonzero(drops.leads.in_reach.any(0)).tolist():
@@ -169,26 +152,12 @@ def mechanism_columns(unit: Neuron, drops: Effects, pushes: Effects) -> dict[str
     return columns
 
 
-def _least(lead: np.ndarray) -> np.ndarray:
-    """The smallest of each row that is there; NaN for a row with none."""
-    least = np.nan_to_num(lead, nan=np.inf).min(1, initial=np.inf)
-    return np.where(np.isfinite(least), least, np.nan)
+def _drive(drops: Effects, unit: Neuron) -> np.ndarray:
+    """The unit's largest first-order drop of a record, over tokens and competitors; NaN for a record without one."""
+    effect = drops.effect[..., drops.units.index(unit)]
+    return _extreme(np.fmax, effect.reshape(len(effect), -1))
 
 
-def breaks(run: Run, unit: Neuron, positions: Int[np.ndarray, " record"]) -> Breaks | None:
-    """Where the completions of flipped records first change; None for none. Cost: a completion a record."""
-    if not len(positions):
-        return None
-    completed = run.completer(run.intervention(unit.basis)).completions([(unit,)], positions.tolist())
-    firsts = []
-    for position, after in zip(positions.tolist(), completed.tokens[0], strict=True):
-        before = run.observed.records[position].tokens
-        place = first_change(before, after)
-        if place is not None:
-            firsts.append((place, _text(run, before, place), _text(run, after, place)))
-    return Breaks.of(firsts)
-
-
-def _text(run: Run, tokens: Sequence[int], place: int) -> str:
-    """The token at a place as text; empty past the end."""
-    return run.subject.decode(tuple(tokens[place : place + 1])) if place < len(tokens) else ""
+def _extreme(take: np.ufunc, values: np.ndarray) -> np.ndarray:
+    """The least or largest number of each row; NaN for a row with none."""
+    return take.reduce(values.astype(float), axis=1, initial=np.nan)

@@ -7,7 +7,6 @@ token. `second_run` runs a certificate again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,6 @@ from mecharule_ops.certificates.certificate import (
     ModelIdentity,
 )
 from mecharule_ops.certificates.verification import totals_of
-from mecharule_ops.pipeline.held_units import held_units
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
@@ -130,27 +128,6 @@ def ablation_rows(
     return rows
 
 
-def mediation_rows(
-    run: Run,
-    intervention: Intervention,
-    units: Group,
-    holds: Sequence[str],
-    placed: Sequence[tuple[str, int]],
-) -> tuple[ExampleRow, ...]:
-    """The examples under the ablation alone, then once for each of `holds` held at its clean values meanwhile.
-
-    Cost: `len(holds)` + 1 completions an example, and the clean values of what is held.
-    """
-    engine, subject = run.completer(intervention), run.subject
-    held = [held_units(subject, tuple(units), name) for name in holds]
-    after = engine.completions([units] * (len(held) + 1), [place for _, place in placed], [(), *held])
-    return tuple(
-        replace(row, held=name)
-        for index, name in enumerate((None, *holds))
-        for row in _rows(after, index, subject.decode, run.records, placed)
-    )
-
-
 def rows_of(
     engine: AblationEngine | ReferenceEngine,
     decode: Callable[[Sequence[int]], str],
@@ -160,16 +137,17 @@ def rows_of(
 ) -> tuple[ExampleRow, ...]:
     """A row for each (slice, position among the engine's records): before from the record, after by `engine`."""
     after = engine.completions([units], [position for _, position in placed])
-    return _rows(after, 0, decode, records, placed)
+    return rows_from(after, 0, decode, records, placed)
 
 
-def _rows(
+def rows_from(
     after: Completions,
     group: int,
     decode: Callable[[Sequence[int]], str],
     records: Sequence[BehaviourRecord],
     placed: Sequence[tuple[str, int]],
 ) -> tuple[ExampleRow, ...]:
+    """The rows of one of the groups whose completions were computed for the placed records."""
     rows = []
     for column, (name, position) in enumerate(placed):
         record, tokens = records[position], after.tokens[group][column]

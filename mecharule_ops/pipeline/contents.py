@@ -19,6 +19,7 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.findings.as_json import from_json
+from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.pipeline.search_settings import search_settings
@@ -36,7 +37,7 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
 from mecharule_ops.tasks.registry import task_of
-from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Regime
+from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
 
 
 class Splitter(NamedTuple):
@@ -197,6 +198,11 @@ class RunContents:
         """How every layer is searched in one regime."""
         slices = self.slices(regime)
         return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
+
+    def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
+        """How the unit's flips come about; None until it was measured."""
+        name = keys.chain(unit, regime)
+        return decode(Chain, self.store.get(name)) if self.store.has(name) else None
 
     @property
     def told(self) -> RunState:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
-from mecharule_ops.types import Basis, Intervention, Regime
+from mecharule_ops.types import Basis, Intervention, Neuron, Regime
 
 T = TypeVar("T", covariant=True)
 
@@ -108,6 +108,16 @@ _REPLACEMENT, _CONTEXT, _PACE = "replacement-", "context-", "pace-"
 def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     """Signed EAP-IG scores `[layer, channel]`."""
     return Artefact(f"attribution-{basis.value}-{regime.value}")
+
+
+def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """The account of one unit, encoded."""
+    return Artefact(f"account-{regime.value}-{unit}")
+
+
+def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """How the flips of one unit come about, encoded."""
+    return Artefact(f"chain-{regime.value}-{unit}")
 
 
 def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:

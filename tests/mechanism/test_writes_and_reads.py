@@ -15,7 +15,7 @@ from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.mechanism.law import effects
 from mecharule_ops.mechanism.links import DirectShare
 from mecharule_ops.mechanism.reads import head_positions, reads
-from mecharule_ops.mechanism.token_sources import token_sources
+from mecharule_ops.mechanism.token_sources import token_name, token_sources
 from mecharule_ops.mechanism.writes import answer_tokens, moved_by, writes
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
@@ -95,7 +95,7 @@ def test_lists_are_means_over_positions_of_each_group(basis: Basis) -> None:
         assert [push.push for push in group.answer.raised] == pytest.approx(
             [value for value in among[best].tolist() if value > 0], abs=1e-5
         )
-        texts = [bench.subject.decode([answer[place]]) or f"<{answer[place]}>" for place in best.tolist()]
+        texts = [token_name(bench.subject, answer[place]) for place in best.tolist()]
         assert [push.token for push in group.answer.raised] == texts[: len(group.answer.raised)]
         assert group.vocabulary.lowered[0].push == pytest.approx(float((mean - mean.mean()).min()), abs=1e-5)
         assert (group.own_first.flips, group.positions) == (
