@@ -53,8 +53,7 @@ def mind(data: Data) -> Answer:
     sentences = [
         f"Any of these would: {threshold}.",
         "Its effect would be refuted by random units of its layer that flip as often as it does.",
-        "That it is selective would be refuted by a difference between the slices below ε, or a fake rule's split that "
-        f"differs as much; measured now: {_signed(data['selectivity'])} {run}.",
+        *_against_selective(data),
         controls_sentence(data),
     ]
     if data["rule"] is not None:
@@ -215,6 +214,16 @@ def rule_sentence(data: Data) -> str:
     """When a unit flips by its anchored rule, or that none predicts."""
     cited = f"[c:{data['certificate']}] " if data["rule_certified"] else ""
     return f"When it flips: {data['rule_words']} {cited}[run:{data['run']}]."
+
+
+def _against_selective(data: Data) -> tuple[str, ...]:
+    """What would refute that a unit is selective, where it is said to be."""
+    if data["controls"] is None or data["controls"]["selective"] != "selective":
+        return ()
+    return (
+        "That it is selective would be refuted by a difference between the slices below ε, or a fake rule's split that "
+        f"differs as much; measured now: {_signed(data['selectivity'])} [run:{data['run']}].",
+    )
 
 
 def controls_sentence(data: Data) -> str:
