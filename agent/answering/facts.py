@@ -53,7 +53,9 @@ def facts_of(
 def fact_of(sentence: str) -> Fact:
     """A sentence with citations as a fact."""
     sources = tuple(dict.fromkeys(id for citation in citations_of(sentence) for id in citation.ids))
-    bare = re.sub(r"\s+([.,:;])(?!\d)", r"\1", " ".join(CITATION.sub(" ", sentence).split())).removesuffix(".")
+    bare = re.sub(r"\s+([.,:;])(?!\d)", r"\1", " ".join(CITATION.sub(" ", sentence).split())).removesuffix(
+        "."
+    )
     return Fact(template=bare, unit=_only_unit(bare), sources=sources)
 
 
