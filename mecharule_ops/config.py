@@ -81,6 +81,8 @@ class RunConfig(BaseModel):
     """How many localized units a regime are anchored, strongest first."""
     accounts_for: int = Field(8, ge=0, le=10_000)
     """How many τ-agonists a regime get an account of when and why they flip, strongest first."""
+    chains_for: int = Field(1, ge=0, le=1000)
+    """Of how many τ-agonists a regime it is measured how their flips come about, strongest first."""
     further: int | None = Field(None, ge=0, le=1_000_000)
     """Examples observed for the accounts beyond `records`, where there are more; None is as many again."""
     engine: Literal["fast", "plain"] = "fast"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pathlib
+from functools import partial
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import StoreError
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.questions.chain import ChainPlan, certificates_of, measured, plan
 from mecharule_ops.report.chain_lines import chain_links
-from mecharule_ops.store import keys
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._opening import check_direction, check_unit, findings_of, keep, opened, regime_of
@@ -42,7 +42,7 @@ def path(given: Path, tell: Tell) -> ToolResult:
     if asked is not None:
         accepted(price, given.yes, tell)
         with opened(given.run, write=True) as run:
-            known = _made(run, asked)
+            known = kept_chain(run, asked, partial(keep, run))
     assert known is not None
     written = [] if given.svg is None else _figures(known, pathlib.Path(given.svg))
     lines = [f"{unit} ({regime.arrow}) in run {identifier}: how its flips come about"]
@@ -51,14 +51,6 @@ def path(given: Path, tell: Tell) -> ToolResult:
     lines += [f"  figure    {file}" for file in written]
     data = {"run": identifier, **encode(known), "figures": written}
     return ToolResult(data=data, text="\n".join(lines))
-
-
-def _made(run: Run, asked: ChainPlan) -> Chain:
-    """The chain, measured and kept with its certificates; the run is open for writing."""
-    mediated, paired = certificates_of(run, asked)
-    chain = measured(run, asked, keep(run, mediated), None if paired is None else keep(run, paired))
-    run.store.put(keys.chain(asked.unit, asked.regime), encode(chain))
-    return chain
 
 
 def _regime(run: Run, unit: Neuron, asked: str | None) -> Regime:

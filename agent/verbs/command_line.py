@@ -97,7 +97,9 @@ def parser(handlers: Mapping[str, Handler], tool: Handler) -> argparse.ArgumentP
     ask = working("ask", "answer a question about a finished run, every number with its source")
     ask.add_argument("run", help="run id, file, or `last`")
     ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
-    ask.add_argument("--llm", help="who words the answer: none, mock:FILE, anthropic/NAME or openai/NAME")
+    ask.add_argument(
+        "--llm", help="who words the answer: none, mock:FILE, local/FILE, anthropic/NAME or openai/NAME"
+    )
     ask.add_argument("--follow", action="store_true", help="follow on what was asked about the run before")
     for name, help, arguments in import_module("tools.catalogue").VERBS:
         made = verb(name, help)
@@ -138,7 +140,8 @@ def _count(text: str) -> int:
 def _refine_arguments(refine: argparse.ArgumentParser) -> None:
     refine.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
     refine.add_argument(
-        "--llm", help="who suggests: none (offline), mock:FILE, anthropic/NAME or openai/NAME"
+        "--llm",
+        help="who suggests: none (offline), mock:FILE, local/FILE, anthropic/NAME or openai/NAME",
     )
     refine.add_argument("--budget", type=_count, metavar="N", help="at most N suggestions in all")
     refine.add_argument("--rounds", type=_count, default=3, metavar="N", help="at most N rounds a unit")
@@ -158,7 +161,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     option("--budget", type=int, metavar="N", help="stop after N group ablations; what was found is kept")
     option(
         "--llm",
-        help="who proposes predicates: none (offline grammar), mock:FILE, anthropic/NAME or openai/NAME",
+        help="who proposes predicates: none (offline grammar), mock:FILE, local/FILE, anthropic/NAME or openai/NAME",
     )
     option(
         "--suppress-only",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.counts import (
     CloseCompletions,
@@ -209,6 +210,8 @@ class Findings:
     proposer: str
     predicates: PredicateCounts
     searches: tuple[SearchOutcome, ...]
+    chains: tuple[Chain, ...] = ()
+    """How the flips of the strongest units come about."""
     answers: tuple[AnsweredQuestion, ...] = ()
     choices: tuple[NamedChoice, ...] = ()
     stages: tuple[StageCost, ...] = ()

@@ -6,12 +6,13 @@ whoever asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
+from mecharule_ops.codec import encode
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.mechanism.breaks import END, Breaks, FirstChange, breaks
@@ -148,6 +149,14 @@ def measured(run: Run, asked: ChainPlan, mediated: Certificate, paired: Certific
         pairs_certificate=None if paired is None else paired.id,
         notes=notes,
     )
+
+
+def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certificate]) -> Chain:
+    """The chain, measured and put into the run, which is open for writing; `keep` stores a certificate."""
+    mediated, paired = certificates_of(run, asked)
+    chain = measured(run, asked, keep(mediated), None if paired is None else keep(paired))
+    run.store.put(keys.chain(asked.unit, asked.regime), encode(chain))
+    return chain
 
 
 def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[ExampleRow]) -> Breaks:
