@@ -104,8 +104,8 @@ def read_shape(directory: Path) -> ModelShape:
         parameters = size // (2 if "16" in stored else 4)
     else:
         counts: dict[str, int] = {}
-        for kind, shape in tensors.values():
-            counts[kind] = counts.get(kind, 0) + math.prod(shape)
+        for kind, sizes in tensors.values():
+            counts[kind] = counts.get(kind, 0) + math.prod(sizes)
         parameters = sum(counts.values())
         stored = _NAMED.get(max(counts, key=counts.__getitem__), "other")
     shape = ModelShape(
