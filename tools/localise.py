@@ -8,6 +8,7 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.driver import NamedSearch
+from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import drive_of
 from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
@@ -35,7 +36,9 @@ def localise(given: Localise, tell: Tell) -> ToolResult:
         settings = run.search_settings(regime)
         settings = replace(settings, largest=given.largest or settings.largest)
         alone = run.config.model_copy(update={"audit": 0, "exhaustive_up_to": 0})
-        quoted = price_words(run, price(alone, candidates, settings, 0.0).example_forwards)
+        quoted = price_words(
+            run, price(alone, candidates, SearchPlan(settings=settings), 0.0).example_forwards
+        )
         identifier = run.id
     if given.estimate:
         return ToolResult(

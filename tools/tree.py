@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mecharule_ops.report.document import Table, two_decimals
-from mecharule_ops.state.search_id import CHA, kind_of
+from mecharule_ops.state.search_id import OF_A_RUN, kind_of
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tools._opening import opened
 from tools._tables import shown
@@ -30,7 +30,7 @@ def tree(given: Tree, tell: Tell) -> ToolResult:
 def _is_wanted(view: SearchView, given: Tree) -> bool:
     if given.search is not None:
         return view.search == given.search
-    return kind_of(view.search) == CHA and given.layer in (None, view.layer)
+    return kind_of(view.search) in OF_A_RUN and given.layer in (None, view.layer)
 
 
 def _rows(view: SearchView) -> Iterator[tuple[str, ...]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from mecharule_ops.certificates.bundles import read_bundle
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.certificates.second_run import Bench, rerun
 from mecharule_ops.certificates.verification import Verification, VerificationStatus
 from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.second_run import Bench, rerun
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from tools._benches import CERTIFICATES, bench_of_folder, bench_of_run

@@ -67,4 +67,5 @@ def verdict_line(state: RunState, phase: Phase, failure: str) -> str:
     if state.header is None and phase is Phase.WORKING:
         return "loading the engine, which takes longest the first time"
     strong = sum(agonist.is_tau_agonist for agonist in state.agonists.values())
-    return f"{strong} agonists, {len(state.agonists)} localized, {len(state.rules)} rules so far"
+    rules = sum(rule.predicts for rule in state.rules.values())
+    return f"{strong} agonists, {len(state.agonists)} localized, {rules} rules so far"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from mecharule_ops.events import RuleAnchored
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.phrases.flips import leaning
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tui.pictures import interval
@@ -44,6 +44,8 @@ def thresholds(state: RunState) -> tuple[float, float, float]:
 
 def card(state: RunState, view: SearchView, number: int, evidence: Evidence, width: int) -> Text:
     """The card of one node, a unit or a group."""
+    from mecharule_ops.report.phrases.flips import leaning
+
     node = view.nodes[number]
     tau, epsilon, alpha = thresholds(state)
     look = look_of(node, tau)
@@ -93,12 +95,8 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evi
     text = Text()
     text.append_text(_controls(evidence.findings, view.regime, node.units, state.finished))
     rule = state.rules.get((view.regime, node.units))
-    if rule is not None:
-        held_out = "not scored" if rule.held_out_mcc is None else f"MCC {rate(rule.held_out_mcc)} held-out"
-        scope = "prompt only" if rule.prompt_only else "reads the output"
-        text.append("rule      ", "bold").append(f"{held_out}, {scope}\n{plain(rule.rule)}\n")
-    elif node.verdict == "kept":
-        text.append(f"rule      none{'' if state.finished else ' yet'}\n", "dim")
+    if rule is not None or node.verdict == "kept":
+        text.append_text(_rule(rule, state.finished))
     found = [c for c in evidence.certificates if node.units in c.units and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))
@@ -107,6 +105,21 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evi
         for claim in cited:
             text.append(f"[c:{plain(claim.certificate)}] {plain(claim.claim)}\n")
     return text
+
+
+def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
+    """The rule where held-out records bear it out, else that none predicts."""
+    if rule is None:
+        return Text(f"rule      none{'' if settled else ' yet'}\n", "dim")
+    text = Text().append("rule      ", "bold")
+    if rule.held_out_low is None:
+        return text.append("none predicts: too few held-out flips for an interval\n")
+    score = f"MCC {rate(rule.held_out_mcc)} [{rate(rule.held_out_low)}, {rate(rule.held_out_high)}] held-out"
+    if not rule.predicts:
+        return text.append(f"none predicts: the best one learned has {score}\n")
+    return text.append(
+        f"{score}, {'input rule' if rule.prompt_only else 'rule over the output'}\n{plain(rule.rule)}\n"
+    )
 
 
 def _controls(findings: Findings | None, regime: int, unit: str, finished: bool) -> Text:

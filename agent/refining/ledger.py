@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from mecharule_ops.codec import canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
-from mecharule_ops.store.codec import canonical_json, decode, encode
 from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
 

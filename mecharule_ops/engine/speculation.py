@@ -279,12 +279,4 @@ class Speculation:
 
     def _units(self, group: Collection[Neuron], offsets: Tensor) -> GroupUnits:
         """A group's units by layer with their replacements at `offsets`."""
-        channels: dict[int, list[int]] = {}
-        for neuron in group:
-            channels.setdefault(neuron.layer, []).append(neuron.channel)
-        units, device = {}, self._subject.device
-        for layer, chosen in channels.items():
-            index = torch.tensor(chosen)
-            values = self._replacement.value(layer, offsets, index).to(device)
-            units[layer] = Units(channels=index.to(device), values=values)
-        return units
+        return self._replacement.units(group, offsets, self._subject.device)

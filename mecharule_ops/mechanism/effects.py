@@ -25,8 +25,9 @@ from torch import Tensor, nn
 
 from mecharule_ops.loading import norms
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.forced import Forced, UnitAxis
+from mecharule_ops.mechanism.forced import Forced, ForcedUnits
 from mecharule_ops.mechanism.leads import Compared, LeadHead
+from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.types import Basis
 
 AtPosition = tuple[int, Int[Tensor, " token"], Float[Tensor, "token competitor unit"]]
@@ -40,27 +41,27 @@ class Effect(StrEnum):
     DIRECT = "direct push"
 
 
-Estimator = Callable[[Subject, Basis, UnitAxis, LeadHead, Forced, Compared], Iterator[AtPosition]]
+Estimator = Callable[[Subject, Basis, UnitAxis, LeadHead, ForcedUnits, Compared], Iterator[AtPosition]]
 
 
 def first_order(
-    subject: Subject, basis: Basis, axis: UnitAxis, head: LeadHead, forced: Forced, compared: Compared
+    subject: Subject, basis: Basis, axis: UnitAxis, head: LeadHead, read: ForcedUnits, compared: Compared
 ) -> Iterator[AtPosition]:
     """First-order drops, position by position. Cost: one backward a position and competitor, for all units."""
-    at = forced.predicted
+    at, final = read.forced.predicted, read.forced.final
     layers = axis.layers
     for position in at.position.unique().tolist():
         members = (at.position == position).nonzero()[:, 0]
         rows, columns = at.row[members], at.column[members]
         effects = []
         for competitor in range(head.competitors):
-            start = torch.zeros_like(forced.final)
+            start = torch.zeros_like(final)
             start[rows, columns] = head.gradient(compared, competitor)[members]
             gradients = torch.autograd.grad(
-                forced.final, [forced.units[layer] for layer in layers], start, retain_graph=True
+                final, [read.units[layer] for layer in layers], start, retain_graph=True
             )
             drops = {
-                layer: torch.einsum("rpw,rpw->rw", gradient, forced.change[layer])
+                layer: torch.einsum("rpw,rpw->rw", gradient, read.change[layer])
                 for layer, gradient in zip(layers, gradients, strict=True)
             }
             effects.append(axis.gathered(drops)[rows])
@@ -68,18 +69,18 @@ def first_order(
 
 
 def direct(
-    subject: Subject, basis: Basis, axis: UnitAxis, head: LeadHead, forced: Forced, compared: Compared
+    subject: Subject, basis: Basis, axis: UnitAxis, head: LeadHead, read: ForcedUnits, compared: Compared
 ) -> Iterator[AtPosition]:
     """Direct pushes, position by position. Cost: a product with each layer's projection, no backward."""
-    at = forced.predicted
-    toward = direction(subject, head, forced, compared)
+    at = read.forced.predicted
+    toward = direction(subject, head, read.forced, compared)
     for position in at.position.unique().tolist():
         members = (at.position == position).nonzero()[:, 0]
         rows, columns = at.row[members], at.column[members]
         pushes = {}
         for layer in axis.layers:
-            read = _at_site(subject, basis, layer, forced, rows, columns, toward[members])
-            pushes[layer] = read * forced.change[layer][rows, columns][:, None]
+            at_site = _at_site(subject, basis, layer, read, rows, columns, toward[members])
+            pushes[layer] = at_site * read.change[layer][rows, columns][:, None]
         yield position, members, axis.gathered(pushes)
 
 
@@ -98,15 +99,21 @@ def direction(
 
 
 def _at_site(
-    subject: Subject, basis: Basis, layer: int, forced: Forced, rows: Tensor, columns: Tensor, toward: Tensor
+    subject: Subject,
+    basis: Basis,
+    layer: int,
+    read: ForcedUnits,
+    rows: Tensor,
+    columns: Tensor,
+    toward: Tensor,
 ) -> Tensor:
     """A direction in the residual stream as one at the tensor that the basis lives in."""
-    if basis is Basis.MLP_OUT:
+    if not basis.row.in_input:
         return toward
     block = subject.wiring.blocks(subject.hf)[layer]
     norm = subject.wiring.norm_behind(block, basis)
     if norm is not None:
-        toward = norms.before(norm, forced.scales[layer][rows, columns][:, None], toward)
+        toward = norms.before(norm, read.scales[layer][rows, columns][:, None], toward)
     projection, _ = subject.wiring.site(block, basis)
     weight = projection.get_parameter("weight").detach()
     return toward @ (weight if isinstance(projection, nn.Linear) else weight.t())

@@ -23,9 +23,9 @@ from torch import Tensor
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.forced import UnitAxis
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.sweep import Batch, Stop, Sweep
+from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import BehaviourRecord, Neuron
 

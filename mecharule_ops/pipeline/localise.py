@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.cha.exhaustive import exhaustive_search
-from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.records import SearchAudit, WholeLayer
@@ -16,9 +14,9 @@ from mecharule_ops.mechanism.attribution import eap_ig
 from mecharule_ops.mechanism.path_gradients import AttributionPair
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
-from mecharule_ops.state.search_id import CHA, EXHAUSTIVE, search_id
 from mecharule_ops.store import keys
 from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import (
@@ -27,7 +25,6 @@ from mecharule_ops.types import (
     Candidates,
     FlipEstimate,
     Intervention,
-    LayerCandidates,
     Neuron,
     Regime,
     SearchStatus,
@@ -46,6 +43,8 @@ class Localised:
     slices: CompactSlices
     candidates: Candidates
     whole_layers: tuple[WholeLayer, ...]
+    plan: SearchPlan
+    """How it was searched."""
     trees: tuple[ChaTree, ...]
     exhaustive: tuple[ChaTree, ...]
     """Singletons of every unit; empty when they were not asked for."""
@@ -132,9 +131,22 @@ def slice_estimates(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlipEstimate]:
     """Flip counts of each group on the compact slices."""
-    split, examples, estimates = len(slices.associated), slices.positions, []
+    parts = slices.associated.tolist(), slices.unrelated.tolist()
+    return flips_on(run, slices.regime, intervention, groups, parts, progress)
+
+
+def flips_on(
+    run: Run,
+    regime: Regime,
+    intervention: Intervention,
+    groups: Sequence[Group],
+    examples: tuple[Sequence[int], Sequence[int]],
+    progress: Callable[[int, int], None],
+) -> list[FlipEstimate]:
+    """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
+    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], []
     for begin in range(0, len(groups), BATCH):
-        for flips in run.flips(groups[begin : begin + BATCH], examples, slices.regime, intervention):
+        for flips in run.flips(groups[begin : begin + BATCH], positions, regime, intervention):
             estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
         progress(len(estimates), len(groups))
     return estimates
@@ -146,32 +158,20 @@ def localise(
     candidates: Candidates,
     slices: CompactSlices,
     whole: tuple[WholeLayer, ...],
+    plan: SearchPlan,
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
-    settings = run.search_settings(slices.regime)
     drive = drive_of(run, candidates.basis, slices)
-    cha = [
-        _named(
-            CHA, slices.regime, layer, ChaSearch(layer, settings=settings, regime=slices.regime), candidates
-        )
-        for layer in candidates.layers
-    ]
-    with journal.stage(f"CHA {candidates.basis.value} {slices.regime.arrow}", unit="ablations") as stage:
-        stage.summary = _search(journal, drive, cha, candidates)
+    searches = plan.searches(candidates, slices.regime)
+    where = f"{candidates.basis.value} {slices.regime.arrow}"
+    name = "CHA" if plan.kind is SearchKind.CHA else f"{plan.kind.value} search"
+    with journal.stage(f"{name} {where}", unit="ablations") as stage:
+        stage.summary = _search(journal, drive, searches, candidates)
     singly: list[NamedSearch] = []
     if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
-        singly = [
-            _named(
-                EXHAUSTIVE,
-                slices.regime,
-                layer,
-                exhaustive_search(layer, settings=settings, regime=slices.regime),
-                candidates,
-            )
-            for layer in candidates.layers
-        ]
-        name = f"exhaustive {candidates.basis.value} {slices.regime.arrow}"
-        with journal.stage(name, candidates.total, "ablations") as stage:
+        brute = SearchPlan(kind=SearchKind.EXHAUSTIVE, settings=plan.settings)
+        singly = brute.searches(candidates, slices.regime)
+        with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
             stage.summary = _search(journal, drive, singly, candidates)
     return Localised(
         basis=candidates.basis,
@@ -179,7 +179,8 @@ def localise(
         slices=slices,
         candidates=candidates,
         whole_layers=whole,
-        trees=tuple(named.search.tree for named in cha),
+        plan=plan,
+        trees=tuple(named.search.tree for named in searches),
         exhaustive=tuple(named.search.tree for named in singly),
     )
 
@@ -198,13 +199,6 @@ def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
     )
 
 
-def _named(
-    kind: str, regime: Regime, layer: LayerCandidates, search: ChaSearch, candidates: Candidates
-) -> NamedSearch:
-    identifier = search_id(kind, regime, candidates.basis, layer.layer)
-    return NamedSearch(id=identifier, search=search, layer=layer.layer)
-
-
 def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], candidates: Candidates) -> str:
     """Drive the searches, tell what happens, and sum up in a line."""
     sizes = {layer.layer: len(layer.channels) for layer in candidates.layers}
@@ -219,7 +213,7 @@ def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], can
     trees = [named.search.tree for named in searches]
     queries = sum(tree.queries for tree in trees)
     kept = [node for tree in trees for node in tree.kept]
-    strong = sum(node.estimate.strength >= drive.tau for node in kept)
+    strong = sum(node.estimate.reaches(drive.tau) for node in kept)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
     return f"{queries:,} group ablations, {len(kept)} localized, {strong} τ-agonists{tail}"

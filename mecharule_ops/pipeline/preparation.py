@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.rounding import measure_rounding
@@ -27,7 +28,7 @@ from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.slices import E1Condition
 from mecharule_ops.store import keys
-from mecharule_ops.store.codec import encode
+from mecharule_ops.types import BehaviourRecord, Columns
 
 
 def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> None:
@@ -78,7 +79,7 @@ def make_proposer(name: str) -> Proposer:
 def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | None) -> None:
     """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
     columns, schema = run.columns, schema_of(run.columns)
-    train = _split(run)
+    train = chosen_for_train(run, run.records, run.labels, columns)
     run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
     proposer = proposer or make_proposer(run.config.proposer)
@@ -111,16 +112,17 @@ def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | N
     run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
 
-def _split(run: Run) -> Bool[np.ndarray, " record"]:
-    """Train mask: stratified by the seed predicates and by outcome."""
-    schema = schema_of(run.columns)
-    seeds = [evaluate(parse_predicate(text, schema), run.columns) for text in run.task.seed_predicates()]
-    matrix = np.column_stack(seeds)
-    identifiers = [record.example.id for record in run.records]
+def chosen_for_train(
+    run: Run, records: Sequence[BehaviourRecord], labels: Bool[np.ndarray, " record"], columns: Columns
+) -> Bool[np.ndarray, " record"]:
+    """Train mask of some records of the run's task: stratified by the seed predicates and by outcome."""
+    schema = schema_of(columns)
+    seeds = [evaluate(parse_predicate(text, schema), columns) for text in run.task.seed_predicates()]
+    identifiers = [record.example.id for record in records]
     split = stratified_split(
-        matrix, run.labels, identifiers, seed=run.config.seed, test_share=run.config.test_share
+        np.column_stack(seeds), labels, identifiers, seed=run.config.seed, test_share=run.config.test_share
     )
-    train = np.zeros(len(run.records), bool)
+    train = np.zeros(len(records), bool)
     train[split.train] = True
     return train
 

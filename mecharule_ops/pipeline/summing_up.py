@@ -13,6 +13,9 @@ from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.choices import choices_for
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import dominance, flip_overlaps
 from mecharule_ops.findings.records import (
     AgonistControls,
@@ -30,8 +33,6 @@ from mecharule_ops.findings.records import (
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.choices import choices_for
-from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.store import keys
 from mecharule_ops.types import AnchoredRule, SearchStatus
 
@@ -43,6 +44,7 @@ class Explained:
     """What stage 4 and the controls add to a search."""
 
     anchored: tuple[AnchoredRule, ...]
+    accounts: tuple[Account, ...]
     controls: tuple[AgonistControls, ...]
     flips: Coverage
     """Of the localized units on D_b."""
@@ -53,7 +55,7 @@ class Explained:
     def nothing(cls, eligible: Int[np.ndarray, " eligible"]) -> Explained:
         """Where stage 4 was not reached."""
         none = Coverage(neurons=(), eligible=eligible, flips=np.zeros((0, len(eligible)), bool))
-        return cls(anchored=(), controls=(), flips=none, random_flips=none)
+        return cls(anchored=(), accounts=(), controls=(), flips=none, random_flips=none)
 
 
 def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
@@ -78,6 +80,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         whole_layers=found.whole_layers,
         anchored=explained.anchored,
+        accounts=explained.accounts,
         controls=explained.controls,
         union=share_of_union(explained.flips),
         random_union=share_of_union(explained.random_flips),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from mecharule_ops.types import Basis, Regime
+from typing import TYPE_CHECKING
 
-CHA, EXHAUSTIVE, AGAIN = "cha", "exhaustive", "again"
-"""The search of a run, every unit singly, a later search on a stored run."""
+if TYPE_CHECKING:
+    from mecharule_ops.types import Basis, Regime
+
+CHA, GUIDED, EXHAUSTIVE, AGAIN = "cha", "guided", "exhaustive", "again"
+"""The search of a run, the same by predictions, every unit singly, a later search on a stored run."""
+OF_A_RUN = (GUIDED, CHA)
+"""What finds a run's agonists, as against what checks them."""
 
 
 def search_id(kind: str, regime: Regime, basis: Basis, layer: int) -> str:

@@ -141,6 +141,10 @@ class Jailbreak(TextTask):
             "asks_question",
         )
 
+    def account_predicates(self) -> tuple[str, ...]:
+        """The seed predicates: a rule may show no word of a concealed prompt."""
+        return self.seed_predicates()
+
     def describe(self) -> Mapping[str, Value]:
         """Every setting, a hash of the prompts, and that they are concealed; the judge is named by the grader."""
         told = {name: value for name, value in TextTask.describe(self).items() if name != "judge"}

@@ -11,8 +11,9 @@ import pytest
 from search_oracles import Cancelling, UnionOfFlips, drive, layer_of, naive_algorithm_1, planted_union
 
 from mecharule_ops import confidence
+from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.partition import Order, RootSplit
-from mecharule_ops.cha.search import AnswerError, ChaSearch
+from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy, Spending

@@ -20,6 +20,7 @@ from mecharule_ops.pipeline.evidence import (
     second_baseline,
 )
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import Localised, localise, rank_candidates, whole_layers
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime
@@ -51,7 +52,8 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         slices = run.slices(Regime.BASELINE_POSITIVE)
         candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
         whole = whole_layers(run, journal, candidates, slices)
-        found = localise(run, journal, candidates, slices, whole)
+        plan = SearchPlan(settings=run.search_settings(slices.regime))
+        found = localise(run, journal, candidates, slices, whole, plan)
         neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
         flips = coverage(run, journal, found, neurons, "rules")
         first = replace(flips, neurons=flips.neurons[:1], flips=flips.flips[:1])

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.pipeline import preparation
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import localise, rank_candidates, whole_layers
 from mecharule_ops.pipeline.preparation import make_proposer, prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import OfflineProposer
 from mecharule_ops.slices import CompactSlices
-from mecharule_ops.store.codec import encode
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.types import Agonist, Basis, Regime
 
@@ -75,7 +76,8 @@ def select(run: Run, *, search: bool) -> Selected:
         return made
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
     whole = whole_layers(run, journal, candidates, slices)
-    found = localise(run, journal, candidates, slices, whole)
+    plan = SearchPlan(settings=run.search_settings(slices.regime))
+    found = localise(run, journal, candidates, slices, whole, plan)
     return replace(made, agonists=found.agonists)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mecharule_ops.findings.choices import NAMED_CHOICES
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
@@ -21,8 +23,6 @@ from mecharule_ops.findings.records import (
     UnitStrength,
     WholeLayer,
 )
-from mecharule_ops.report.choices import NAMED_CHOICES
-from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,
@@ -58,7 +58,7 @@ def agonist(name: str, plus: int, minus: int) -> Agonist:
 
 
 def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> AnchoredRule:
-    score = RuleScore(mcc=mcc, coverage=0.25, n=n, positives=positives)
+    score = RuleScore(mcc=mcc, coverage=positives / n, n=n, positives=positives)
     return AnchoredRule(
         neuron=Neuron.parse(name),
         regime=Regime.BASELINE_POSITIVE,
@@ -135,7 +135,7 @@ POSITIVE = SearchOutcome(
     ),
     anchored=(
         anchored("a20.h8", "b >= 50 or a % 10 == 9", 0.78, 84, 40),
-        anchored("a21.h2", HOSTILE, 0.92, 20, 12),
+        anchored("a21.h2", HOSTILE, 0.92, 40, 22),
         anchored("a20.h6", None, 0.0, 84, 9),
     ),
     controls=(

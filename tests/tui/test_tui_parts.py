@@ -343,7 +343,14 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
             node_tested(search, 0, None, unit, 1, flips, "kept"),
             found(search, unit, 1, flips),
             RuleAnchored(
-                regime=1, neuron=unit, rule="b >= 50", held_out_mcc=0.78, full_mcc=None, prompt_only=True
+                regime=1,
+                neuron=unit,
+                rule="b >= 50",
+                held_out_mcc=0.78,
+                full_mcc=None,
+                prompt_only=True,
+                held_out_low=0.64,
+                held_out_high=0.88,
             ),
             RunFinished(run="0c1f", status="1 localized"),
         ]
@@ -358,7 +365,7 @@ def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
 def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they_show() -> None:
     """Random units flip 6/512 and 5/512, the fake rule's split 30/64 and 28/64, the zero baseline 60/64: by hand."""
     told = _card("a20.h8", (50, 8), FINDINGS)
-    assert "rule      MCC .78 held-out, prompt only\nb >= 50\n" in told
+    assert "rule      MCC .78 [.64, .88] held-out, input rule\nb >= 50\n" in told
     assert "controls  random ×8 .01 · fake rule Sel +.03 · baseline zero .94\n" in told
     assert "effect    yes, p < 0.001\nselective yes\n" in told
     alike = _card("a21.h2", (41, 39), FINDINGS)
