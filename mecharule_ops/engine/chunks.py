@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.loading.low_precision import CleanProducts, noting
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
@@ -48,10 +49,14 @@ class Chunk:
     sites: dict[tuple[Basis, int], Tensor] = field(default_factory=dict)
     """What the clean pass held at the sites asked for, by basis and layer."""
 
+    noted: CleanProducts = field(default_factory=CleanProducts)
+    """What the clean pass multiplied, once asked for."""
+
     @property
     def bytes(self) -> int:
         """Memory held between calls, layouts left out."""
-        return self.clean.bytes + self.near.bytes + sum(site.nbytes for site in self.sites.values())
+        sites = sum(site.nbytes for site in self.sites.values())
+        return self.clean.bytes + self.near.bytes + self.noted.bytes + sites
 
     def layout(self, blocks: Blocks, copies: int) -> BlockCalls:
         """The blocks bound to `copies` copies of the spans."""
@@ -61,6 +66,15 @@ class Chunk:
                 self.layouts.popitem(last=False)
         self.layouts.move_to_end(copies)
         return self.layouts[copies]
+
+    def products(self, blocks: Blocks) -> CleanProducts:
+        """What went into every product of the clean pass, and what came out. Cost: every block, when first asked."""
+        if not self.noted.held:
+            calls, hidden = self.layout(blocks, 1), self.clean.inputs[0]
+            with noting(self.noted):
+                for layer in range(len(blocks.stack)):
+                    hidden = calls(layer, hidden)
+        return self.noted
 
     def site(
         self, subject: Subject, blocks: Blocks, basis: Basis, layer: int

@@ -117,7 +117,8 @@ class ReferenceEngine:
         from transformer_lens.model_bridge import TransformerBridge
 
         twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
-        twin.load_state_dict(self._subject.hf.state_dict(), assign=True)
+        weights = self._subject.hf.state_dict()
+        twin.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
         return TransformerBridge.boot_transformers(
             f"local-{self._subject.hf.config.model_type}",
             hf_model=twin.eval(),

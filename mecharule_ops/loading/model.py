@@ -1,4 +1,4 @@
-"""The model under study: a Hugging Face causal language model in float32 with its tokenizer.
+"""The model under study: a Hugging Face causal language model with its tokenizer.
 
 `Subject` knows sizes, identity (hashes), token conversion and greedy generation. Interventions on it live
 beside it in this package; nothing outside the package touches the modules.
@@ -19,6 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.generation import Generation, Progress, Tokens, generate_greedily
+from mecharule_ops.loading.low_precision import prepare
 from mecharule_ops.loading.wiring import Wiring, wiring_for
 from mecharule_ops.types import Basis
 
@@ -32,12 +33,12 @@ class Subject:
     directory: Path
     """The local directory that the weights came from."""
     hf: PreTrainedModel
-    """In float32 and evaluation mode."""
+    """In evaluation mode; between matrix products it computes in float32, whatever type its weights have."""
     tokenizer: PreTrainedTokenizerBase
 
     def __post_init__(self) -> None:
-        assert self.hf.dtype == torch.float32, self.hf.dtype
         assert not self.hf.training
+        prepare(self.hf, self.wiring.blocks(self.hf))
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -45,7 +46,14 @@ class Subject:
 
     @property
     def device(self) -> torch.device:
-        return self.hf.device
+        """Where tokens go in; of a model on several devices the first."""
+        return self.hf.get_input_embeddings().get_parameter("weight").device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the matrices inside the blocks."""
+        module, _ = self.wiring.site(self.wiring.blocks(self.hf)[0], Basis.MLP_HIDDEN)
+        return module.get_parameter("weight").dtype
 
     @property
     def n_layers(self) -> int:
@@ -90,7 +98,7 @@ class Subject:
         digest = hashlib.sha256()
         for name, tensor in sorted(self.hf.state_dict().items()):
             digest.update(f"{name}{tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().data)
+            digest.update(tensor.detach().cpu().float().contiguous().numpy().data)
         return digest.hexdigest()[:16]
 
     @cached_property
