@@ -211,6 +211,13 @@ class FlipEstimate:
         return float(np.nanmax([self.associated.flip_rate, self.unrelated.flip_rate, 0.0]))
 
     @property
+    def stronger(self) -> tuple[str, FlipCount]:
+        """`D+` or `D-`, whichever flips more often (D+ on a tie, never an empty slice beside another)."""
+        plus, minus = self.associated, self.unrelated
+        on_plus = minus.n == 0 or (plus.n > 0 and plus.flip_rate >= minus.flip_rate)
+        return ("D+", plus) if on_plus else ("D-", minus)
+
+    @property
     def signed_selectivity(self) -> float:
         """δ̂₊ − δ̂₋; positive when the associated slice flips more."""
         return self.associated.flip_rate - self.unrelated.flip_rate

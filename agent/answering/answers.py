@@ -48,7 +48,7 @@ def why(data: Data) -> Answer:
         one = data["flipped"][0]
         sentences.append(f"For example: {_change(one)} {cited}.")
     sentences += [_rule(data), _controls(data)]
-    sentences.append(f"Evidence grade: {data['grade']}.")
+    sentences.append(f"Grade: {data['grade']}.")
     return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
 
 

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from mecharule_ops.engine.chunks import Chunk, Chunks
 from mecharule_ops.engine.continuation import OpenRow, advanced, feed, trimmed
-from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_copies
 from mecharule_ops.passes.intervention import Units
@@ -53,13 +53,13 @@ class Speculation:
     def __init__(
         self,
         subject: Subject,
-        judge: Judge,
+        reader: Reader,
         chunks: Chunks,
         labels: Bool[np.ndarray, " record"],
         replacement: ReplacementTable,
     ) -> None:
         self._subject = subject
-        self._judge = judge
+        self._reader = reader
         self._chunks = chunks
         self._labels = labels
         self._replacement = replacement
@@ -116,7 +116,7 @@ class Speculation:
 
     def _opened(self, chunk: Chunk, row: int, group: int, at: int, greedy: np.ndarray) -> OpenRow:
         """A row whose greedy token `at` is the first that differs from the baseline's."""
-        baseline = self._judge.baseline(chunk.records[row], chunk.early)
+        baseline = self._reader.baseline(chunk.records[row], chunk.early)
         kept = baseline[: chunk.spans[row].first_predicted + at]
         guess = tuple(token for token in greedy[at + 1 :].tolist() if token >= 0)
         return OpenRow(row=row, group=group, accepted=(*kept, int(greedy[at])), guess=guess, margin=np.inf)
@@ -136,9 +136,9 @@ class Speculation:
         while rows:
             unsettled = []
             for row in rows:
-                label = self._judge.label(chunk.records[row.row], row.accepted, chunk.early)
+                label = self._reader.label(chunk.records[row.row], row.accepted, chunk.early)
                 if label is None:
-                    unsettled.append(trimmed(self._judge, row))
+                    unsettled.append(trimmed(self._reader, row))
                     continue
                 labels[row.row, row.group] = label
                 margins[row.row, row.group] = min(margins[row.row, row.group], row.margin)
@@ -177,7 +177,7 @@ class Speculation:
                 [self._held_below_change(chunk, row, held[row.group]) for row in part] if held else (),
             )
             after += [
-                advanced(self._judge, chunk.records[row.row], row, tokens, margins, chunk.early)
+                advanced(self._reader, chunk.records[row.row], row, tokens, margins, chunk.early)
                 for row, (tokens, margins) in zip(part, given, strict=True)
             ]
         return after
@@ -196,7 +196,7 @@ class Speculation:
 
     def _held_below_change(self, chunk: Chunk, row: OpenRow, held: HeldUnits) -> tuple[HeldUnits, int]:
         """(the row's own held units, at how many positions of its span the text is the clean one)."""
-        baseline = self._judge.baseline(chunk.records[row.row], chunk.early)
+        baseline = self._reader.baseline(chunk.records[row.row], chunk.early)
         pairs = enumerate(zip(row.accepted, baseline, strict=False))
         changed = next(place for place, (new, old) in pairs if new != old)
         until = len(self._chunks.span(chunk.records[row.row], row.accepted[: changed + 1]).fed)
