@@ -100,14 +100,13 @@ def _reason(
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
-    counts = f"{node.associated_flips}/{node.associated_n} of D+ and {node.unrelated_flips}/{node.unrelated_n} of D-"
     bound = f"upper bound {node.ucb:.3f} < τ = {findings.tau:g}"
     if node.size == 1:
-        return Reason(word="tested below τ", sentence=f"tested alone it flips {counts}; {bound}")
+        return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
         word="pruned in a group",
         sentence=f"never tested alone: node {node.node}, a group of {node.size} units with it ({node.units}), flips "
-        f"only {counts} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
+        f"only {node.flips} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
         "its strongest member",
     )
 

@@ -26,7 +26,7 @@ from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
-from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
+from mecharule_ops.pipeline.explaining import anchor_rules, controls, random_units
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,

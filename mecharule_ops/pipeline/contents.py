@@ -31,8 +31,8 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
+from mecharule_ops.store.judgements import StoredJudgements
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.verdicts import StoredVerdicts
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
@@ -76,7 +76,9 @@ class RunContents:
     @cached_property
     def task(self) -> Task:
         """The task with the model's preset and the run's own settings on top."""
-        return with_judge(task_of(self.config), lambda judge: StoredVerdicts(self.store, judge), self._judge)
+        return with_judge(
+            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
+        )
 
     @cached_property
     def suppression(self) -> Suppression | None:
