@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agent.answering.answers import ANSWERS, Answer, Data
@@ -39,12 +40,13 @@ def facts_of(
     result: ToolResult, run: str, *, kind: str | None = None, tool: str | None = None
 ) -> tuple[Fact, ...]:
     """The facts of a result that answers a kind of question, or that a tool returned to a model."""
+    source = (f"run:{run}",)
     if result.facts:
         return result.facts
     compose = COMPOSERS[kind][1] if kind is not None and kind in COMPOSERS else _TEMPLATES.get(tool or "")
     if compose is not None and not result.data.keys() <= _PRICED:
-        return tuple(map(fact_of, compose(result.data).sentences))
-    source = (f"run:{run}",)
+        facts = map(fact_of, compose(result.data).sentences)
+        return tuple(fact if fact.sources else replace(fact, sources=source) for fact in facts)
     return tuple(
         Fact(template=sentence, unit=_only_unit(sentence), sources=source) for sentence in _sentences(result)
     )
