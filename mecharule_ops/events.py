@@ -1,6 +1,6 @@
 """Frozen events: the one stream that displays, stores, replays and tests consume.
 
-Every event has a `kind` (its class name in snake case) and JSON-able fields only.
+Fields are JSON values or tuples of them; `store.event_json` writes an event under its class name in snake case.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class NodeTested(Event):
     depth: int
     size: int
     units: str
-    """A compact printed form, such as `m4.1234` or `m4.[12 … 99]`."""
+    """As printed: a unit alone, or the first and last of a group, `m4.12 … m4.99`."""
     associated_flips: int
     associated_n: int
     unrelated_flips: int
@@ -161,6 +161,14 @@ class RuleAnchored(Event):
     held_out_mcc: float | None
     full_mcc: float | None
     prompt_only: bool
+    held_out_low: float | None = None
+    """Lower end of the held-out MCC's bootstrap interval; None on too few records for one."""
+    held_out_high: float | None = None
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it may be shown as a rule: the whole interval lies above 0."""
+        return self.held_out_low is not None and self.held_out_low > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

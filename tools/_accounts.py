@@ -9,9 +9,9 @@ from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import AgonistControls, Findings
 from mecharule_ops.questions.unit_account import UnitAccount
 from mecharule_ops.report.document import percent, plain, signed
-from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_words, selective_cell
+from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_value, selective_cell
 from mecharule_ops.report.phrases.flips import leaning
-from mecharule_ops.report.phrases.rules import rule_note
+from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, FlipEstimate
 
 SHOWN = 5
@@ -55,17 +55,19 @@ def last_line(prompt: str) -> str:
 
 
 def rule_data(rule: AnchoredRule | None) -> dict[str, object] | None:
-    """The held-out rule with its score; None when there is none."""
-    if rule is None or rule.rule is None:
+    """A rule that held-out records bear out, with its score; None when there is none."""
+    interval = predicts(rule)
+    if rule is None or rule.held_out is None or interval is None:
         return None
-    held = rule.held_out
     return {
         "text": rule.rule,
         "prompt_only": rule.prompt_only,
-        "held_out_mcc": None if held is None else held.mcc,
-        "held_out_n": None if held is None else held.n,
-        "held_out_positives": None if held is None else held.positives,
-        "held_out_coverage": None if held is None else held.coverage,
+        "held_out_mcc": interval.mcc,
+        "held_out_lower": interval.low,
+        "held_out_upper": interval.high,
+        "held_out_n": interval.n,
+        "held_out_positives": interval.positives,
+        "held_out_coverage": rule.held_out.coverage,
     }
 
 
@@ -98,7 +100,7 @@ def controls_lines(controls: AgonistControls | None, tau: float) -> list[str]:
         return ["  controls  none ran"]
     first, *rest = control_parts(controls, tau)
     return [
-        f"  effect    {effect_words(controls)}",
+        f"  effect    {effect_value(controls)}",
         f"  selective {selective_cell(controls)}",
         f"  controls  {first}",
         *(f"            {part}" for part in rest),
@@ -140,6 +142,7 @@ def account_data(
         "selectivity": _finite(agonist.estimate.signed_selectivity),
         "leaning": leaning(agonist.estimate.signed_selectivity, agonist.epsilon),
         "rule": rule_data(account.rule),
+        "rule_words": anchored_words(account.rule, findings.run),
         "rule_certified": certificate.rule is not None
         and account.rule is not None
         and certificate.rule.text == account.rule.rule,
@@ -161,7 +164,9 @@ def _needed(account: UnitAccount) -> dict[str, int] | None:
     return {"associated" if account.stronger[0] == "D+" else "unrelated": account.flips_needed}
 
 
-def account_lines(account: UnitAccount, certificate: Certificate, show_text: bool = False) -> list[str]:
+def account_lines(
+    run: str, account: UnitAccount, certificate: Certificate, show_text: bool = False
+) -> list[str]:
     """The same for a person."""
     agonist = account.agonist
     selectivity = signed(agonist.estimate.signed_selectivity)
@@ -171,7 +176,7 @@ def account_lines(account: UnitAccount, certificate: Certificate, show_text: boo
         f"  flips     {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]",
         f"  strength  {agonist.estimate.strength:.2f} {reaches} τ {agonist.tau:g} · selectivity {selectivity} "
         f"({leaning(agonist.estimate.signed_selectivity, agonist.epsilon)})",
-        f"  rule      {_rule_words(account)}",
+        f"  rule      {anchored_words(account.rule, run)}",
         *controls_lines(account.controls, agonist.tau),
         *examples_lines("flipped", flipped_rows(certificate, show_text)),
         f"  grade     {account.grade}",
@@ -185,15 +190,3 @@ def examples_lines(title: str, rows: Sequence[ExampleRow]) -> list[str]:
     ]
     more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return [f"  {title:9} {' · '.join(shown) or 'none'}{more}"]
-
-
-def _rule_words(account: UnitAccount) -> str:
-    rule = account.rule
-    if rule is None:
-        return "not anchored in this run"
-    if rule.rule is None:
-        return f"none found ({rule.flips} of {rule.eligible} records flip)"
-    if rule.held_out is None:
-        return f"{rule.rule} · never scored on held-out records"
-    quality = "predicts its flips" if account.hq_t else "does not predict its flips well enough"
-    return f"{rule.rule} · held-out MCC {rule_note(rule.held_out)}: {quality}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.phrases.rules import rule_note
+from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.rules.anchoring import AnchorSettings
 from mecharule_ops.rules.anchoring import anchor as anchored_to
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
@@ -50,7 +50,8 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
     """As the pipeline anchors. Cost: one example-forward a record of D_b, less what is stored."""
     eligible = run.eligible(regime)
     flips = run.flips([(neuron,)], eligible, regime)[0]
-    predicates, matrix = refined_vocabulary(run, eligible, flips)
+    predicates = refined_texts(run, eligible, flips)
+    matrix = np.column_stack([run.fires(text)[eligible] for text in predicates])
     in_train = run.train[eligible]
     return anchored_to(
         neuron,
@@ -67,7 +68,7 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
 
 def _text(neuron: Neuron, regime: Regime, rule: AnchoredRule, good: bool, run: str) -> str:
     head = f"{neuron} ({regime.arrow}) in run {run}: {rule.flips}/{rule.eligible} records of D_b flip"
-    if rule.rule is None or rule.held_out is None:
-        return f"{head}\n  rule      none found"
-    word = "HQ-T" if good else "not of high quality"
-    return f"{head}\n  rule      {rule.rule}\n  held-out  MCC {rule_note(rule.held_out)}: {word}"
+    said = f"{head}\n  rule      {anchored_words(rule, run)}"
+    if predicts(rule) is None:
+        return said
+    return f"{said}\n  quality   {'HQ-T' if good else 'below the floors of high quality'}"

@@ -14,6 +14,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
 from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
 from mecharule_ops.questions.unit_account import account
+from mecharule_ops.report.phrases.rules import predicts
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import example_data, last_line
@@ -68,9 +69,9 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
 
 
 def _prediction(run: Run, rule: AnchoredRule | None, record: BehaviourRecord) -> Prediction | None:
-    if rule is None or rule.rule is None:
+    if rule is None or predicts(rule) is None:
         return None
-    fires = bool(rule_fires(Rule.parse(rule.rule), run.task, [record])[0])
+    fires = bool(rule_fires(Rule.parse(str(rule.rule)), run.task, [record])[0])
     return Prediction(rule=rule, fires=fires)
 
 

@@ -1,6 +1,6 @@
 """What is known of the line under the cursor: counts, rule, controls, certificate, flipped examples.
 
-The evidence is named by its grade: attributed, group-ablated, exact singleton, held-out.
+How far it goes is named by its grade: attributed, group-ablated, exact singleton, held-out.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from mecharule_ops.events import RuleAnchored
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.phrases.flips import leaning
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tui.pictures import interval
@@ -29,7 +29,7 @@ _TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evidence:
+class OnFile:
     """What a finished run adds to its events."""
 
     findings: Findings | None = None
@@ -42,15 +42,17 @@ def thresholds(state: RunState) -> tuple[float, float, float]:
     return (header.tau, header.epsilon, header.alpha) if header else (_TAU, _EPSILON, _ALPHA)
 
 
-def card(state: RunState, view: SearchView, number: int, evidence: Evidence, width: int) -> Text:
+def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:
     """The card of one node, a unit or a group."""
+    from mecharule_ops.report.phrases.flips import leaning
+
     node = view.nodes[number]
     tau, epsilon, alpha = thresholds(state)
     look = look_of(node, tau)
     grade = "exact singleton" if node.size == 1 else "group-ablated"
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {number}'}  {arrow(view.regime)}\n", "bold")
-    text.append(f"evidence: {grade}\n", "dim")
+    text.append(f"grade: {grade}\n", "dim")
     if node.verdict is None:
         return text.append("asked, not decided yet")
     text.append(f"E {rate(node.strength)} [{rate(node_lower_bound(node, alpha))},{rate(node.ucb)}]")
@@ -62,7 +64,7 @@ def card(state: RunState, view: SearchView, number: int, evidence: Evidence, wid
             f"Sel {signed_rate(node.signed_selectivity)} ({leaning(node.signed_selectivity, epsilon)})\n"
         )
     if node.size == 1:
-        text.append_text(_unit_lines(state, view, node, evidence))
+        text.append_text(_unit_lines(state, view, node, on_file))
     else:
         text.append(_group_sentence(node, tau), "dim")
     return text
@@ -89,17 +91,13 @@ def _group_sentence(node: NodeView, tau: float) -> str:
     return f"Upper bound {rate(node.ucb)} reaches τ {rate(tau)}: it may hold an agonist."
 
 
-def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evidence) -> Text:
+def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile) -> Text:
     text = Text()
-    text.append_text(_controls(evidence.findings, view.regime, node.units, state.finished))
+    text.append_text(_controls(on_file.findings, view.regime, node.units, state.finished))
     rule = state.rules.get((view.regime, node.units))
-    if rule is not None:
-        held_out = "not scored" if rule.held_out_mcc is None else f"MCC {rate(rule.held_out_mcc)} held-out"
-        scope = "prompt only" if rule.prompt_only else "reads the output"
-        text.append("rule      ", "bold").append(f"{held_out}, {scope}\n{plain(rule.rule)}\n")
-    elif node.verdict == "kept":
-        text.append(f"rule      none{'' if state.finished else ' yet'}\n", "dim")
-    found = [c for c in evidence.certificates if node.units in c.units and c.regime == view.regime]
+    if rule is not None or node.verdict == "kept":
+        text.append_text(_rule(rule, state.finished))
+    found = [c for c in on_file.certificates if node.units in c.units and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))
     if not found:
@@ -107,6 +105,21 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evi
         for claim in cited:
             text.append(f"[c:{plain(claim.certificate)}] {plain(claim.claim)}\n")
     return text
+
+
+def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
+    """The rule where held-out records bear it out, else that none predicts."""
+    if rule is None:
+        return Text(f"rule      none{'' if settled else ' yet'}\n", "dim")
+    text = Text().append("rule      ", "bold")
+    if rule.held_out_low is None:
+        return text.append("none predicts: too few held-out flips for an interval\n")
+    score = f"MCC {rate(rule.held_out_mcc)} [{rate(rule.held_out_low)}, {rate(rule.held_out_high)}] held-out"
+    if not rule.predicts:
+        return text.append(f"none predicts: the best one learned has {score}\n")
+    return text.append(
+        f"{score}, {'input rule' if rule.prompt_only else 'rule over the output'}\n{plain(rule.rule)}\n"
+    )
 
 
 def _controls(findings: Findings | None, regime: int, unit: str, finished: bool) -> Text:

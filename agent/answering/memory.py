@@ -17,6 +17,7 @@ from tools._opening import opened
 from tools.registry import Tell
 from tools.result import ToolResult
 
+PROMPT = "converse"
 FOLLOWED = 6
 """Earlier exchanges that a question can follow on."""
 

@@ -18,11 +18,11 @@ from agent.graph import checkpoints, refinement_graph, run_to_end
 from agent.refining.ledger import Ledger
 from agent.refining.state import RefinementInput, RefinementRuntime, Suggester, UnitCase, UnitReport
 from agent.refining.suggesting import PROMPT, validated_mcc
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.events import Event, RefinementFinished
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.store.codec import canonical_json
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.types import AnchoredRule
 
@@ -122,7 +122,7 @@ def cases_of(run: Run, most: int) -> dict[str, UnitCase]:
 def _case(run: Run, search: SearchOutcome, anchored: AnchoredRule) -> UnitCase:
     eligible = run.eligible(search.regime)
     flips = run.flips([(anchored.neuron,)], eligible, search.regime)[0]
-    texts, _ = refined_vocabulary(run, eligible, flips)
+    texts = refined_texts(run, eligible, flips)
     return UnitCase(
         unit=str(anchored.neuron),
         arrow=search.regime.arrow,

@@ -14,8 +14,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mecharule_ops.codec import ADDED, canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.store.codec import ADDED, canonical_json, decode, encode
 
 KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs")
 _ID_DIGITS = 12
@@ -68,7 +68,7 @@ class ExampleRow:
     before: Completion
     after: Completion
     held: str | None = field(default=None, metadata=ADDED)
-    """Units held at their clean values meanwhile, joined by `+`, or `above` for all above the ablated ones."""
+    """What is held at its clean values meanwhile, as `mediation.named` reads it: `a21.h2+m3.7`, `m20`, `above`."""
 
     @property
     def flipped(self) -> bool:
@@ -105,7 +105,7 @@ class CertifiedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """One claim with its evidence."""
+    """One claim with the examples that show it."""
 
     kind: str
     """One of `KINDS`."""

@@ -28,6 +28,20 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CloseCompletions:
+    """Completions of the unablated model whose lead is so small that rounding may decide them."""
+
+    lead: float
+    """In logits; a smaller lead may be another token's on another processor."""
+    disagreement: float
+    """Largest difference of a lead between batches of several sizes; `lead` is a multiple of it."""
+    compared: int
+    """Completions on which it was measured."""
+    close: Share
+    """Records with a smaller lead, of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WholeLayer:
     """The ablation of all candidate units of one layer together: the root of its CHA tree."""
 

@@ -44,8 +44,8 @@ def bias(norm: nn.Module) -> Float[Tensor, " channel"]:
 
 
 def before(
-    norm: nn.Module, scales: Float[Tensor, "*row 1"], direction: Float[Tensor, "*row channel"]
-) -> Float[Tensor, "*row channel"]:
+    norm: nn.Module, scales: Float[Tensor, "*#row 1"], direction: Float[Tensor, "*#row channel"]
+) -> Float[Tensor, "*#row channel"]:
     """⟨direction, norm(x)⟩ as a direction on x with the scale frozen: (γ ⊙ direction [− its mean]) / σ."""
     pulled = direction * gain(norm)
     if isinstance(norm, nn.LayerNorm):

@@ -10,27 +10,26 @@ Axes: record column channel. A column is a position of the span; a record's toke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.loading import norms
 from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.batches import chunks_by_length
-from mecharule_ops.passes.clean import span_batch
-from mecharule_ops.passes.forward import Blocks, SpanBatch
+from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
+from mecharule_ops.passes.forward import BlockCalls, Blocks
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Phase
+from mecharule_ops.types import Basis, BehaviourRecord, Phase
 
 _MOST_COLUMNS = {"cpu": 512, "cuda": 8192}
 """Span positions at once, beyond which a larger batch gains nothing."""
@@ -55,17 +54,42 @@ class Forced:
     """One batch of records with what a forward over their spans held."""
 
     records: tuple[int, ...]
+    spans: tuple[Span, ...]
     predicted: Predicted
-    units: dict[int, Tensor]
-    """By layer the tensor that the basis lives in, `[record, column, width]`, part of the graph of `residual`."""
-    change: dict[int, Tensor]
-    """u − v: the same tensors less their replacements, 0 at padding; no gradient."""
-    scales: dict[int, Tensor]
-    """By layer the scale of the normalisation behind the basis's projection, where there is one."""
+    held: Bool[Tensor, "record column"]
+    """Columns that hold a token; what is computed at the others is ignored."""
+    offsets: Int[Tensor, "record column"]
+    """Offset of each column from the last prompt token, running on over the padding."""
+    calls: BlockCalls
+    """The blocks bound to these spans, to run them again."""
+    inputs: dict[int, Tensor]
+    """By layer asked for, the residual stream that enters it `[record, column, channel]`."""
     residual: Float[Tensor, "record column channel"]
     """What the final normalisation reads."""
     final: Float[Tensor, "record column channel"]
     """What the unembedding reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForcedUnits:
+    """A forward over spans that read the units of some layers."""
+
+    forced: Forced
+    units: dict[int, Tensor]
+    """By layer the tensor that the basis lives in, `[record, column, width]`; in the graph of `residual`, if any."""
+    change: dict[int, Tensor]
+    """u − v: the same tensors less their replacements, 0 at padding; no gradient."""
+    scales: dict[int, Tensor]
+    """By layer the scale of the normalisation behind the basis's projection, where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForcedClean:
+    """One batch's clean tensors, which every ablation of it starts from."""
+
+    spans: CleanSpans
+    predicted: Predicted
+    offsets: Int[Tensor, "record column"]
 
 
 class Forcing:
@@ -103,41 +127,73 @@ class Forcing:
         return max(1, min(fits, _MOST_COLUMNS.get(subject.device.type, _MOST_COLUMNS["cpu"])))
 
     def feed(
-        self, records: Sequence[int], replacement: ReplacementTable, layers: Sequence[int], gradients: bool
+        self, records: Sequence[int], *, keep: Collection[int] = (), traced_from: int | None = None
     ) -> Forced:
-        """One batch fed back, its units read in `layers`; with `gradients` the graph above the lowest is kept.
+        """One batch fed back; the residual stream is kept where it enters the layers `keep`.
 
-        Cost: a forward over prompts and one over spans.
+        With `traced_from` the graph from that layer's input on is kept. Cost: a forward over what prompts do not
+        share, and one over the spans.
         """
-        spans = [self.spans[record] for record in records]
-        basis = replacement.intervention.basis
-        units: dict[int, Tensor] = {}
-        scales: dict[int, Tensor] = {}
+        spans = tuple(self.spans[record] for record in records)
         with torch.no_grad():
             batch = span_batch(self.subject, spans, self._shared)
             calls = self.blocks.bind(batch, 1)
-            residual = calls.embedded
-        with ExitStack() as stack:
-            for layer in layers:
-                self._read(stack, layer, basis, units, scales)
-            for layer in range(self.subject.n_layers):
-                traced = gradients and layer >= min(layers)
-                with torch.set_grad_enabled(traced):
-                    if traced and not residual.requires_grad:
-                        residual = residual.detach().requires_grad_()
-                    residual = calls(layer, residual)
-        final_norm, _ = self.subject.wiring.head(self.subject.hf)
-        with torch.set_grad_enabled(gradients):
-            final = final_norm(residual)
+        inputs: dict[int, Tensor] = {}
+        residual = calls.embedded.detach()
+        for layer in range(self.subject.n_layers):
+            if layer == traced_from:
+                residual.requires_grad_()
+            if layer in keep:
+                inputs[layer] = residual
+            with torch.set_grad_enabled(traced_from is not None and layer >= traced_from):
+                residual = calls(layer, residual)
+        step = torch.arange(batch.tokens.shape[1], device=self.subject.device)
         return Forced(
             records=tuple(records),
+            spans=spans,
             predicted=self._predicted(records),
-            units=units,
-            change={layer: _change(units[layer], batch, spans, layer, replacement) for layer in layers},
-            scales=scales,
+            held=step < batch.span_lengths[:, None],
+            offsets=self._offsets(spans),
+            calls=calls,
+            inputs=inputs,
             residual=residual,
-            final=final,
+            final=self.normalised(residual),
         )
+
+    def clean(self, records: Sequence[int], basis: Basis) -> ForcedClean:
+        """What `passes.ablated` needs of one batch. Cost: a forward over what prompts do not share and spans."""
+        spans = tuple(self.spans[record] for record in records)
+        return ForcedClean(
+            spans=clean_spans(self.subject, self.blocks, spans, basis, self._shared),
+            predicted=self._predicted(records),
+            offsets=self._offsets(spans),
+        )
+
+    def _offsets(self, spans: Sequence[Span]) -> Tensor:
+        step = torch.arange(max(len(span.fed) for span in spans), device=self.subject.device)
+        return torch.tensor([[span.offset] for span in spans], device=self.subject.device) + step
+
+    def normalised(self, residual: Tensor) -> Tensor:
+        """What the unembedding reads."""
+        final_norm, _ = self.subject.wiring.head(self.subject.hf)
+        with torch.set_grad_enabled(residual.requires_grad):
+            return final_norm(residual)
+
+    def feed_units(
+        self, records: Sequence[int], replacement: ReplacementTable, layers: Sequence[int], *, traced: bool
+    ) -> ForcedUnits:
+        """The same with the units of `layers` read; `traced` keeps the graph that their gradients need."""
+        units: dict[int, Tensor] = {}
+        scales: dict[int, Tensor] = {}
+        with ExitStack() as stack:
+            for layer in layers:
+                self._read(stack, layer, replacement.intervention.basis, units, scales)
+            forced = self.feed(records, traced_from=min(layers) if traced else None)
+        change = {}
+        for layer in layers:
+            values = replacement.value(layer, forced.offsets).to(units[layer]).flatten(2)
+            change[layer] = (units[layer].detach() - values) * forced.held[:, :, None]
+        return ForcedUnits(forced=forced, units=units, change=change, scales=scales)
 
     def _read(
         self, stack: ExitStack, layer: int, basis: Basis, units: dict[int, Tensor], scales: dict[int, Tensor]
@@ -148,88 +204,18 @@ class Forcing:
         stack.callback(hooked(module, in_input, partial(units.__setitem__, layer)).remove)
         norm = self.subject.wiring.norm_behind(block, basis)
         if norm is not None:
-
-            def note(read: Tensor) -> None:
-                scales[layer] = norms.scale(norm, read.detach())
-
-            stack.callback(hooked(norm, True, note).remove)
+            stack.callback(hooked(norm, True, partial(_note_scale, scales, layer, norm)).remove)
 
     def _predicted(self, records: Sequence[int]) -> Predicted:
         flat = [
-            (
-                row,
-                token,
-                self.spans[record].prompt_part + token - self.spans[record].first_predicted,
-                generated,
-            )
+            (row, token, span.prompt_part + token - span.first_predicted, self.completions[record][token])
             for row, record in enumerate(records)
-            for token, generated in enumerate(self.completions[record])
-            if token >= self.spans[record].first_predicted
+            for span in [self.spans[record]]
+            for token in range(span.first_predicted, len(self.completions[record]))
         ]
         row, position, column, generated = torch.tensor(flat, device=self.subject.device).T
         return Predicted(row=row, position=position, column=column, generated=generated)
 
 
-def _change(
-    units: Tensor, batch: SpanBatch, spans: Sequence[Span], layer: int, replacement: ReplacementTable
-) -> Tensor:
-    """u − v at every column that holds a token, else 0."""
-    step = torch.arange(units.shape[1], device=units.device)
-    offsets = torch.tensor([[span.offset] for span in spans], device=units.device) + step
-    values = replacement.value(layer, offsets).to(units).flatten(2)
-    held = step < batch.span_lengths[:, None]
-    return (units.detach() - values) * held[:, :, None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UnitAxis:
-    """The units asked for, in the order of every array's unit axis."""
-
-    units: tuple[Neuron, ...]
-    channels: dict[int, Tensor]
-    """By layer, ascending: which of its channels are asked for."""
-    order: Tensor
-    """Place of each unit among the channels laid end to end, layer by layer."""
-    size: int
-    """Scalars in one unit."""
-
-    @classmethod
-    def of(cls, subject: Subject, basis: Basis, units: Sequence[Neuron] | None) -> UnitAxis:
-        """The axis of `units`, or of every unit of the basis. Raises `UsageError` for a unit it does not have."""
-        width, depth = subject.width(basis), subject.n_layers
-        if units is None:
-            units = [Neuron(basis, layer, channel) for layer in range(depth) for channel in range(width)]
-        wrong = [
-            unit
-            for unit in units
-            if unit.basis is not basis or unit.layer >= depth or not 0 <= unit.channel < width
-        ]
-        if wrong or not units:
-            raise UsageError(
-                f"expected {basis} units of {depth} layers of {width}, got {wrong[0] if wrong else 'none'}; "
-                "choose units that this model has"
-            )
-        laid = sorted(range(len(units)), key=lambda index: (units[index].layer, units[index].channel))
-        channels: dict[int, list[int]] = {}
-        for index in laid:
-            channels.setdefault(units[index].layer, []).append(units[index].channel)
-        place = torch.empty(len(units), dtype=torch.long)
-        place[torch.tensor(laid)] = torch.arange(len(units))
-        return cls(
-            units=tuple(units),
-            channels={layer: torch.tensor(held) for layer, held in channels.items()},
-            order=place,
-            size=subject.unit_size(basis),
-        )
-
-    @property
-    def layers(self) -> list[int]:
-        return list(self.channels)
-
-    def gathered(self, by_layer: dict[int, Tensor]) -> Tensor:
-        """`[…, width]` of each layer, the scalars of a unit summed, as `[…, unit]`."""
-        parts = [
-            by_layer[layer].unflatten(-1, (-1, self.size)).sum(-1)[..., channels.to(by_layer[layer].device)]
-            for layer, channels in self.channels.items()
-        ]
-        return torch.cat(parts, -1)[..., self.order.to(parts[0].device)]
+def _note_scale(into: dict[int, Tensor], layer: int, norm: nn.Module, read: Tensor) -> None:
+    into[layer] = norms.scale(norm, read.detach())

@@ -6,6 +6,7 @@ soft cap where it has one. The competitors are the best other tokens; the best o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import linear
+from mecharule_ops.mechanism.forced import Predicted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,6 +45,12 @@ class Leads:
             generated[row, : len(tokens)] = tokens
         shape = (*generated.shape, competitors)
         return cls(lead=np.full(shape, np.nan, np.float32), token=np.full(shape, -1), generated=generated)
+
+    def enter(self, records: Sequence[int], predicted: Predicted, compared: Compared) -> None:
+        """Fill in the predicted tokens of one batch."""
+        places = np.array(records)[predicted.row.cpu().numpy()], predicted.position.cpu().numpy()
+        self.lead[places] = compared.lead.cpu().numpy()
+        self.token[places] = compared.tokens.cpu().numpy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

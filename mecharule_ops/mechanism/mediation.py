@@ -16,6 +16,7 @@ Axes: record.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,11 +26,21 @@ from jaxtyping import Bool
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.types import Basis, FlipCount, Neuron
 
-ABOVE = "above"
-"""What stands for every unit above the ablated one, where held units are named."""
+ABOVE, HEADS_ABOVE, MLPS_ABOVE = "above", "heads-above", "MLPs-above"
+"""What stands for every head and MLP write above the ablated unit, or for those of one kind."""
 _WITHIN_BLOCK = (Basis.ATTN_HEAD, Basis.MLP_HIDDEN, Basis.MLP_OUT)
 """The order in which a block computes its bases."""
 Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelShape:
+    """Sizes that a whole layer is made of."""
+
+    layers: int
+    heads: int
+    channels: int
+    """Coordinates of the residual stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +73,7 @@ class Through:
     """What holding some units does to the flips of a unit."""
 
     held: str
-    """Units joined by `+`, or `above` for all that lie above."""
+    """As `named` reads it."""
     gone: Bounded
     """Flips of do(j) that do not happen with the units held, of all flips of do(j)."""
     first_gone: Bounded
@@ -113,17 +124,44 @@ def first_change(before: Tokens, after: Tokens) -> int | None:
     return None if before == after else shared
 
 
-def above(unit: Neuron, depth: int, heads: int, channels: int) -> tuple[Neuron, ...]:
-    """Every head and MLP write that can carry an effect of the unit: together all that later blocks write.
+def named(held: str, unit: Neuron, shape: ModelShape) -> tuple[Neuron, ...]:
+    """The units that a hold beside `unit` names: `a21.h2`, `m20` for a whole layer's MLP, `a21` for all its heads.
 
-    `depth`, `heads` and `channels` are the model's. A head's own block counts with its MLP; where the two run in
-    parallel that MLP does not read the head, and holding it changes nothing.
+    Several are joined by `+`; `above`, `heads-above` and `MLPs-above` take what lies above the unit, which together
+    is all that later blocks write. Raises `UsageError` on another text.
     """
-    first = unit.layer + (unit.basis is not Basis.ATTN_HEAD)
-    return (
-        *(Neuron(Basis.ATTN_HEAD, at, head) for at in range(unit.layer + 1, depth) for head in range(heads)),
-        *(Neuron(Basis.MLP_OUT, at, each) for at in range(first, depth) for each in range(channels)),
-    )
+    if held in (ABOVE, HEADS_ABOVE, MLPS_ABOVE):
+        kinds = {ABOVE: (Basis.ATTN_HEAD, Basis.MLP_OUT), HEADS_ABOVE: (Basis.ATTN_HEAD,)}
+        layers = [
+            (kind, layer)
+            for kind in kinds.get(held, (Basis.MLP_OUT,))
+            for layer in layers_above(unit, kind, shape)
+        ]
+        return tuple(one for kind, layer in layers for one in _layer(kind, layer, shape))
+    found = []
+    for part in held.split("+"):
+        whole = re.fullmatch(r"([am])(\d{1,4})", part)
+        if whole is None:
+            found.append(Neuron.parse(part))
+        else:
+            kind = Basis.ATTN_HEAD if whole[1] == "a" else Basis.MLP_OUT
+            found += _layer(kind, int(whole[2]), shape)
+    return tuple(found)
+
+
+def layers_above(unit: Neuron, kind: Basis, shape: ModelShape) -> range:
+    """Layers whose heads, or whose MLP, may read what a unit writes.
+
+    A head's own layer counts with its MLP; where the two run in parallel that MLP does not read the head, and
+    holding it changes nothing.
+    """
+    own = kind is Basis.MLP_OUT and unit.basis is Basis.ATTN_HEAD
+    return range(unit.layer + (not own), shape.layers)
+
+
+def _layer(kind: Basis, layer: int, shape: ModelShape) -> list[Neuron]:
+    width = shape.heads if kind is Basis.ATTN_HEAD else shape.channels
+    return [Neuron(kind, layer, channel) for channel in range(width)]
 
 
 def is_above(unit: Neuron, other: Neuron) -> bool:

@@ -16,8 +16,9 @@ from mecharule_ops.loading.memory import is_out_of_memory
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect
-from mecharule_ops.mechanism.forced import Forced, Forcing, UnitAxis
+from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
 from mecharule_ops.mechanism.leads import LeadHead, Leads
+from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.passes.batches import parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import BehaviourRecord
@@ -76,24 +77,22 @@ class Sweep:
             yield taken
 
     def _one(self, records: Sequence[int], take: Callable[[Batch], T]) -> T:
-        traced = self._effect is Effect.FIRST_ORDER
-        forced = self._forcing.feed(records, self._replacement, self._axis.layers, traced)
-        at = forced.predicted
-        compared = self._head.compare(forced.final[at.row, at.column], at.generated)
-        places = np.array(records)[at.row.cpu().numpy()], at.position.cpu().numpy()
-        self.leads.lead[places] = compared.lead.cpu().numpy()
-        self.leads.token[places] = compared.tokens.cpu().numpy()
+        traced = self._effect is not Effect.DIRECT
+        read = self._forcing.feed_units(records, self._replacement, self._axis.layers, traced=traced)
+        at = read.forced.predicted
+        compared = self._head.compare(read.forced.final[at.row, at.column], at.generated)
+        self.leads.enter(records, at, compared)
         estimator = ESTIMATORS[self._effect]
         basis = self._replacement.intervention.basis
         return take(
             Batch(
                 records=tuple(records),
                 row=at.row,
-                effects=estimator(self._subject, basis, self._axis, self._head, forced, compared),
-                moved=self._moved(forced),
+                effects=estimator(self._subject, basis, self._axis, self._head, read, compared),
+                moved=self._moved(read),
             )
         )
 
-    def _moved(self, forced: Forced) -> Bool[np.ndarray, " unit"]:
-        sizes = {layer: change.abs().amax((0, 1)) for layer, change in forced.change.items()}
+    def _moved(self, read: ForcedUnits) -> Bool[np.ndarray, " unit"]:
+        sizes = {layer: change.abs().amax((0, 1)) for layer, change in read.change.items()}
         return self._axis.gathered(sizes).cpu().numpy() > 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, cast
 
@@ -15,8 +16,10 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.candidates import top_candidates
 from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.findings.as_json import from_json
+from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.pipeline.search_settings import search_settings
@@ -28,14 +31,13 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
-from mecharule_ops.store.codec import decode
+from mecharule_ops.store.judgements import StoredJudgements
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.verdicts import StoredVerdicts
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
 from mecharule_ops.tasks.registry import task_of
-from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Regime
+from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
 
 
 class Splitter(NamedTuple):
@@ -43,6 +45,21 @@ class Splitter(NamedTuple):
 
     rule: Rule | None
     train_mcc: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """Every record that a run has observed: its own, then the further ones of its accounts."""
+
+    records: tuple[BehaviourRecord, ...]
+    labels: Bool[np.ndarray, " record"]
+    columns: Columns
+    train: Bool[np.ndarray, " record"]
+    """True for the records that may select anything."""
+
+    def eligible(self, regime: Regime) -> Int[np.ndarray, " record"]:
+        """Positions of D_b; those of the run's own records come first and are the run's positions."""
+        return np.flatnonzero(~regime.flipped(self.labels))
 
 
 class RunContents:
@@ -59,7 +76,9 @@ class RunContents:
     @cached_property
     def task(self) -> Task:
         """The task with the model's preset and the run's own settings on top."""
-        return with_judge(task_of(self.config), lambda judge: StoredVerdicts(self.store, judge), self._judge)
+        return with_judge(
+            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
+        )
 
     @cached_property
     def suppression(self) -> Suppression | None:
@@ -87,6 +106,20 @@ class RunContents:
     def train(self) -> Bool[np.ndarray, " record"]:
         """True for the records that may select anything."""
         return self.store.get(keys.TRAIN)
+
+    @cached_property
+    def observed(self) -> Observed:
+        """Every record observed so far; positions of the run's own are the same."""
+        if not self.store.has(keys.FURTHER):
+            return Observed(records=self.records, labels=self.labels, columns=self.columns, train=self.train)
+        further = tuple(decode(BehaviourRecord, row) for row in self.store.get(keys.FURTHER))
+        records = self.records + further
+        return Observed(
+            records=records,
+            labels=np.array([record.label for record in records], bool),
+            columns=self.task.columns(records),
+            train=np.concatenate([self.train, self.store.get(keys.FURTHER_TRAIN)]),
+        )
 
     @property
     def vocabulary(self) -> keys.Vocabulary:
@@ -165,7 +198,13 @@ class RunContents:
 
     def search_settings(self, regime: Regime) -> ChaSettings:
         """How every layer is searched in one regime."""
-        return search_settings(self.config, self.slices(regime))
+        slices = self.slices(regime)
+        return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
+
+    def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
+        """How the unit's flips come about; None until it was measured."""
+        name = keys.chain(unit, regime)
+        return decode(Chain, self.store.get(name)) if self.store.has(name) else None
 
     @property
     def told(self) -> RunState:
@@ -177,8 +216,8 @@ class RunContents:
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""
-        named = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN)
-        return next((view for name in named if (view := self.told.searches.get(name))), None)
+        named, searches = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN), self.told.searches
+        return next((searches[name] for name in named if name in searches), None)
 
     @property
     def finished(self) -> bool:

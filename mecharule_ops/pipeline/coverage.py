@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.events import LayerCovered
+from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.records import LayerCoverage, Share
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.measures import union_coverage
 from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import Neuron
 

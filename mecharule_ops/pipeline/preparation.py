@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.errors import UsageError
 from mecharule_ops.held_out import stratified_split
 from mecharule_ops.pipeline.journal import Journal, Stage
@@ -26,7 +28,7 @@ from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.slices import E1Condition
 from mecharule_ops.store import keys
-from mecharule_ops.store.codec import encode
+from mecharule_ops.types import BehaviourRecord, Columns
 
 
 def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> None:
@@ -55,6 +57,11 @@ def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
         keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})"
     )
     run.store.put(keys.REPRESENTATION, behaviour.representation)
+    completions = [record.tokens for record in behaviour.records]
+    rounding = measure_rounding(run.subject, behaviour.prompts, completions)
+    run.store.put(
+        keys.ROUNDING, keys.Rounding(disagreement=rounding.disagreement, compared=rounding.compared)
+    )
     run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
     run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
 
@@ -72,7 +79,7 @@ def make_proposer(name: str) -> Proposer:
 def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | None) -> None:
     """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
     columns, schema = run.columns, schema_of(run.columns)
-    train = _split(run)
+    train = chosen_for_train(run, run.records, run.labels, columns)
     run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
     proposer = proposer or make_proposer(run.config.proposer)
@@ -105,16 +112,17 @@ def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | N
     run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
 
-def _split(run: Run) -> Bool[np.ndarray, " record"]:
-    """Train mask: stratified by the seed predicates and by outcome."""
-    schema = schema_of(run.columns)
-    seeds = [evaluate(parse_predicate(text, schema), run.columns) for text in run.task.seed_predicates()]
-    matrix = np.column_stack(seeds)
-    identifiers = [record.example.id for record in run.records]
+def chosen_for_train(
+    run: Run, records: Sequence[BehaviourRecord], labels: Bool[np.ndarray, " record"], columns: Columns
+) -> Bool[np.ndarray, " record"]:
+    """Train mask of some records of the run's task: stratified by the seed predicates and by outcome."""
+    schema = schema_of(columns)
+    seeds = [evaluate(parse_predicate(text, schema), columns) for text in run.task.seed_predicates()]
+    identifiers = [record.example.id for record in records]
     split = stratified_split(
-        matrix, run.labels, identifiers, seed=run.config.seed, test_share=run.config.test_share
+        np.column_stack(seeds), labels, identifiers, seed=run.config.seed, test_share=run.config.test_share
     )
-    train = np.zeros(len(run.records), bool)
+    train = np.zeros(len(records), bool)
     train[split.train] = True
     return train
 

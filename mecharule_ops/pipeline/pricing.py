@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price
@@ -24,10 +25,8 @@ def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a
 
     What a guided search spends on its predictions is spent before, and not in it.
     """
-    full, overhead = candidates.total, plan.settings.overhead
-    limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
-    afterwards = full if full <= config.exhaustive_up_to else audit_tests(config, full)
-    evaluations = limit + afterwards
+    afterwards = _afterwards(config, candidates.total)
+    evaluations = most_evaluations(config, candidates.total, plan.settings)
     forwards = evaluations * plan.settings.full_test
     quiet = where_nothing_flips(plan, candidates)
     least_forwards = sum(tree.example_forwards for tree in quiet) + afterwards * plan.settings.full_test
@@ -38,6 +37,18 @@ def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a
         least_evaluations=sum(tree.queries for tree in quiet) + afterwards,
         least_seconds=least_forwards * seconds_a_forward,
     )
+
+
+def most_evaluations(config: RunConfig, units: int, settings: ChaSettings) -> int:
+    """Group ablations that searching, then auditing or exhausting, so many units takes at most."""
+    overhead = settings.overhead
+    search = 2 * units - 1 if overhead is None else math.ceil((1 + overhead) * units)
+    return search + _afterwards(config, units)
+
+
+def _afterwards(config: RunConfig, units: int) -> int:
+    """Units that are tested singly when a search has ended."""
+    return units if units <= config.exhaustive_up_to else audit_tests(config, units)
 
 
 def where_nothing_flips(plan: SearchPlan, candidates: Candidates) -> list[ChaTree]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.pipeline.contents import RunContents
 from mecharule_ops.store import keys
@@ -61,7 +62,7 @@ class Run(RunContents):
         regime: Regime,
         intervention: Intervention | None = None,
     ) -> Bool[np.ndarray, "group record"]:
-        """Which of the records at `positions`, all of one regime, each group flips; by the run's own baseline.
+        """Which of the observed records at `positions`, all of one regime, each group flips; by the run's own baseline.
 
         Cost: groups × positions example-forwards, less what is stored.
         """
@@ -77,10 +78,17 @@ class Run(RunContents):
                 lambda: self._checked_engine(intervention),
                 self.store,
                 self._context(intervention),
-                self.records,
+                self.observed.records,
                 self.cost,
             )
         return self._engines[intervention]
+
+    def observe_further(self, records: Sequence[BehaviourRecord], train: Bool[np.ndarray, " record"]) -> None:
+        """Keep records beyond the run's own; `train` is True for those that may select anything."""
+        self.store.put(keys.FURTHER_TRAIN, train)
+        self.store.put(keys.FURTHER, [encode(record) for record in records])
+        self.__dict__.pop("observed", None)
+        self._engines.clear()
 
     def completer(
         self,
@@ -101,7 +109,7 @@ class Run(RunContents):
         return kind(
             self.subject,
             self.task,
-            self.records if records is None else records,
+            self.observed.records if records is None else records,
             intervention,
             self.replacement(intervention),
             rows=self.config.rows,

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from torch import Tensor
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.intervention import Units
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.replacement.statistics import Observed, first_slot_means, nearest_observed, observe
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron
@@ -51,6 +52,21 @@ class ReplacementTable:
         table = self.values[layer] if channels is None else self.values[layer][:, channels.cpu()]
         rows = self._rows(offsets.cpu()) if len(table) > 1 else torch.zeros_like(offsets.cpu())
         return table[rows].to(offsets.device)
+
+    def units(
+        self, group: Collection[Neuron], offsets: Int[Tensor, "record position"], device: torch.device
+    ) -> dict[int, Units]:
+        """A group's units by layer with their replacements at `offsets`, on `device`."""
+        channels: dict[int, list[int]] = {}
+        for neuron in group:
+            channels.setdefault(neuron.layer, []).append(neuron.channel)
+        held = {}
+        for layer, chosen in channels.items():
+            index = torch.tensor(chosen)
+            held[layer] = Units(
+                channels=index.to(device), values=self.value(layer, offsets, index).to(device)
+            )
+        return held
 
     def _rows(self, offsets: Tensor) -> Tensor:
         """Index of the nearest observed offset."""

@@ -8,7 +8,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import Table, k_of_n, percent, signed, two_decimals
 from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
 from mecharule_ops.report.phrases.flips import by_strength
-from mecharule_ops.report.phrases.rules import rule_note
+from mecharule_ops.report.phrases.rules import predicts, score_words
 from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.types import Agonist
 
@@ -35,7 +35,7 @@ def overview(findings: Findings) -> Table:
 
 def told_layers(findings: Findings, outcome: SearchOutcome) -> set[int]:
     """Layers with a localized unit or whose joint ablation reaches τ."""
-    reach = {whole.layer for whole in outcome.whole_layers if whole.estimate.strength >= findings.tau}
+    reach = {whole.layer for whole in outcome.whole_layers if whole.estimate.reaches(findings.tau)}
     return reach | {agonist.neuron.layer for agonist in outcome.agonists}
 
 
@@ -109,10 +109,10 @@ def _rule_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> t
     ]
     return (
         str(agonist.neuron),
-        rule.rule or "no rule found",
-        rule_note(held) if held else "–",
+        rule.rule if rule.rule and predicts(rule) else "none predicts",
+        score_words(held) if held else "–",
         percent(held.coverage) + f" of {held.n:,}" if held else "–",
         "+".join(marks) or "–",
-        rule_note(full) if full else "–",
-        ("prompt only" if rule.prompt_only else "output too") if rule.rule else "–",
+        score_words(full) if full else "–",
+        ("prompt only" if rule.prompt_only else "output too") if predicts(rule) else "–",
     )

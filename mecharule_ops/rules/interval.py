@@ -6,12 +6,15 @@ resamples come from one call and their MCC from one expression.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import sqrt
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.rules.matthews import mcc_of_counts
+from mecharule_ops.types import RuleScore
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -49,10 +52,37 @@ def mcc_interval(
     level: float = LEVEL,
 ) -> MccInterval | None:
     """The MCC and its percentile interval; None where a side of the target has fewer than `LEAST_SIDE` records."""
-    n, positives = len(target), int(np.count_nonzero(target))
+    positives, fired = int(np.count_nonzero(target)), int(np.count_nonzero(fires))
+    hits = int(np.count_nonzero(fires & target))
+    return _interval(hits, fired, positives, len(target), generator, resamples, level)
+
+
+@lru_cache(4096)
+def interval_of(score: RuleScore) -> MccInterval | None:
+    """The interval of a rule whose score alone is known: n, positives, coverage and MCC fix the confusion table.
+
+    The resamples are those of seed 0, so equal scores have equal intervals. None as for `mcc_interval`. Of a score
+    that no table has, the nearest table's interval.
+    """
+    n, positives, fired = score.n, score.positives, round(score.coverage * score.n)
+    spread = sqrt(fired * (n - fired) * positives * (n - positives))
+    hits = round((score.mcc * spread + fired * positives) / n) if n else 0
+    hits = min(max(hits, fired + positives - n, 0), fired, positives)
+    found = _interval(hits, fired, positives, n, np.random.default_rng(0), RESAMPLES, LEVEL)
+    return None if found is None else replace(found, mcc=score.mcc)
+
+
+def _interval(
+    hits: int,
+    fired: int,
+    positives: int,
+    n: int,
+    generator: np.random.Generator,
+    resamples: int,
+    level: float,
+) -> MccInterval | None:
     if min(positives, n - positives) < LEAST_SIDE:
         return None
-    hits, fired = np.count_nonzero(fires & target), np.count_nonzero(fires)
     cells = np.array([hits, fired - hits, positives - hits, n - fired - positives + hits])
     drawn = generator.multinomial(n, cells / n, size=resamples)
     tails = np.quantile(_mcc_of_cells(drawn), [(1 - level) / 2, (1 + level) / 2])

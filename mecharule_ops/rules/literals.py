@@ -41,7 +41,7 @@ class LiteralPool:
 
 def varied(
     matrix: Bool[np.ndarray, "record predicate"], least_share: float = LEAST_SHARE
-) -> Int[np.ndarray, " predicate"]:
+) -> Int[np.ndarray, " kept"]:
     """Places of the predicates that are true and false on at least that share, without repeated columns."""
     shares = matrix.mean(axis=0) if len(matrix) else np.zeros(matrix.shape[1])
     inside = np.flatnonzero(

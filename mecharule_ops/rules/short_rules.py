@@ -19,11 +19,11 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.atoms import complement
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
 from mecharule_ops.rules.boosting import BoostSettings
-from mecharule_ops.rules.literals import LEAST_SHARE, varied
+from mecharule_ops.rules.literals import LEAST_SHARE, literal_pool, varied
 from mecharule_ops.rules.ripper import RipperSettings, ripper
 from mecharule_ops.rules.ruleshap import LearnedRule, check_table, combined, extract
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
-from mecharule_ops.rules.value_sets import LONGEST, set_columns, value_groups, value_sets, with_sets
+from mecharule_ops.rules.value_sets import LONGEST, value_groups, value_sets, with_sets
 from mecharule_ops.types import RuleScore
 
 
@@ -31,7 +31,9 @@ class Learner(StrEnum):
     """Who learns a short rule; the value is its name."""
 
     RIPPER = "RIPPER"
-    RULESHAP = "RuleSHAP"
+    RIPPER_SETS = "RIPPER with value sets"
+    """It may also use literals such as `x in (1, 2)`, which say more and overfit sooner."""
+    RULESHAP = "RuleSHAP with value sets"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,12 +58,14 @@ class ShortSettings:
     least_share: float = LEAST_SHARE
     """A literal holds and fails on at least this share of the records."""
     longest_set: int = LONGEST
-    """Most values of a literal such as `x in (1, 2)`; 1 makes none."""
+    """Most values of a literal such as `x in (1, 2)`."""
     ripper: RipperSettings = field(default_factory=RipperSettings)
     ruleshap: RuleShapSettings = field(
-        default_factory=lambda: RuleShapSettings(boost=BoostSettings(rounds=30), shap_draws=256, pool=500)
+        default_factory=lambda: RuleShapSettings(
+            boost=BoostSettings(rounds=40), shap_draws=64, pool=400, starts=4, min_gain=0.01
+        )
     )
-    """Fewer trees than where a rule is learned once: it is fitted once a fold."""
+    """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -211,36 +215,58 @@ class _Part:
         inside: Bool[np.ndarray, " record"],
         settings: ShortSettings,
     ) -> None:
-        places = value_sets(value_groups(texts), table[inside], target[inside], settings.longest_set)
-        places = {text: members for text, members in places.items() if text not in texts}
-        self.sets = {text: tuple(texts[place] for place in members) for text, members in places.items()}
-        self.table = np.column_stack([table, set_columns(places, table)])
-        self.texts = [*texts, *places]
-        self.target, self.inside, self.settings = target, inside, settings
+        self.table, self.texts, self.target = table, texts, target
+        self.inside, self.settings = inside, settings
+        self.sets: Mapping[str, tuple[str, ...]] = {}
+        if set(settings.learners) - {Learner.RIPPER}:
+            places = value_sets(value_groups(texts), table[inside], target[inside], settings.longest_set)
+            self.sets = {
+                text: tuple(texts[place] for place in members)
+                for text, members in places.items()
+                if text not in texts
+            }
 
     def learned(self, learner: Learner, sizes: Sequence[Size]) -> Iterator[LearnedRule]:
         """A rule for each size."""
-        matrix, target, seed = self.table[self.inside], self.target[self.inside], self.settings.seed
+        matrix, texts, target = self.table[self.inside], self.texts, self.target[self.inside]
         if learner is Learner.RIPPER:
-            for size in sizes:
-                bounds = replace(
-                    self.settings.ripper,
-                    max_clauses=size.clauses,
-                    max_literals=size.literals,
-                    least_share=self.settings.least_share,
-                )
-                yield ripper(matrix, self.texts, target, settings=bounds, seed=seed)
-            return
+            return self._ripper(matrix, texts, target, sizes)
+        lookup = with_sets(lookup_in(matrix, texts), self.sets)
+        matrix = np.column_stack([matrix, *map(lookup, self.sets)])
+        with_values = self._ripper if learner is Learner.RIPPER_SETS else self._ruleshap
+        return with_values(matrix, [*texts, *self.sets], target, sizes)
+
+    def score_outside(self, rule: Rule | None) -> float:
+        """MCC on the records that were not learned from; 0.0 without a rule."""
+        if rule is None:
+            return 0.0
+        lookup = with_sets(lookup_in(self.table[~self.inside], self.texts), self.sets)
+        return mcc(rule.fires(lookup), self.target[~self.inside])
+
+    def _ripper(
+        self,
+        matrix: Bool[np.ndarray, "record predicate"],
+        texts: Sequence[str],
+        target: Bool[np.ndarray, " record"],
+        sizes: Sequence[Size],
+    ) -> Iterator[LearnedRule]:
+        pool = literal_pool(matrix, self.settings.least_share)
+        for size in sizes:
+            bounds = replace(self.settings.ripper, max_clauses=size.clauses, max_literals=size.literals)
+            yield ripper(matrix, texts, target, settings=bounds, seed=self.settings.seed, pool=pool)
+
+    def _ruleshap(
+        self,
+        matrix: Bool[np.ndarray, "record predicate"],
+        texts: Sequence[str],
+        target: Bool[np.ndarray, " record"],
+        sizes: Sequence[Size],
+    ) -> Iterator[LearnedRule]:
+        """One ranking, of which each size takes the clauses that are short enough."""
         deepest = max(size.literals for size in sizes)
         boost = replace(self.settings.ruleshap.boost, depth=deepest)
         settings = replace(self.settings.ruleshap, boost=boost)
-        ranking = extract(matrix, self.texts, target, settings=settings, seed=seed)
+        ranking = extract(matrix, texts, target, settings=settings, seed=self.settings.seed)
         for size in sizes:
             bounded = replace(settings, max_clauses=size.clauses)
-            yield combined(ranking.up_to(size.literals), matrix, self.texts, target, bounded)
-
-    def score_outside(self, rule: Rule | None) -> float:
-        """MCC on the records that were not learned from."""
-        if rule is None:
-            return 0.0
-        return mcc(rule.fires(lookup_in(self.table[~self.inside], self.texts)), self.target[~self.inside])
+            yield combined(ranking.up_to(size.literals), matrix, texts, target, bounded)

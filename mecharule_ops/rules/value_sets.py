@@ -17,7 +17,7 @@ from jaxtyping import Bool
 from mecharule_ops.predicates.atoms import canonical, equality
 from mecharule_ops.rules.algebra import Lookup
 
-LONGEST = 4
+LONGEST = 5
 """Values of the longest set."""
 _Value = int | float | str
 
@@ -70,14 +70,6 @@ def value_sets(
                     tuple(place for _, place in members),
                 )
     return sets
-
-
-def set_columns(
-    sets: Mapping[str, tuple[int, ...]], matrix: Bool[np.ndarray, "record predicate"]
-) -> Bool[np.ndarray, "record set"]:
-    """Where each set holds."""
-    columns = [matrix[:, places].any(axis=1) for places in sets.values()]
-    return np.column_stack(columns) if columns else np.zeros((len(matrix), 0), bool)
 
 
 def with_sets(lookup: Lookup, sets: Mapping[str, tuple[str, ...]]) -> Lookup:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from mecharule_ops.types import Basis, Regime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mecharule_ops.types import Basis, Regime
 
 CHA, GUIDED, EXHAUSTIVE, AGAIN = "cha", "guided", "exhaustive", "again"
 """The search of a run, the same by predictions, every unit singly, a later search on a stored run."""

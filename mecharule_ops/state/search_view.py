@@ -21,8 +21,8 @@ class NodeView:
     """Units of the group."""
     parent: int | None = None
     depth: int = 0
-    """Range of each slice that was last asked for."""
     asked: bool = False
+    """Whether it was sent to the model, and not only told as tested."""
     units: str = ""
     associated_flips: int = 0
     associated_n: int = 0
@@ -46,6 +46,11 @@ class NodeView:
         if not (self.verdict and self.associated_n and self.unrelated_n):
             return None
         return self.associated_flips / self.associated_n - self.unrelated_flips / self.unrelated_n
+
+    @property
+    def flips(self) -> str:
+        """`28/64 of D+ and 3/64 of D-`."""
+        return f"{self.associated_flips}/{self.associated_n} of D+ and {self.unrelated_flips}/{self.unrelated_n} of D-"
 
     @property
     def _slices(self) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -21,10 +21,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
-from mecharule_ops.store.codec import canonical_json
 from mecharule_ops.store.event_json import event_from_json, event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, Outcomes, OutcomeTable

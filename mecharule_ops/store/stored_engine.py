@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.store.codec import canonical_json
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.store.outcome_blocks import Outcomes as StoredOutcomes
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import BehaviourRecord, Neuron

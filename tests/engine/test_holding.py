@@ -16,7 +16,7 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.mediation import above, first_change, is_above
+from mecharule_ops.mechanism.mediation import ModelShape, first_change, is_above, named
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
 
@@ -145,7 +145,8 @@ def test_every_later_unit_held_leaves_the_direct_effect(family: str, basis: Basi
     subject = bench.subject
     unit = Neuron(basis, 0, 1)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
-    held = above(unit, subject.n_layers, subject.n_heads, subject.d_model)
+    shape = ModelShape(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
+    held = named("above", unit, shape)
     examples = list(range(10))
     found = bench.engine(table).completions([(unit,)], examples, [held])
     for example, tokens in zip(examples, found.tokens[0], strict=True):
@@ -232,16 +233,18 @@ def test_what_is_ablated_cannot_be_held() -> None:
 
 def test_what_lies_above_a_unit() -> None:
     """Later layers, and the MLP behind a head; never the heads beside it, nor what a neuron itself writes."""
-    head = Neuron(Basis.ATTN_HEAD, 1, 0)
-    assert above(head, 3, 1, 1) == (
-        Neuron(Basis.ATTN_HEAD, 2, 0),
-        Neuron(Basis.MLP_OUT, 1, 0),
-        Neuron(Basis.MLP_OUT, 2, 0),
-    )
-    assert above(Neuron(Basis.MLP_HIDDEN, 1, 0), 3, 1, 1) == (
-        Neuron(Basis.ATTN_HEAD, 2, 0),
-        Neuron(Basis.MLP_OUT, 2, 0),
-    )
+    head, shape = Neuron(Basis.ATTN_HEAD, 1, 0), ModelShape(layers=3, heads=1, channels=1)
+
+    def texts(held: str, unit: Neuron) -> str:
+        return " ".join(map(str, named(held, unit, shape)))
+
+    assert texts("above", head) == "a2.h0 m1.0 m2.0"
+    assert texts("heads-above", head) == "a2.h0"
+    assert texts("MLPs-above", head) == "m1.0 m2.0"
+    assert texts("above", Neuron(Basis.MLP_HIDDEN, 1, 0)) == "a2.h0 m2.0"
+    assert texts("m2+a2+n0.7", head) == "m2.0 a2.h0 n0.7"
+    with pytest.raises(UsageError):
+        named("m", head, shape)
     assert is_above(head, Neuron(Basis.MLP_HIDDEN, 1, 5))
     assert not is_above(head, Neuron(Basis.ATTN_HEAD, 1, 5))
     assert not is_above(head, Neuron(Basis.MLP_OUT, 0, 5))

@@ -23,6 +23,7 @@ from mecharule_ops.findings.controls import (
     fisher_exact,
     fisher_greater,
 )
+from mecharule_ops.findings.measures import jaccard, recall_rows, union_coverage
 from mecharule_ops.findings.records import (
     AgonistControls,
     Dominance,
@@ -31,7 +32,6 @@ from mecharule_ops.findings.records import (
     TreeNode,
     UnitStrength,
 )
-from mecharule_ops.report.measures import jaccard, recall_rows, union_coverage
 from mecharule_ops.types import Basis, ChaNode, FlipCount, FlipEstimate, Neuron, Verdict
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.pipeline import preparation
@@ -20,7 +21,6 @@ from mecharule_ops.pipeline.preparation import make_proposer, prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import OfflineProposer
 from mecharule_ops.slices import CompactSlices
-from mecharule_ops.store.codec import encode
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.types import Agonist, Basis, Regime
 

@@ -13,10 +13,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
+from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, RunStarted, SearchStarted
 from mecharule_ops.store.artefacts import pack, unpack
-from mecharule_ops.store.codec import decode
 from mecharule_ops.store.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Outcomes

@@ -19,13 +19,14 @@ BOTH = {
     **QUICK,
     "bases": tuple(basis.value for basis in Basis),
     "regimes": (1, 0),
-    "cap": 48,
+    "cap": 32,
+    "tau": 0.4,
     "exhaustive_up_to": 0,
     "audit": 0,
     "controls_for": 0,
     "anchor_for": 0,
 }
-"""Few candidates, nothing beyond the search."""
+"""Few candidates, a τ that the few failures of 0→1 can bound, nothing beyond the search."""
 PLACES = [(basis, regime) for basis in Basis for regime in Regime]
 
 
@@ -42,7 +43,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def forked(both: Path) -> Path:
     """Its fork, with larger groups and another τ."""
     path = both.with_name("f0f0.mecharule")
-    with opened(both) as source, new_run(path, {**BOTH, "tau": 0.3, "largest": 16}) as run:
+    with opened(both) as source, new_run(path, {**BOTH, "tau": 0.35, "largest": 16}) as run:
         take_over(run.store, source.store)
         finish(run)
     return path

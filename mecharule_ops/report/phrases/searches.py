@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
-from mecharule_ops.report.document import plural
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome, Share
+from mecharule_ops.report.document import k_of_n, plural
 from mecharule_ops.types import Regime
 
 
@@ -48,4 +48,40 @@ def audit_sentence(audit: SearchAudit) -> str:
     return (
         f"{drawn}, so {bound} of the other {audit.untested:,} "
         f"{'does' if audit.missed_at_most <= 1 else 'do'} ({100 * audit.confidence:g} % confidence)."
+    )
+
+
+def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
+    """How much of what there is the search found, or what bounds it."""
+    if outcome.exhaustive is None:
+        untested = max(0, outcome.cost.candidates - outcome.singletons_tested)
+        if not untested:
+            return "Every searched unit was tested alone."
+        if outcome.audit is not None:
+            return audit_sentence(outcome.audit)
+        was = "was" if untested == 1 else "were"
+        return (
+            f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
+        )
+    truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
+    if truth == 0:
+        return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
+    found = Share(count=truth - len(outcome.missed(tau)), n=truth)
+    return f"The search found {k_of_n(found)} of the τ-agonists that testing every unit alone finds."
+
+
+def missed_words(outcome: SearchOutcome, tau: float) -> str:
+    """The same in a few words: `at most 23 missed (95 % confidence)`, `3/4 (75 %) of those that brute force finds`."""
+    if outcome.exhaustive is not None:
+        truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
+        return f"{len(outcome.missed(tau))} missed of the {truth} that testing every unit alone finds"
+    if outcome.singletons_tested >= outcome.cost.candidates:
+        return "every unit was tested alone"
+    if outcome.audit is None:
+        return "what was missed is not bounded"
+    most = outcome.audit.missed_at_most if outcome.audit.untested else 0
+    return (
+        f"at most {most:,} missed ({100 * outcome.audit.confidence:g} % confidence)"
+        if most
+        else "none missed"
     )

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
-from mecharule_ops.certificates.held_units import held_units
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.pipeline.held_units import held_units
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_from

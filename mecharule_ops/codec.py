@@ -50,7 +50,7 @@ def encode(value: Any) -> dict[str, Any]:
     unsaid = {field.name for field in fields(cls) if field.metadata == ADDED}
     defaults = {field.name: field.default for field in fields(cls) if field.name in unsaid}
     return {
-        name: _at(cls, name, write)(getattr(value, name))
+        name: _at(cls, name, write, getattr(value, name))
         for name, write, _, _ in _plan(cls)
         if name not in unsaid or getattr(value, name) != defaults[name]
     }
@@ -70,21 +70,19 @@ def decode(cls: type[T], data: object) -> T:
     missing = [name for name, _, _, required in plan if required and name not in data]
     if unknown or missing:
         raise UsageError(f"{cls.__name__}: unknown fields {sorted(unknown)}, missing fields {missing}")
-    values = {name: _at(cls, name, read)(data[name]) for name, _, read, _ in plan if name in data}
+    values = {name: _at(cls, name, read, data[name]) for name, _, read, _ in plan if name in data}
     try:
         return cls(**values)
     except AssertionError as error:
         raise UsageError(f"expected values of {cls.__name__} that fit together, got {error}") from error
 
 
-def _at(owner: type, name: str, convert: _Convert) -> _Convert:
-    def named(value: Any) -> Any:
-        try:
-            return convert(value)
-        except UsageError as error:
-            raise UsageError(f"{owner.__name__}.{name}: {error}") from error
-
-    return named
+def _at(owner: type, name: str, convert: _Convert, value: Any) -> Any:
+    """The converted value of a field, which an error names."""
+    try:
+        return convert(value)
+    except UsageError as error:
+        raise UsageError(f"{owner.__name__}.{name}: {error}") from error
 
 
 @cache

@@ -17,9 +17,10 @@ from mecharule_ops.pipeline.coverage import Coverage
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, slice_estimates
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.anchoring import AnchorSettings, anchor
+from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.types import (
     AnchoredRule,
@@ -36,7 +37,8 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
     anchored = []
     for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
         journal.progress("anchored rules")(done, len(flips.neurons))
-        predicates, matrix = refined_vocabulary(run, flips.eligible, target)
+        predicates = refined_texts(run, flips.eligible, target)
+        matrix = np.column_stack([run.fires(text)[flips.eligible] for text in predicates])
         rule = anchor(
             neuron,
             found.regime,
@@ -50,6 +52,7 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
         )
         anchored.append(rule)
         if rule.rule is not None:
+            interval = None if rule.held_out is None else interval_of(rule.held_out)
             journal.emit(
                 RuleAnchored(
                     regime=found.regime.value,
@@ -58,6 +61,8 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
                     held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
                     full_mcc=None if rule.full is None else rule.full.mcc,
                     prompt_only=rule.prompt_only,
+                    held_out_low=None if interval is None else interval.low,
+                    held_out_high=None if interval is None else interval.high,
                 )
             )
     return tuple(anchored)

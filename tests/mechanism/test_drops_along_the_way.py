@@ -1,0 +1,139 @@
+"""Integrated and measured drops against plain forwards: what is left of a lead, and the whole way to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lead_oracles import exact, leads_under
+from tiny_models import FAMILIES
+from toy_behaviour import Toy, toy
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.mechanism.integrated import integrated_drop
+from mecharule_ops.mechanism.law import prediction
+from mecharule_ops.mechanism.measured import Measured, measured_drop
+from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
+
+K = 2
+
+
+def groups_of(bench: Toy, basis: Basis) -> list[list[Neuron]]:
+    """A unit, a group of one layer, a group across layers."""
+    width = bench.subject.width(basis)
+    return [
+        [Neuron(basis, 1, 0)],
+        [Neuron(basis, 2, width - 1), Neuron(basis, 2, 1)],
+        [Neuron(basis, 2, 2), Neuron(basis, 0, 1)],
+    ]
+
+
+@pytest.mark.parametrize("basis", list(Basis))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_measured_drops_are_those_of_whole_forwards(family: str, basis: Basis) -> None:
+    """And the token that is best afterwards is the one that a whole forward puts first."""
+    bench, table = exact(family, Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
+    table = toy(family).table(table.intervention)
+    groups = groups_of(bench, basis)
+    plain = toy(family)
+    found = measured_drop(plain.subject, plain.records, table, groups, competitors=K)
+    every = np.tile(np.arange(40), (found.left.shape[2], 1))
+    for index, group in enumerate(groups):
+        for record in (0, 3):
+            tokens = found.leads.token[record]
+            real = leads_under(bench, table, [], record, tokens) - leads_under(
+                bench, table, group, record, tokens
+            )
+            assert found.drop[index, record] == pytest.approx(real, abs=2e-3, rel=1e-3, nan_ok=True)
+            left = leads_under(bench, table, group, record, every)
+            for position, own in enumerate(bench.records[record].tokens):
+                row = np.where(every[0] == own, np.inf, left[position])
+                assert found.left[index, record, position] == pytest.approx(row.min(), abs=2e-3, rel=1e-3)
+                assert row[found.best[index, record, position]] == pytest.approx(row.min(), abs=2e-3)
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_measured_change_is_a_change_of_the_completion(phase: Phase) -> None:
+    """The smallest lead left is negative exactly for completions that decoding under do(A) changes."""
+    bench = toy("llama")
+    table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=phase))
+    groups = bench.groups(Basis.MLP_OUT, 12, seed=1)
+    found = measured_drop(bench.subject, bench.records, table, groups)
+    real = bench.engine(table).completions(groups, range(len(bench.records)))
+    changed = np.array(
+        [
+            [after != record.tokens for after, record in zip(row, bench.records, strict=True)]
+            for row in real.tokens
+        ]
+    )
+    assert (found.changed == changed).all()
+    assert changed.any()
+    assert not changed.all()
+
+
+def whole_fall(found: Measured, group: int) -> np.ndarray:
+    """Smallest clean lead less the smallest lead left."""
+    return found.leads.lead[:, :, 0] - found.left[group]
+
+
+@pytest.mark.parametrize(
+    ("family", "basis"),
+    [
+        ("llama", Basis.MLP_OUT),
+        ("gptj", Basis.MLP_HIDDEN),
+        ("gpt2", Basis.ATTN_HEAD),
+        ("gemma2", Basis.ATTN_HEAD),
+    ],
+)
+def test_the_integrated_drop_approaches_the_fall_of_the_smallest_lead(family: str, basis: Basis) -> None:
+    """Completeness: with many points it is the measured one, for groups across layers too."""
+    bench = toy(family)
+    table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
+    groups = groups_of(bench, basis)
+    fall = measured_drop(bench.subject, bench.records[:3], table, groups)
+    for index, group in enumerate(groups):
+        exactly, errors = whole_fall(fall, index), []
+        for points in (1, 32):
+            found = integrated_drop(bench.subject, bench.records[:3], table, group, points=points)
+            errors.append(float(np.nanmean(np.abs(found.drop - exactly))))
+        size = float(np.nanmean(np.abs(exactly)))
+        assert errors[1] < 0.04 * size + 2e-3
+        assert errors[1] < errors[0] or errors[0] < 2e-3
+
+
+def test_batches_change_no_drop() -> None:
+    """One column at a time gives the same measured and integrated drops."""
+    bench = toy("mistral")
+    table = bench.table(Intervention(basis=Basis.ATTN_HEAD))
+    groups = groups_of(bench, Basis.ATTN_HEAD)
+    for columns in (None, 1):
+        measured = measured_drop(bench.subject, bench.records, table, groups, columns=columns)
+        along = integrated_drop(bench.subject, bench.records, table, groups[2], columns=columns)
+        if columns is None:
+            together, together_along = measured, along
+    assert measured.drop == pytest.approx(together.drop, abs=2e-4, nan_ok=True)
+    assert measured.left == pytest.approx(together.left, abs=2e-4, nan_ok=True)
+    assert along.drop == pytest.approx(together_along.drop, abs=2e-3, rel=1e-3, nan_ok=True)
+
+
+def test_a_group_replaced_by_its_own_values_loses_nothing() -> None:
+    """No drop, no change; records that the phase cannot reach hold nothing."""
+    bench, table = exact("llama", Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
+    bench.subject.hf.model.layers[1].mlp.down_proj.weight.data[7] = 0
+    found = integrated_drop(bench.subject, bench.records, table, [Neuron(Basis.MLP_OUT, 1, 7)])
+    assert not np.nan_to_num(found.drop).any()
+    law = prediction(bench.subject, bench.records, table, units=[Neuron(Basis.MLP_OUT, 1, 7)])
+    below = np.nan_to_num(law.leads.lead[:, :, 0], nan=1).min(1) < 0
+    assert found.flips.tolist() == below.tolist()
+    position, token = found.changes
+    assert ((position >= 0) == found.flips).all()
+    assert ((token >= 0) == found.flips).all()
+
+
+def test_a_wrong_call_is_refused() -> None:
+    """No points, or a unit of another basis."""
+    bench = toy("llama")
+    table = bench.table(Intervention(basis=Basis.ATTN_HEAD))
+    with pytest.raises(UsageError, match="points of 1 or more"):
+        integrated_drop(bench.subject, bench.records, table, [Neuron(Basis.ATTN_HEAD, 0, 0)], points=0)
+    with pytest.raises(UsageError, match="choose units"):
+        measured_drop(bench.subject, bench.records, table, [[Neuron(Basis.MLP_OUT, 0, 0)]])
