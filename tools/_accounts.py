@@ -9,7 +9,7 @@ from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import AgonistControls, Findings
 from mecharule_ops.questions.unit_account import UnitAccount
 from mecharule_ops.report.document import percent, plain, signed
-from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_words, selective_cell
+from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_value, selective_cell
 from mecharule_ops.report.phrases.flips import leaning
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, FlipEstimate
@@ -100,7 +100,7 @@ def controls_lines(controls: AgonistControls | None, tau: float) -> list[str]:
         return ["  controls  none ran"]
     first, *rest = control_parts(controls, tau)
     return [
-        f"  effect    {effect_words(controls)}",
+        f"  effect    {effect_value(controls)}",
         f"  selective {selective_cell(controls)}",
         f"  controls  {first}",
         *(f"            {part}" for part in rest),

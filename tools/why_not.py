@@ -20,7 +20,7 @@ from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import slice_words, slices_data
-from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import WhyNot
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -100,14 +100,13 @@ def _reason(
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
-    counts = f"{node.associated_flips}/{node.associated_n} of D+ and {node.unrelated_flips}/{node.unrelated_n} of D-"
     bound = f"upper bound {node.ucb:.3f} < τ = {findings.tau:g}"
     if node.size == 1:
-        return Reason(word="tested below τ", sentence=f"tested alone it flips {counts}; {bound}")
+        return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
         word="pruned in a group",
         sentence=f"never tested alone: node {node.node}, a group of {node.size} units with it ({node.units}), flips "
-        f"only {counts} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
+        f"only {node.flips} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
         "its strongest member",
     )
 
@@ -153,13 +152,14 @@ def _node_data(node: NodeView) -> dict[str, object]:
 
 def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[str, object], str]:
     """The unit's exact ablation on both slices, from the run file if it is there."""
-    from tools._ablations import ablate_on_slices, find_certificate
+    from mecharule_ops.pipeline.certify import certify
+    from tools._ablations import find_certificate
 
     with opened(name) as run:
         certificate = find_certificate(run, (neuron,), regime)
     if certificate is None:
         tell(f"ablating {neuron} alone on both slices")
         with opened(name, write=True) as run:
-            certificate = ablate_on_slices(run, (neuron,), regime, kind="ablate")
+            certificate = keep(run, certify(run, (neuron,), regime))
     line = f"  tested now: {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]"
     return {"slices": slices_data(certificate), "certificate": certificate.id}, line

@@ -10,8 +10,9 @@ a single unit enters, and nothing is assumed about monotonicity, about why a uni
 predicted of it: predictions only name the strata.
 
 With `slip` a drawn unit is not asked for all examples: looks at a part of each slice rule it out, with the small
-chance of error that the bound accounts for (`exclusion`). So the same money draws three times as many units. This
-needs examples in an order drawn after the search and independently of it: the search decided by the first ones.
+chance of error that the bound accounts for (`exclusion`). So the same money draws two to three times as many
+units. This needs examples in an order drawn after the search and independently of it, since the search decided by
+the first ones.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_wi
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.confidence import TAU
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
@@ -42,7 +44,7 @@ class AuditSettings:
     n_associated: int
     n_unrelated: int
     confidence: float = 0.95
-    tau: float = 0.2
+    tau: float = TAU
     budget: int | None = None
     """Units that the audit may draw; None for as many as its stages want."""
     slip: float = 0.0

@@ -41,10 +41,10 @@ import numpy as np
 
 from mecharule_ops.cha.group_search import Fallback, GroupSearch
 from mecharule_ops.cha.law import LawRecord
-from mecharule_ops.cha.ledger import GroupUnderTest
 from mecharule_ops.cha.partition import Channels, bisect, roots
 from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
 from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.types import ChaNode, LayerCandidates, Regime, SearchStatus, Verdict
 
 SWEEP = 512
@@ -211,8 +211,8 @@ class GuidedSearch(GroupSearch):
             channel for node in self._nodes if node.verdict is Verdict.PRUNED for channel in node.channels
         }
         again = self._settings.full_test * len(pruned)
-        if self._ledger.spent + self._ledger.reserve + again <= self._ledger.limit:
-            self._ledger.reserve += again
+        if self._budget.spent + self._budget.reserve + again <= self._budget.limit:
+            self._budget.reserve += again
         else:
             alone |= pruned
         return self._candidates.without(alone)

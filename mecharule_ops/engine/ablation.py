@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Bool, Float32
 
 from mecharule_ops.engine.chunks import Chunks
-from mecharule_ops.engine.judging import Judge
-from mecharule_ops.engine.speculation import Speculation, Verified
+from mecharule_ops.engine.settling import Reader
+from mecharule_ops.engine.speculation import Leads, Speculation, Verified
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.model import Subject
@@ -42,6 +42,8 @@ class Outcomes:
     was in reach of the intervention."""
     example_forwards: int
     """Group × example evaluations, those of rows fed again included."""
+    decided_again: int = 0
+    """Outcomes that were too close for products of the change, and were decided in float32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +62,8 @@ class AblationEngine:
     """Evaluates `do(A)` on a subject for one task, intervention and set of records.
 
     `rows` bounds how many positions are fed in one forward; by default it is chosen from free memory. Running
-    out of memory halves it and goes on. `should_stop` is asked before every forward.
+    out of memory halves it and goes on. `should_stop` is asked before every forward. With a `slope` (see
+    `precision`) products are those of the change in bfloat16; every outcome is the float32 one all the same.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class AblationEngine:
         *,
         rows: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        slope: float | None = None,
     ) -> None:
         if rows is not None and rows < 1:
             raise UsageError(f"expected rows of 1 or more, got {rows}")
@@ -81,12 +85,12 @@ class AblationEngine:
         self._records = records
         self._intervention = intervention
         self._should_stop = should_stop
-        judge = Judge(subject, task, records)
+        reader = Reader(subject, task, records)
         prompts = subject.encode([record.example.prompt for record in records])
         memory = free_bytes(subject.device) // 4
-        self._chunks = Chunks(subject, judge, prompts, intervention, memory)
+        self._chunks = Chunks(subject, reader, prompts, intervention, memory)
         labels = np.array([record.label for record in records], dtype=bool)
-        self._speculation = Speculation(subject, judge, self._chunks, labels, replacement)
+        self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)
         self._rows = default_rows(subject) if rows is None else rows
 
     def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
@@ -97,12 +101,13 @@ class AblationEngine:
         `AblationStopped`.
         """
         labels, margins = self._baseline(groups, examples)
-        forwards = 0
+        forwards = again = 0
         for chosen, columns, verified in self._verified(groups, examples, early=True):
             labels[np.ix_(chosen, columns)] = verified.labels.T
             margins[np.ix_(chosen, columns)] = verified.margins.T
             forwards += verified.forwards
-        return Outcomes(labels=labels, margins=margins, example_forwards=forwards)
+            again += verified.decided_again
+        return Outcomes(labels=labels, margins=margins, example_forwards=forwards, decided_again=again)
 
     def completions(
         self, groups: Sequence[Group], examples: Sequence[int], held: Sequence[Group] = ()
@@ -129,6 +134,20 @@ class AblationEngine:
             margins=margins,
             example_forwards=forwards,
         )
+
+    def leads(self, groups: Sequence[Group], examples: Sequence[int], *, of_change: bool) -> Leads:
+        """What each group makes of every predicted token of the examples' completions, groups by lowest layer.
+
+        All groups go through the model at once. With `of_change` products are those of the change.
+        """
+        self._check(groups, ())
+        lengths = [self._chunks.length(example, False) for example in examples]
+        found = []
+        with torch.inference_mode(), through_onednn(self._subject.hf):
+            for columns in chunks_by_length(lengths, examples):
+                chunk = self._chunks.of(tuple(examples[column] for column in columns), False)
+                found.append(self._speculation.leads(chunk, groups, of_change=of_change))
+        return Leads.joined(found, 0)
 
     def _baseline(self, groups: Sequence[Group], examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """What holds where no token is in reach of the intervention."""

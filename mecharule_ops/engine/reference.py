@@ -30,8 +30,6 @@ from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Phase
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
 
-_HOOKS = {Basis.MLP_OUT: "hook_mlp_out", Basis.MLP_HIDDEN: "mlp.hook_post", Basis.ATTN_HEAD: "attn.hook_z"}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Held:
@@ -119,7 +117,8 @@ class ReferenceEngine:
         from transformer_lens.model_bridge import TransformerBridge
 
         twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
-        twin.load_state_dict(self._subject.hf.state_dict(), assign=True)
+        weights = self._subject.hf.state_dict()
+        twin.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
         return TransformerBridge.boot_transformers(
             f"local-{self._subject.hf.config.model_type}",
             hf_model=twin.eval(),
@@ -252,7 +251,7 @@ class ReferenceEngine:
 
 
 def _hook_name(basis: Basis, layer: int) -> str:
-    return f"blocks.{layer}.{_HOOKS[basis]}"
+    return f"blocks.{layer}.{basis.row.hook}"
 
 
 def _noted(tensor: Tensor, hook: Any, *, into: dict[str, Tensor], name: str) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from mecharule_ops.loading.low_precision import CleanProducts, as_changes
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.clean import CleanSpans
 from mecharule_ops.passes.forward import BlockCalls, Blocks, SpanBatch
@@ -33,6 +34,7 @@ def ablated_copies(
     groups: Sequence[GroupUnits],
     bind: Callable[[int], BlockCalls],
     held: Sequence[HeldUnits] = (),
+    products: CleanProducts | None = None,
 ) -> Float[Tensor, "record copy position channel"]:
     """Final normalised hidden states of the clean spans under each group, groups in order of lowest layer.
 
@@ -46,7 +48,7 @@ def ablated_copies(
     hidden = clean.final.new_empty((records, 0, width))
     for layer, block in enumerate(subject.wiring.blocks(subject.hf)):
         joining = [group for group, join in zip(groups, joins, strict=True) if join == layer]
-        if basis is not Basis.MLP_OUT and joining:
+        if joining and not basis.row.last_write:
             hidden = torch.cat([hidden, clean.inputs[layer].repeat(1, len(joining), 1)], 1)
         copies = hidden.shape[1] // length
         if copies:
@@ -57,9 +59,9 @@ def ablated_copies(
             for copy, kept in enumerate(held[:copies]):
                 for at, units in _of_layer(kept, layer):
                     edits.setdefault(at, []).append(Edit(units=units, copy=copy))
-            with editing_each(subject, block, copies, edits):
+            with editing_each(subject, block, copies, edits), as_changes(products, copies):
                 hidden = bind(copies)(layer, hidden)
-        if basis is Basis.MLP_OUT and joining:
+        if joining and basis.row.last_write:
             hidden = torch.cat([hidden, _replaced_writes(clean, layer, joining)], 1)
     final_norm, _ = subject.wiring.head(subject.hf)
     return final_norm(hidden).view(records, len(groups), length, width)

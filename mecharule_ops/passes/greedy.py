@@ -142,7 +142,7 @@ class NearClean:
         best = self._whole.best(logits)
         tokens, margins = self._candidates[best.tokens], best.margins
         second = logits.topk(2, dim=-1).values[:, 1]
-        moved = (hidden - self._clean[rows]).norm(dim=-1)
+        moved = self.moved(hidden, rows)
         unsure = (second < self._others[rows] + self._norm * moved + _SLACK).nonzero()[:, 0]
         if len(unsure) and self._whole.screens:
             unsure = unsure[second[unsure] < self._rounded_bound(hidden[unsure])]
@@ -150,6 +150,10 @@ class NearClean:
             full = self._whole.greedy(hidden[unsure])
             tokens[unsure], margins[unsure] = full.tokens, full.margins
         return Greedy(tokens, margins)
+
+    def moved(self, hidden: Float[Tensor, "row channel"], rows: Int[Tensor, " row"]) -> Float[Tensor, " row"]:
+        """How far each hidden state lies from its clean one."""
+        return (hidden - self._clean[rows]).norm(dim=-1)
 
     def _rounded_bound(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, " row"]:
         """An upper bound on every logit outside the candidates, from the product in bfloat16."""

@@ -31,8 +31,8 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
+from mecharule_ops.store.judgements import StoredJudgements
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.verdicts import StoredVerdicts
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
@@ -76,7 +76,9 @@ class RunContents:
     @cached_property
     def task(self) -> Task:
         """The task with the model's preset and the run's own settings on top."""
-        return with_judge(task_of(self.config), lambda judge: StoredVerdicts(self.store, judge), self._judge)
+        return with_judge(
+            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
+        )
 
     @cached_property
     def suppression(self) -> Suppression | None:
@@ -214,8 +216,8 @@ class RunContents:
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""
-        named = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN)
-        return next((view for name in named if (view := self.told.searches.get(name))), None)
+        named, searches = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN), self.told.searches
+        return next((searches[name] for name in named if name in searches), None)
 
     @property
     def finished(self) -> bool:

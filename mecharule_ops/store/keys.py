@@ -71,6 +71,14 @@ class LastAnswer(TypedDict):
     certificates: list[str]
 
 
+class LastTopic(TypedDict):
+    """What the last answer about a run was about."""
+
+    question: str
+    kind: str
+    units: list[str]
+
+
 RECORDS = Artefact[list[Any]]("records")
 """Behaviour records, encoded."""
 REPRESENTATION = Artefact[np.ndarray]("representation")
@@ -90,9 +98,10 @@ FINDINGS = Artefact[str]("findings")
 """The report's data as JSON; there once the run has finished."""
 SUPPRESSION_KEY = Artefact[str]("suppression-key")
 """Hexadecimal."""
-JUDGEMENTS = Artefact[dict[str, bool]]("verdicts")
+JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
 """What a language model judged of completions, by a hash of the two texts."""
 LAST_ANSWER = Artefact[LastAnswer]("last-answer")
+TOPIC = Artefact[LastTopic]("last-topic")
 QUESTIONS = Artefact[list[Any]]("llm-questions")
 """What was asked of which language model, with which prompt, at which cost."""
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")

@@ -18,7 +18,6 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.pipeline.certify_chain import certify_mediation, mediation_of, pairs_of
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.types import Neuron, Regime
-from tools.path import stored_chain
 from tools.registry import call
 
 
@@ -41,7 +40,7 @@ def chain(copied_run: Path, unit: Neuron) -> Iterator[Chain]:
     """Its chain, made by the tool."""
     call("path", {"run": "last", "neuron": str(unit), "units": 2, "yes": True})
     with opened(copied_run, read_only=True) as run:
-        found = stored_chain(run, unit, Regime.BASELINE_POSITIVE)
+        found = run.chain(unit, Regime.BASELINE_POSITIVE)
         assert found is not None
         yield found
 

@@ -52,12 +52,12 @@ def breaks_sentence(chain: Chain) -> str:
 
 
 def when_sentence(account: Account, run: str) -> str:
-    """The best family by what train validated, with interval and ceiling; else that none predicts."""
-    best, cited = account.best, f"[run:{run}]"
-    if best is not None:
-        return f"When it flips: {family_words(best)} {cited}."
-    asked = account.family(Family.INPUT)
-    return f"When it flips: {family_words(asked)} {cited}."
+    """What the prompt alone tells, and the best family by what train validated; each with interval and ceiling."""
+    best, asked, cited = account.best, account.family(Family.INPUT), f"[run:{run}]"
+    said = f"When it flips: {family_words(asked)}"
+    if best is not None and best.family is not Family.INPUT:
+        said += f"; {family_words(best)}"
+    return f"{said} {cited}."
 
 
 def law_sentence(account: Account, run: str) -> str:

@@ -20,11 +20,16 @@ CONTROLS_KEY = (
 
 def effect_words(controls: AgonistControls) -> str:
     """`effect beyond random units (p < 0.001)`, or that none was told apart, or that it was not tested."""
-    if controls.effect_p is None:
+    if controls.effect is Effect.UNTESTED:
         return f"effect not tested, since {controls.effect.value}"
-    if controls.effect is Effect.BEYOND_RANDOM:
-        return f"effect beyond random units ({p_words(controls.effect_p)})"
-    return f"no effect told apart from random units ({p_words(controls.effect_p)})"
+    no = "" if controls.effect is Effect.BEYOND_RANDOM else "no "
+    return f"{no}effect {effect_value(controls).removeprefix('not ')}"
+
+
+def effect_value(controls: AgonistControls) -> str:
+    """The same where `effect` stands before it: `beyond random units (p < 0.001)`."""
+    p = "" if controls.effect_p is None else f" ({p_words(controls.effect_p)})"
+    return f"{controls.effect.value}{p}"
 
 
 def selective_words(controls: AgonistControls) -> str:
