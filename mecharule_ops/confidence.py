@@ -13,6 +13,13 @@ from scipy.special import betaincinv
 
 from mecharule_ops.errors import UsageError
 
+TAU = 0.2
+"""Strength threshold τ of the paper's runs."""
+EPSILON = 0.2
+"""Its selectivity threshold ε, for reporting only."""
+ALPHA = 0.05
+"""Its confidence parameter α of a node."""
+
 
 def upper_bound(flips: int, n: int, alpha: float) -> float:
     """One-sided upper bound at level 1 − α for a binomial rate; 1.0 when n is 0 or every example flipped.
@@ -71,7 +78,7 @@ class Testing(StrEnum):
 class AlphaPolicy:
     """The α of every node of a tree, known before its test (predictable)."""
 
-    alpha: float = 0.05
+    alpha: float = ALPHA
     """Per node under `PER_NODE`; for the whole tree (α_tot) under the others."""
     spending: Spending = Spending.PER_NODE
     halved: bool = False

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
+from mecharule_ops.confidence import ALPHA, EPSILON, TAU, AlphaPolicy, Spending, Testing
 from mecharule_ops.errors import UsageError
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
@@ -33,11 +33,11 @@ class RunConfig(BaseModel):
     """None takes the task's own phase."""
     regimes: tuple[int, ...] = (1, 0)
     """Baseline labels to analyse, each apart: 1 is 1→0, 0 is 0→1."""
-    tau: float = Field(0.2, gt=0, lt=1)
+    tau: float = Field(TAU, gt=0, lt=1)
     """Strength threshold τ."""
-    epsilon: float = Field(0.2, gt=0, lt=1)
+    epsilon: float = Field(EPSILON, gt=0, lt=1)
     """Selectivity threshold ε, for reporting only."""
-    alpha: float = Field(0.05, gt=0, lt=0.5)
+    alpha: float = Field(ALPHA, gt=0, lt=0.5)
     """Confidence parameter of a node."""
     spending: Spending = Spending.PER_NODE
     """How α is shared among nodes: `per-node` (the paper's runs), `uniform` or `by-size` (its theorem)."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.confidence import flipless_size
+from mecharule_ops.confidence import ALPHA, TAU, flipless_size
 from mecharule_ops.errors import UsageError
 from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project, two_clusters
 from mecharule_ops.types import Regime
@@ -105,8 +105,8 @@ def compact_slices(
     rule: str | None = None,
     size: int = 64,
     max_pairs: int = 128,
-    slice_alpha: float = 0.05,
-    tau: float = 0.2,
+    slice_alpha: float = ALPHA,
+    tau: float = TAU,
     generator: np.random.Generator,
 ) -> CompactSlices:
     """The compact slices of one regime under one E1 condition (paper, §4.2).

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
-from mecharule_ops.pipeline.certify import certified_rule, certify
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.stored_engine import Group, group_key
-from mecharule_ops.types import AnchoredRule, Regime
-from tools._opening import keep
+from mecharule_ops.types import Regime
 from tools.registry import Tell
 
 
@@ -28,17 +26,6 @@ def find_certificate(run: Run, units: Group, regime: Regime) -> Certificate | No
         and {total.slice for total in certificate.totals} <= {"associated", "unrelated"}
     ]
     return fitting[-1] if fitting else None
-
-
-def ablate_on_slices(
-    run: Run, units: Group, regime: Regime, *, kind: str, rule: AnchoredRule | None = None
-) -> Certificate:
-    """A stored certificate of the units together on both slices; the run must be open for writing.
-
-    Cost: one completion an example of both slices. Its outcomes are stored for later searches and questions.
-    """
-    made = certify(run, units, run.slices(regime).named, regime=regime, kind=kind, rule=certified_rule(rule))
-    return keep(run, made)
 
 
 A_MINUTE = 60.0

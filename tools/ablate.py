@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.types import Neuron
-from tools._ablations import ablate_on_slices, accepted, find_certificate, price_words
+from tools._ablations import accepted, find_certificate, price_words
 from tools._accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
-from tools._opening import check_direction, check_unit, opened, regime_of
+from tools._opening import check_direction, check_unit, keep, opened, regime_of
 from tools.arguments import Ablate
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -28,7 +29,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
     if stored is None:
         accepted(price, given.yes, tell)
         with opened(given.run, write=True) as run:
-            stored = ablate_on_slices(run, units, regime, kind="ablate")
+            stored = keep(run, certify(run, units, regime))
     flipped = flipped_rows(stored, given.show_text)
     data = {
         "run": identifier,

@@ -227,6 +227,45 @@ class Shared(Arguments):
     regime: RegimeLabel = None
 
 
+class Versus(Arguments):
+    """compare two units on the same examples: what each flips alone, what both flip, an exact paired test"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
+    run: RunName
+    first: Unit
+    second: Unit
+    regime: RegimeLabel = None
+    yes: Accepted = False
+
+
+class Layer(Arguments):
+    """compare a layer as a whole with its strongest unit, or with one that is named"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "layer")
+    run: RunName
+    layer: int = Field(ge=0, description="number of the layer")
+    basis: str | None = Field(None, description="one of the run's bases (default: its first)")
+    regime: RegimeLabel = None
+    neuron: Unit | None = None
+
+
+class Disguise(Arguments):
+    """is a unit's rule the splitter in disguise: how often the two agree on held-out records"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+
+
+class Weakest(Arguments):
+    """the claim about a unit that has least support, by its bounds and its controls"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    limit: int = Field(1, ge=1, description="claims shown, weakest first")
+
+
 class Missed(Arguments):
     """what the searches of a run may have missed, and what it would take to know"""
 

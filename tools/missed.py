@@ -38,7 +38,7 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
         )
         return row | {"untested": untested, "missed": None, "sentence": sentence}
     units_missed = outcome.missed(tau)
-    truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
+    truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
     names = ", ".join(str(unit.neuron) for unit in units_missed[:10])
     sentence = (
         f"every one of {units:,} units was also tested alone: {truth} reach τ = {tau:g}, and the search "

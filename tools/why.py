@@ -9,7 +9,7 @@ from mecharule_ops.report.phrases.accounts import explanation
 from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.types import Neuron
 from tools._accounts import account_data, account_lines
-from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import Why
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -40,6 +40,10 @@ def why(given: Why, tell: Tell) -> ToolResult:
     data = {
         "run": findings.run,
         "explanation": list(sentences),
+        "links": {
+            "account": outcome.account_of(neuron) is not None,
+            "chain": None if chain is None else chain.mediation_certificate,
+        },
         "search": search_name(outcome),
         **account_data(findings, known, certificate, given.show_text),
     }
@@ -68,7 +72,8 @@ def _stored(certificates: tuple[Certificate, ...], known: UnitAccount) -> Certif
 
 
 def _made(name: str, known: UnitAccount) -> Certificate:
-    from tools._ablations import ablate_on_slices
+    from mecharule_ops.pipeline.certify import certify
 
     with opened(name, write=True) as run:
-        return ablate_on_slices(run, (known.neuron,), known.regime, kind="why", rule=known.rule)
+        made = certify(run, (known.neuron,), known.regime, kind="why", rule=known.rule)
+        return keep(run, made)

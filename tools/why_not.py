@@ -20,7 +20,7 @@ from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import slice_words, slices_data
-from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import WhyNot
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -152,13 +152,14 @@ def _node_data(node: NodeView) -> dict[str, object]:
 
 def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[str, object], str]:
     """The unit's exact ablation on both slices, from the run file if it is there."""
-    from tools._ablations import ablate_on_slices, find_certificate
+    from mecharule_ops.pipeline.certify import certify
+    from tools._ablations import find_certificate
 
     with opened(name) as run:
         certificate = find_certificate(run, (neuron,), regime)
     if certificate is None:
         tell(f"ablating {neuron} alone on both slices")
         with opened(name, write=True) as run:
-            certificate = ablate_on_slices(run, (neuron,), regime, kind="ablate")
+            certificate = keep(run, certify(run, (neuron,), regime))
     line = f"  tested now: {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]"
     return {"slices": slices_data(certificate), "certificate": certificate.id}, line

@@ -11,22 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 Data = Mapping[str, Any]
-OFFLINE = "LLM: none (offline)"
-ASKABLE = (
-    "why does the strongest neuron flip?",
-    "why does {unit} flip?",
-    "why not {other}?",
-    'would {unit} flip on "{prompt}"?',
-    "what else does the rule of {unit} cover?",
-    "which neurons share the flips of {unit}?",
-    "what would change your mind about {unit}?",
-    "how was {unit} found?",
-    "which neuron is the strongest?",
-    "what did the search miss?",
-    "what was found?",
-    "compare with run {run}",
-)
-"""The kinds of question that have an answer without a language model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,18 +22,20 @@ class Answer:
 
 
 def why(data: Data) -> Answer:
-    """Why a unit counts: flips with bounds, an example, its rule, its controls, the grade."""
-    cited, unit = f"[c:{data['certificate']}]", data["neuron"]
-    sentences = [
-        f"Ablating {unit} alone flips {_slices(data)} {cited}.",
-        f"Its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}].",
-    ]
-    if data["flipped"]:
-        one = data["flipped"][0]
-        sentences.append(f"For example: {_change(one)} {cited}.")
-    sentences += [_rule(data), _controls(data)]
-    sentences.append(f"Grade: {data['grade']}.")
-    return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
+    """What breaks, when, what it reads and writes, through which units; then how sure that is."""
+    cited, links = f"[c:{data['certificate']}]", data["links"]
+    sentences = [] if links["chain"] else [flips_sentence(data)]
+    if not links["chain"] and data["flipped"]:
+        sentences.append(f"For example: {change_words(data['flipped'][0])} {cited}.")
+    sentences += data["explanation"]
+    if not links["account"]:
+        sentences.append(rule_sentence(data))
+    sentences.append(
+        f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
+    )
+    sentences.append(controls_sentence(data))
+    certificates = dict.fromkeys((data["certificate"], *filter(None, [links["chain"]])))
+    return Answer(sentences=tuple(sentences), certificates=tuple(certificates))
 
 
 def mind(data: Data) -> Answer:
@@ -68,10 +54,12 @@ def mind(data: Data) -> Answer:
         f"Any of these would: {threshold}.",
         "Its effect would be refuted by random units of its layer that flip as often as it does.",
         *_against_selective(data),
-        _controls(data),
+        controls_sentence(data),
     ]
     if data["rule"] is not None:
-        sentences.append(f"For its rule: a held-out MCC below {data['mcc_floor']:.2f} {run}. {_rule(data)}")
+        sentences.append(
+            f"For its rule: a held-out MCC below {data['mcc_floor']:.2f} {run}. {rule_sentence(data)}"
+        )
     return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
 
 
@@ -85,7 +73,7 @@ def why_not(data: Data) -> Answer:
     certificates: tuple[str, ...] = ()
     if "test" in data:
         certificates = (data["certificate"],)
-        sentences.append(f"Tested alone now it flips {_slices(data['test'])} [c:{data['certificate']}].")
+        sentences.append(f"Tested alone now it flips {slices_words(data['test'])} [c:{data['certificate']}].")
     elif not data["path"] or data["path"][-1]["size"] > 1:
         sentences.append(f"`mecharule why-not {data['run']} {data['neuron']} --test` tests it alone now.")
     return Answer(sentences=tuple(sentences), certificates=certificates)
@@ -114,7 +102,7 @@ def flip(data: Data) -> Answer:
     """What one ablation does to a typed prompt."""
     cited = f"[c:{data['certificate']}]"
     verb = "Yes" if data["flipped"] else "No"
-    sentences = [f"{verb}: with {data['neuron']} ablated, {_change(data)} {cited}."]
+    sentences = [f"{verb}: with {data['neuron']} ablated, {change_words(data)} {cited}."]
     rule, near = data["rule"], data["neighbours"]
     if rule is None:
         sentences.append(f"The run has no rule that predicts this unit's flips [run:{data['run']}].")
@@ -202,7 +190,12 @@ ANSWERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {
 """For each kind of question the tool that is asked and the template that says what it found."""
 
 
-def _slices(data: Data) -> str:
+def flips_sentence(data: Data) -> str:
+    """What a unit flips, with its certificate."""
+    return f"Ablating {data['neuron']} alone flips {slices_words(data)} [c:{data['certificate']}]."
+
+
+def slices_words(data: Data) -> str:
     """`28/64 of D+ and 3/64 of D-`."""
     names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
@@ -217,7 +210,8 @@ def _bounds(data: Data) -> str:
     )
 
 
-def _rule(data: Data) -> str:
+def rule_sentence(data: Data) -> str:
+    """When a unit flips by its anchored rule, or that none predicts."""
     cited = f"[c:{data['certificate']}] " if data["rule_certified"] else ""
     return f"When it flips: {data['rule_words']} {cited}[run:{data['run']}]."
 
@@ -232,7 +226,8 @@ def _against_selective(data: Data) -> tuple[str, ...]:
     )
 
 
-def _controls(data: Data) -> str:
+def controls_sentence(data: Data) -> str:
+    """What random units of a unit's layer flip, and the verdict."""
     controls, run = data["controls"], f"[run:{data['run']}]"
     if controls is None:
         return f"No control was run beside it, so the claim stands alone {run}."
@@ -240,7 +235,7 @@ def _controls(data: Data) -> str:
     return f"Beside controls: {'; '.join(f'{part} {run}' for part in parts)}."
 
 
-def _change(row: Data) -> str:
+def change_words(row: Data) -> str:
     """`217 - 3 = 214 → 241`."""
     return f"{row['prompt']} {row['before'].strip()} → {row['after'].strip()}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.answering.claims import ARROW, UNIT, claims_of
@@ -30,6 +30,8 @@ GROUPS: Mapping[str, re.Pattern[str]] = {
     "fake": re.compile(r"(?i)\bfake\b"),
 }
 """What a number can be of, and the words that say so."""
+_SLICES = frozenset({"associated", "unrelated"})
+"""A printed line that names one of them is of it."""
 _COUNTS = ("flips", "count", "k")
 _UNCITED = ("tree", "answers", "choices")
 """Parts of a report that no sentence can cite: anonymous groups, earlier answers, explanations of settings."""
@@ -80,7 +82,9 @@ class Source:
             self.units |= units
             self.arrows.update(ARROW.findall(line))
             unit = next(iter(units)) if len(units) == 1 else None
-            self.quantities.extend(_printed(line, unit))
+            of = _groups((line,)) & _SLICES
+            groups = of if len(of) == 1 else frozenset[str]()
+            self.quantities.extend(replace(one, groups=groups) for one in _printed(line, unit))
 
     def read_json(self, value: Any, path: tuple[str, ...] = (), unit: str | None = None) -> None:
         """Takes every number, count and text of a JSON value."""

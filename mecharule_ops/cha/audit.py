@@ -25,6 +25,7 @@ from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_wi
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.confidence import TAU
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
@@ -42,7 +43,7 @@ class AuditSettings:
     n_associated: int
     n_unrelated: int
     confidence: float = 0.95
-    tau: float = 0.2
+    tau: float = TAU
     budget: int | None = None
     """Units that the audit may draw; None for as many as its stages want."""
     slip: float = 0.0

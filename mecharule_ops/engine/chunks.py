@@ -74,10 +74,7 @@ class Chunk:
                 self.layout(blocks, 1)(layer, self.clean.inputs[layer])
             finally:
                 handle.remove()
-            size = subject.unit_size(basis)
-            self.sites[basis, layer] = (
-                seen[0].unflatten(-1, (-1, size)) if basis is Basis.ATTN_HEAD else seen[0]
-            )
+            self.sites[basis, layer] = seen[0].unflatten(-1, subject.unit_shape(basis))
         return self.sites[basis, layer]
 
 

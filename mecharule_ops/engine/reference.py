@@ -30,8 +30,6 @@ from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Phase
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
 
-_HOOKS = {Basis.MLP_OUT: "hook_mlp_out", Basis.MLP_HIDDEN: "mlp.hook_post", Basis.ATTN_HEAD: "attn.hook_z"}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Held:
@@ -252,7 +250,7 @@ class ReferenceEngine:
 
 
 def _hook_name(basis: Basis, layer: int) -> str:
-    return f"blocks.{layer}.{_HOOKS[basis]}"
+    return f"blocks.{layer}.{basis.row.hook}"
 
 
 def _noted(tensor: Tensor, hook: Any, *, into: dict[str, Tensor], name: str) -> Tensor:

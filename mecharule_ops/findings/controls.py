@@ -111,11 +111,11 @@ class AgonistControls:
 
     def depends_on_baseline(self, tau: float) -> bool:
         """True when a second replacement baseline was run and its point estimate stays below τ."""
-        return self.second is not None and self.second.strength < tau
+        return self.second is not None and not self.second.reaches(tau)
 
     def layer_is_fragile(self, tau: float) -> bool:
         """True when the random units, pooled, reach τ themselves: then the unit's strength is nothing special."""
-        return self.random is not None and self.random.strength >= tau
+        return self.random is not None and self.random.reaches(tau)
 
 
 def effect_test(estimate: FlipEstimate, random: FlipEstimate, searched: int) -> float:

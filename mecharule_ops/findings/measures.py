@@ -23,7 +23,7 @@ def recall_rows(
     """
     found = set(localized)
     edges = [tau, *(edge for edge in (0.3, 0.5) if edge > tau), 1.0]
-    point = [unit for unit in exhaustive if unit.estimate.strength >= tau]
+    point = [unit for unit in exhaustive if unit.estimate.reaches(tau)]
     upper = [unit for unit in exhaustive if unit.estimate.ucb(alpha) >= tau]
     return _rows("point", point, edges, found) + _rows("ucb", upper, [0.0, *edges], found)
 

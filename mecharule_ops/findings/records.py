@@ -120,7 +120,7 @@ class SearchOutcome:
         """Units with Ê ≥ τ when every unit is tested alone that the search did not localize."""
         found = {agonist.neuron for agonist in self.agonists}
         units = self.exhaustive.units if self.exhaustive else ()
-        return tuple(unit for unit in units if unit.estimate.strength >= tau and unit.neuron not in found)
+        return tuple(unit for unit in units if unit.estimate.reaches(tau) and unit.neuron not in found)
 
     @property
     def strongest_seen(self) -> UnitStrength | None:

@@ -65,14 +65,18 @@ class Subject:
         return self._inputs(Basis.ATTN_HEAD) // self.n_heads
 
     def width(self, basis: Basis) -> int:
-        """Units in one layer: d_model for `mlp_out`, d_mlp for `mlp_hidden`, heads for `attn_head`."""
-        if basis is Basis.MLP_OUT:
-            return self.d_model
-        return self.n_heads if basis is Basis.ATTN_HEAD else self._inputs(basis)
+        """Units in one layer: heads, or as many as the tensor that they live in is wide."""
+        if basis.row.heads:
+            return self.n_heads
+        return self._inputs(basis) if basis.row.in_input else self.d_model
 
     def unit_size(self, basis: Basis) -> int:
         """Scalars in one unit: head_dim for a head, 1 for a channel or a neuron."""
-        return self.head_dim if basis is Basis.ATTN_HEAD else 1
+        return self.head_dim if basis.row.heads else 1
+
+    def unit_shape(self, basis: Basis) -> tuple[int, ...]:
+        """What the last axis of the tensor that the units live in unflattens to: `[channel, *head_dim]`."""
+        return (-1, self.head_dim) if basis.row.heads else (-1,)
 
     def _inputs(self, basis: Basis) -> int:
         """Input width of the projection that `basis` feeds; GPT-2 stores its weight transposed."""

@@ -69,9 +69,9 @@ class ModelShape:
 
     def width(self, basis: Basis) -> int:
         """Units in one layer."""
-        return {Basis.MLP_OUT: self.d_model, Basis.MLP_HIDDEN: self.d_mlp, Basis.ATTN_HEAD: self.n_heads}[
-            basis
-        ]
+        if basis.row.heads:
+            return self.n_heads
+        return self.d_mlp if basis.row.in_input else self.d_model
 
     def units(self, basis: Basis) -> int:
         """Units in all layers."""

@@ -40,7 +40,7 @@ from mecharule_ops.mechanism.links import (
 )
 from mecharule_ops.passes.forward import PrefixCache
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Basis, BehaviourRecord, FlipCount, Neuron
+from mecharule_ops.types import BehaviourRecord, FlipCount, Neuron
 
 ATTENDED = 4
 """Records whose graph is kept at once, since attention weights of every layer above are kept with it."""
@@ -58,7 +58,7 @@ def reads(
 
     Raises `UsageError` when no token is in reach.
     """
-    if unit.basis is Basis.ATTN_HEAD:
+    if unit.basis.row.heads:
         found = head_positions(subject, records, replacement, unit, sources)
         return Reads(heads=_by_group(found.record, flipped, lambda some, name: _reading(found, some, name)))
     values = _values(subject, records, replacement, unit)

@@ -27,7 +27,7 @@ from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
 from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, TokenList, TokenPush, Writes, Written
 from mecharule_ops.mechanism.token_sources import token_name
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Basis, BehaviourRecord, FlipCount, Neuron
+from mecharule_ops.types import BehaviourRecord, FlipCount, Neuron
 
 LISTED = 8
 """Tokens raised, and as many lowered, that a list holds."""
@@ -61,7 +61,7 @@ def writes(
     answer = answer_tokens(forcing)
     _, head = subject.wiring.head(subject.hf)
     weight = head.get_parameter("weight").detach()
-    fixed = unit.basis is not Basis.ATTN_HEAD
+    fixed = not unit.basis.row.heads
     sums = {
         True: _Sum(moved=weight.new_zeros(weight.shape[1])),
         False: _Sum(moved=weight.new_zeros(weight.shape[1])),
@@ -116,7 +116,7 @@ def moved_by(
     own = slice(unit.channel * size, (unit.channel + 1) * size)
     change = fed.change[layer][at.row, at.column][:, own]
     block = subject.wiring.blocks(subject.hf)[layer]
-    if basis is Basis.MLP_OUT:
+    if not basis.row.in_input:
         write = change.new_zeros((len(change), subject.d_model))
         write[:, own] = change
     else:

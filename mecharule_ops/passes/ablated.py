@@ -46,7 +46,7 @@ def ablated_copies(
     hidden = clean.final.new_empty((records, 0, width))
     for layer, block in enumerate(subject.wiring.blocks(subject.hf)):
         joining = [group for group, join in zip(groups, joins, strict=True) if join == layer]
-        if basis is not Basis.MLP_OUT and joining:
+        if joining and not basis.row.last_write:
             hidden = torch.cat([hidden, clean.inputs[layer].repeat(1, len(joining), 1)], 1)
         copies = hidden.shape[1] // length
         if copies:
@@ -59,7 +59,7 @@ def ablated_copies(
                     edits.setdefault(at, []).append(Edit(units=units, copy=copy))
             with editing_each(subject, block, copies, edits):
                 hidden = bind(copies)(layer, hidden)
-        if basis is Basis.MLP_OUT and joining:
+        if joining and basis.row.last_write:
             hidden = torch.cat([hidden, _replaced_writes(clean, layer, joining)], 1)
     final_norm, _ = subject.wiring.head(subject.hf)
     return final_norm(hidden).view(records, len(groups), length, width)

@@ -47,7 +47,7 @@ def editing(
         yield
         return
     module, in_input = subject.wiring.site(block, basis)
-    shape = (-1, subject.unit_size(basis)) if basis is Basis.ATTN_HEAD else (-1,)
+    shape = subject.unit_shape(basis)
 
     handle = hooked(module, in_input, lambda site: apply(site, edits, copies, shape))
     try:

@@ -23,7 +23,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.pipeline.accounting import account_units
 from mecharule_ops.pipeline.audit import audited
-from mecharule_ops.pipeline.certify import certify_agonist
+from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
 from mecharule_ops.pipeline.explaining import anchor_rules, controls, random_units
@@ -195,7 +195,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
         with suppress(AblationStopped):
             for agonist in strong:
-                certificate = certify_agonist(run, found, agonist, rules.get(agonist.neuron))
+                certificate = certify(run, (agonist.neuron,), found.regime, rule=rules.get(agonist.neuron))
                 run.store.put_certificate(certificate)
                 journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
                 written += 1

@@ -20,51 +20,36 @@ from mecharule_ops.certificates.certificate import (
     ModelIdentity,
 )
 from mecharule_ops.certificates.verification import totals_of
-from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.store.stored_engine import Group
-from mecharule_ops.types import Agonist, AnchoredRule, Basis, BehaviourRecord, Intervention, Regime
+from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine, Completions
     from mecharule_ops.engine.reference import ReferenceEngine
 
-HOOKS = {
-    Basis.MLP_OUT: "blocks.{layer}.hook_mlp_out",
-    Basis.MLP_HIDDEN: "blocks.{layer}.mlp.hook_post",
-    Basis.ATTN_HEAD: "blocks.{layer}.attn.hook_z",
-}
-"""The places of the bases in TransformerLens' names."""
-
-
-def certify_agonist(run: Run, found: Localised, agonist: Agonist, rule: AnchoredRule | None) -> Certificate:
-    """The certificate of one localized unit on the compact slices."""
-    return certify(
-        run,
-        (agonist.neuron,),
-        found.slices.named,
-        regime=agonist.regime,
-        kind="ablate",
-        rule=certified_rule(rule),
-    )
-
 
 def certify(
     run: Run,
     units: Group,
-    slices: Mapping[str, Sequence[int]],
-    *,
     regime: Regime,
-    kind: str,
-    rule: CertifiedRule | None = None,
+    *,
+    kind: str = "ablate",
+    rule: AnchoredRule | None = None,
+    slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Certificate:
-    """The certificate of ablating `units` together on named sets of record positions; it claims what its rows show."""
+    """The certificate of ablating `units` together; it claims what its rows show.
+
+    `slices` are named sets of record positions, by default the compact slices. Cost: one completion an example;
+    its outcomes are stored for later searches and questions.
+    """
     intervention = run.intervention(units[0].basis)
-    rows = ablation_rows(run, intervention, units, slices)
+    rows = ablation_rows(run, intervention, units, slices or run.slices(regime).named)
     flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
     claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
-    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
+    stated = certified_rule(rule)
+    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated)
 
 
 def certified(
@@ -92,7 +77,7 @@ def certified(
         regime=regime.value,
         intervention=CertifiedIntervention(
             basis=intervention.basis.value,
-            hook="+".join(HOOKS[intervention.basis].format(layer=layer) for layer in layers),
+            hook="+".join(f"blocks.{layer}.{intervention.basis.row.hook}" for layer in layers),
             baseline=intervention.baseline.value,
             baseline_hash=run.replacement(intervention).hash,
             phase=intervention.phase.value,

@@ -216,8 +216,8 @@ class RunContents:
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""
-        named = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN)
-        return next((view for name in named if (view := self.told.searches.get(name))), None)
+        named, searches = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN), self.told.searches
+        return next((searches[name] for name in named if name in searches), None)
 
     @property
     def finished(self) -> bool:

@@ -146,7 +146,7 @@ class Drive:
                 strength=node.estimate.strength,
                 ucb=node.ucb,
                 signed_selectivity=float(np.nan_to_num(node.estimate.signed_selectivity)),
-                is_tau_agonist=node.estimate.strength >= self.tau,
+                is_tau_agonist=node.estimate.reaches(self.tau),
             )
 
 

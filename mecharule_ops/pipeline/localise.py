@@ -213,7 +213,7 @@ def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], can
     trees = [named.search.tree for named in searches]
     queries = sum(tree.queries for tree in trees)
     kept = [node for tree in trees for node in tree.kept]
-    strong = sum(node.estimate.strength >= drive.tau for node in kept)
+    strong = sum(node.estimate.reaches(drive.tau) for node in kept)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
     return f"{queries:,} group ablations, {len(kept)} localized, {strong} τ-agonists{tail}"

@@ -115,7 +115,7 @@ def _unit_values(
         str(layer): subject.wiring.site(block, basis)
         for layer, block in enumerate(subject.wiring.blocks(subject.hf))
     }
-    shape = (-1, subject.unit_size(basis)) if basis is Basis.ATTN_HEAD else (-1,)
+    shape = subject.unit_shape(basis)
     kept = [span for span in spans if span.fed]
     shared = SharedPrefix.of(subject, [span.prefix for span in kept])
     for begin in range(0, len(kept), _RECORDS_AT_ONCE):

@@ -26,7 +26,7 @@ def whole_layer_words(outcome: SearchOutcome, tau: float) -> str:
     """How many layers reach τ when all their searched units are ablated together, and the strongest one."""
     strongest, every = outcome.strongest_layer, outcome.whole_layers
     assert strongest is not None, "no whole layer was ablated"
-    reach = sum(whole.estimate.strength >= tau for whole in every)
+    reach = sum(whole.estimate.reaches(tau) for whole in every)
     flips = f"flips {stronger_slice(strongest.estimate)}"
     together = _together(outcome)
     if len(every) == 1:

@@ -34,7 +34,7 @@ def chain_figures(chain: Chain) -> Mapping[str, tuple[str, str]]:
     if len(chain.reads.heads) > 1:
         name, rows = f"{stem}-reads", len(_names(chain.reads.heads))
         drawn[name] = draw(name, partial(_reads, chain), height=0.9 + 0.24 * rows), _READS_CAPTION
-    if chain.mediation.flips.flips:
+    if chain.mediation.flips.flips and chain.mediation.through:
         name = f"{stem}-graph"
         drawn[name] = draw(name, partial(_graph, chain), height=3.6), _GRAPH_CAPTION
     return drawn
@@ -84,7 +84,7 @@ def _bars(axes: Axes, found: TokenList, title: str) -> None:
     for bar, push in zip(bars, pushes, strict=True):
         bar.set_hatch("" if push.push > 0 else "//")
     axes.bar_label(bars, [f"{push.push:+.2f}" for push in pushes], padding=2, fontsize=7, color=INK)
-    axes.set_yticks(list(places), [_shown(push.token) for push in pushes])
+    axes.set_yticks(list(places), [_label(quoted(push.token)) for push in pushes])
     axes.axvline(0, color=INK, linewidth=0.6)
     axes.margins(x=0.18)
     axes.set(xlabel="logits", title=title)
@@ -106,7 +106,7 @@ def _reads(chain: Chain, figure: Figure) -> None:
         mass.scatter([source.attention for source in sources], at, **style)
         carried.scatter([source.toward for source in sources], at, **style)
     carried.axvline(0, color=INK, linewidth=0.6)
-    mass.set_yticks(list(places.values()), [_shown(name) for name in names])
+    mass.set_yticks(list(places.values()), [_label(name) for name in names])
     mass.set(xlabel="share of attention", xlim=(-0.02, None))
     carried.set(xlabel="part of the lead, logits")
     carried.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
@@ -133,7 +133,7 @@ def _graph(chain: Chain, figure: Figure) -> None:
         share = one.gone.rate
         gone = k_of_n(FlipCount(flips=one.gone.count, n=one.gone.n))
         _box(axes, 5.0, height, f"{hold_words(one.held)}: {gone}", dashed=one.held not in _KINDS)
-        for start, stop in (((2.1, 2.4), (3.5, height)), ((6.5, height), (7.6, 2.4))):
+        for start, stop in (((1.9, 2.4), (3.8, height)), ((6.2, height), (8.05, 2.4))):
             _arrow(axes, start, stop, 0.4 + 3.0 * share, solid=one.gone.count > 0)
     whole = chain.mediation.of(ABOVE)
     if whole is not None:
@@ -163,7 +163,7 @@ def _answer(chain: Chain) -> str:
     if place is not None:
         lines.append(f"{place.place}\n{k_of_n(place.count)}")
     if change is not None:
-        lines.append(f"{quoted(change.before)} → {quoted(change.after)} {change.count}×")
+        lines.append(_label(f"{quoted(change.before)} → {quoted(change.after)} {change.count}×"))
     return "\n".join(lines)
 
 
@@ -194,9 +194,9 @@ def _arrow(
     axes.annotate("", xy=stop, xytext=start, arrowprops=style)
 
 
-def _shown(text: str) -> str:
-    """As a label: blanks made visible, and nothing that a figure would read as mathematics."""
-    return (text if text.strip() and len(text) > 3 else quoted(text)).replace("$", r"\$")
+def _label(text: str) -> str:
+    """Without what a figure would read as mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _of(groups: tuple[Written, ...], name: str) -> Written | None:

@@ -31,9 +31,9 @@ class Learner(StrEnum):
     """Who learns a short rule; the value is its name."""
 
     RIPPER = "RIPPER"
-    RULESHAP = "RuleSHAP"
     RIPPER_SETS = "RIPPER with value sets"
     """It may also use literals such as `x in (1, 2)`, which say more and overfit sooner."""
+    RULESHAP = "RuleSHAP with value sets"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,9 +61,11 @@ class ShortSettings:
     """Most values of a literal such as `x in (1, 2)`."""
     ripper: RipperSettings = field(default_factory=RipperSettings)
     ruleshap: RuleShapSettings = field(
-        default_factory=lambda: RuleShapSettings(boost=BoostSettings(rounds=30), shap_draws=256, pool=200)
+        default_factory=lambda: RuleShapSettings(
+            boost=BoostSettings(rounds=40), shap_draws=64, pool=400, starts=4, min_gain=0.01
+        )
     )
-    """Fewer trees than where a rule is learned once: it is fitted once a fold."""
+    """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -216,7 +218,7 @@ class _Part:
         self.table, self.texts, self.target = table, texts, target
         self.inside, self.settings = inside, settings
         self.sets: Mapping[str, tuple[str, ...]] = {}
-        if Learner.RIPPER_SETS in settings.learners:
+        if set(settings.learners) - {Learner.RIPPER}:
             places = value_sets(value_groups(texts), table[inside], target[inside], settings.longest_set)
             self.sets = {
                 text: tuple(texts[place] for place in members)
@@ -226,14 +228,13 @@ class _Part:
 
     def learned(self, learner: Learner, sizes: Sequence[Size]) -> Iterator[LearnedRule]:
         """A rule for each size."""
-        matrix, target = self.table[self.inside], self.target[self.inside]
-        if learner is Learner.RULESHAP:
-            return self._ruleshap(matrix, target, sizes)
+        matrix, texts, target = self.table[self.inside], self.texts, self.target[self.inside]
         if learner is Learner.RIPPER:
-            return self._ripper(matrix, self.texts, target, sizes)
-        lookup = with_sets(lookup_in(matrix, self.texts), self.sets)
-        columns = [lookup(text) for text in self.sets]
-        return self._ripper(np.column_stack([matrix, *columns]), [*self.texts, *self.sets], target, sizes)
+            return self._ripper(matrix, texts, target, sizes)
+        lookup = with_sets(lookup_in(matrix, texts), self.sets)
+        matrix = np.column_stack([matrix, *map(lookup, self.sets)])
+        with_values = self._ripper if learner is Learner.RIPPER_SETS else self._ruleshap
+        return with_values(matrix, [*texts, *self.sets], target, sizes)
 
     def score_outside(self, rule: Rule | None) -> float:
         """MCC on the records that were not learned from; 0.0 without a rule."""
@@ -257,6 +258,7 @@ class _Part:
     def _ruleshap(
         self,
         matrix: Bool[np.ndarray, "record predicate"],
+        texts: Sequence[str],
         target: Bool[np.ndarray, " record"],
         sizes: Sequence[Size],
     ) -> Iterator[LearnedRule]:
@@ -264,7 +266,7 @@ class _Part:
         deepest = max(size.literals for size in sizes)
         boost = replace(self.settings.ruleshap.boost, depth=deepest)
         settings = replace(self.settings.ruleshap, boost=boost)
-        ranking = extract(matrix, self.texts, target, settings=settings, seed=self.settings.seed)
+        ranking = extract(matrix, texts, target, settings=settings, seed=self.settings.seed)
         for size in sizes:
             bounded = replace(settings, max_clauses=size.clauses)
-            yield combined(ranking.up_to(size.literals), matrix, self.texts, target, bounded)
+            yield combined(ranking.up_to(size.literals), matrix, texts, target, bounded)

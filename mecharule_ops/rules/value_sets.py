@@ -17,7 +17,7 @@ from jaxtyping import Bool
 from mecharule_ops.predicates.atoms import canonical, equality
 from mecharule_ops.rules.algebra import Lookup
 
-LONGEST = 4
+LONGEST = 5
 """Values of the longest set."""
 _Value = int | float | str
 

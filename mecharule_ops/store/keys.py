@@ -71,6 +71,14 @@ class LastAnswer(TypedDict):
     certificates: list[str]
 
 
+class LastTopic(TypedDict):
+    """What the last answer about a run was about."""
+
+    question: str
+    kind: str
+    units: list[str]
+
+
 RECORDS = Artefact[list[Any]]("records")
 """Behaviour records, encoded."""
 REPRESENTATION = Artefact[np.ndarray]("representation")
@@ -93,6 +101,7 @@ SUPPRESSION_KEY = Artefact[str]("suppression-key")
 JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
 """What a language model judged of completions, by a hash of the two texts."""
 LAST_ANSWER = Artefact[LastAnswer]("last-answer")
+TOPIC = Artefact[LastTopic]("last-topic")
 QUESTIONS = Artefact[list[Any]]("llm-questions")
 """What was asked of which language model, with which prompt, at which cost."""
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")

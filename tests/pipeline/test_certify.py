@@ -120,13 +120,7 @@ def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
     """A group on a named set: one row an example, flips of do(A), both hooks named."""
     units = (Neuron.parse("m0.1"), Neuron.parse("m1.2"))
     positions = run.eligible(Regime.BASELINE_POSITIVE)[:6].tolist()
-    made = certify(
-        run,
-        units,
-        {"asked": positions},
-        regime=Regime.BASELINE_POSITIVE,
-        kind="ablate",
-    )
+    made = certify(run, units, Regime.BASELINE_POSITIVE, slices={"asked": positions})
     labels = run.completer(run.intervention(Basis.MLP_OUT), plain=True).evaluate([units], positions).labels
     assert [row.after.label for row in made.rows] == labels[0].tolist()
     assert made.totals[0].n == 6

@@ -10,10 +10,10 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import AblationStopped, StoreError
+from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Neuron, Regime
-from tools._ablations import ablate_on_slices
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "mecharule_ops" / "store" / "keys.py"
@@ -77,7 +77,7 @@ def test_an_ablation_on_the_slices_is_run_once(copied_run: Path, monkeypatch: py
                 return made.completions(groups, examples)
 
         monkeypatch.setattr(Run, "completer", lambda *_, **__: Counted())
-        certificate = ablate_on_slices(run, units, Regime.BASELINE_POSITIVE, kind="ablate")
+        certificate = certify(run, units, Regime.BASELINE_POSITIVE)
         slices = run.slices(Regime.BASELINE_POSITIVE)
         flips = run.flips([units], slices.positions, Regime.BASELINE_POSITIVE)[0]
         assert paid == [len(slices.positions)]

@@ -63,7 +63,7 @@ def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
         return (
             f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
         )
-    truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
+    truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
     if truth == 0:
         return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
     found = Share(count=truth - len(outcome.missed(tau)), n=truth)
@@ -73,7 +73,7 @@ def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
 def missed_words(outcome: SearchOutcome, tau: float) -> str:
     """The same in a few words: `at most 23 missed (95 % confidence)`, `3/4 (75 %) of those that brute force finds`."""
     if outcome.exhaustive is not None:
-        truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
+        truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
         return f"{len(outcome.missed(tau))} missed of the {truth} that testing every unit alone finds"
     if outcome.singletons_tested >= outcome.cost.candidates:
         return "every unit was tested alone"
