@@ -18,6 +18,7 @@ SETTINGS: tuple[tuple[str, object], ...] = (
     ("controls", 4),
     ("controls_for", 4),
     ("anchor_for", 6),
+    ("accounts_for", 1),
     ("proposals", 1),
 )
 """Small enough for a minute on two cores; every other setting is the default."""

@@ -25,7 +25,22 @@ SMALL = (
         "--set",
         "ig_steps=1",
     ),
-    *("--set", "controls=1", "--set", "refinements=0", "--set", "proposals=1", "--set", "anchor_for=2"),
+    *(
+        "--set",
+        "controls=1",
+        "--set",
+        "refinements=0",
+        "--set",
+        "proposals=1",
+        "--set",
+        "anchor_for=2",
+        "--set",
+        "accounts_for=1",
+        "--set",
+        "further=60",
+        "--set",
+        "chains_for=0",
+    ),
 )
 """The same run, made small enough for a test."""
 

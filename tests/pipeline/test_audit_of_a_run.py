@@ -38,7 +38,9 @@ AUDIT = SearchAudit.of(
 def repeated(finished_run: Path, folder: Path, **settings: object) -> Findings:
     """The findings of a copy of the finished run, analysed again under other settings; its outcomes are stored."""
     with opened(Path(shutil.copy(finished_run, folder))) as run:
-        run.config = run.config.model_copy(update={"controls_for": 0, "anchor_for": 0, **settings})
+        run.config = run.config.model_copy(
+            update={"controls_for": 0, "anchor_for": 0, "accounts_for": 0, "chains_for": 0, **settings}
+        )
         return finish(run)[0]
 
 

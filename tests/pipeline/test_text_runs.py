@@ -33,7 +33,22 @@ SETTINGS = (
         "plain",
     ),
     *("--set", "slice_size=12", "--set", "max_pairs=4", "--set", "ig_steps=1", "--set", "controls=1"),
-    *("--set", "refinements=4", "--set", "proposals=1", "--set", "anchor_for=3", "--set", "controls_for=2"),
+    *(
+        "--set",
+        "refinements=4",
+        "--set",
+        "proposals=1",
+        "--set",
+        "anchor_for=3",
+        "--set",
+        "accounts_for=1",
+        "--set",
+        "further=60",
+        "--set",
+        "chains_for=0",
+        "--set",
+        "controls_for=2",
+    ),
 )
 
 
