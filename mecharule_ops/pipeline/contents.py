@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.candidates import top_candidates
+from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
@@ -195,6 +196,21 @@ class RunContents:
     def candidates(self, basis: Basis, regime: Regime) -> Candidates:
         """The units that attribution hands to the search."""
         return top_candidates(basis, self.attribution(basis, regime), cap=self.config.cap)
+
+    def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
+        """What the law predicted of each layer's candidates; empty where it was not asked."""
+        name = keys.prediction(basis, regime)
+        if not self.store.has(name):
+            return ()
+        associated, unrelated, excess = self.store.get(name).astype(float)
+        return tuple(
+            LayerPrediction(
+                associated=associated[layer.layer, layer.channels],
+                unrelated=unrelated[layer.layer, layer.channels],
+                scores=excess[layer.layer, layer.channels],
+            )
+            for layer in self.candidates(basis, regime).layers
+        )
 
     def search_settings(self, regime: Regime) -> ChaSettings:
         """How every layer is searched in one regime."""

@@ -73,7 +73,7 @@ def test_everything_above_held_is_the_strongest_hold_and_heads_beside_it_do_noth
     assert by_hold["m1"] == by_hold["MLPs-above"]
     assert max(by_hold.values()) == by_hold["above"] > 0
     with opened(copied_run) as run:
-        placed = [("asked", int(place)) for place in run.eligible(1)[:30]]
+        placed = [("asked", int(place)) for place in run.eligible(Regime.BASELINE_POSITIVE)[:30]]
         top = Neuron.parse("m1.3")
         made = certify_mediation(run, top, Regime.BASELINE_POSITIVE, ["above", "m0"], placed)
     assert all(one.gone.count == 0 == one.new.flips for one in mediation_of(made).through)
