@@ -9,7 +9,7 @@ import pytest
 
 from agent.answering import conversation
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Regime
 from tools._opening import findings_of, opened
 from tools.registry import call
 from tools.result import ToolResult
@@ -62,7 +62,7 @@ def test_the_rule_is_compared_with_the_splitter_on_held_out_records(
         split = run.splitter.rule
         assert split is not None
         rule = Rule.parse(str(data["rule"])).fires(run.fires)
-        there = np.array([place for place in run.eligible(1) if not run.train[place]])
+        there = np.array([place for place in run.eligible(Regime(1)) if not run.train[place]])
         same = int((rule[there] == split.fires(run.fires)[there]).sum())
     assert data["agree"] == {"count": same, "n": len(there)}
     assert data["word"] in ("No", "Largely", "Yes")

@@ -12,7 +12,7 @@ from agent.llm.judging import LlmJudge, judge_of
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.store.judgements import StoredJudgements
-from mecharule_ops.store.keys import Artefact
+from mecharule_ops.store.keys import JUDGEMENTS
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import NoJudge
 
@@ -54,7 +54,7 @@ def test_one_completion_is_judged_once_also_in_a_later_process(tmp_path: Path) -
     path = tmp_path / "run"
     with new_store(path) as store:
         verdicts = [StoredJudgements(store, judge).harmful(*pair) for pair in (*pairs, *pairs)]
-        assert "xyz" not in str(store.get(Artefact("verdicts")))
+        assert "xyz" not in str(store.get(JUDGEMENTS))
     assert judge.asked == 3
     with RunStore.open(path, read_only=True) as store:
         kept = StoredJudgements(store, NoJudge("a/b"))
