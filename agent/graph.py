@@ -6,7 +6,9 @@ refinement:   ask → judge ─┬→ ask …
                └───────────┴→ decide ─┬→ ask (next unit)
                                       └→ end
 conversation: ask ─┬→ consult → ask …
-                   ├→ verify → end
+                   ├→ verify ─┬→ end
+                   │          └→ ask (once, when no fact was named)
+                   ├→ ask (once, when the reply was no call and no answer)
                    └→ end (a fault)
 """
 
@@ -79,9 +81,9 @@ def conversation_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any,
     graph.add_node("consult", nodes_conversing.consult)
     graph.add_node("verify", nodes_conversing.verify)
     graph.add_edge(START, "ask")
-    graph.add_conditional_edges("ask", _after_asking, ["consult", "verify", END])
+    graph.add_conditional_edges("ask", _after_asking, ["ask", "consult", "verify", END])
     graph.add_edge("consult", "ask")
-    graph.add_edge("verify", END)
+    graph.add_conditional_edges("verify", _after_verifying, ["ask", END])
     return graph.compile(checkpointer=saver)
 
 
@@ -118,4 +120,10 @@ def _next_unit(state: RefinementState) -> str:
 def _after_asking(state: ConversationState) -> str:
     if state["ended"]:
         return END
-    return "verify" if state["draft"] else "consult"
+    if state["draft"]:
+        return "verify"
+    return "consult" if state["turns"][-1].get("calls") else "ask"
+
+
+def _after_verifying(state: ConversationState) -> str:
+    return END if state["ended"] or state["answer"] else "ask"

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
-from agent.answering.sources import Evidence
 from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, ToolSpec, unheard
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import ProposalContext
-from tools.result import ToolResult
+from tools.result import Fact, ToolResult
 
 
 class RefusalEntry(TypedDict):
@@ -72,17 +71,16 @@ class ProposalRuntime:
 class Toolbox(Protocol):
     """The tools of a conversation."""
 
-    @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """As the model sees them."""
+    def specs(self, question: str) -> tuple[ToolSpec, ...]:
+        """The few that fit a question, as the model sees them."""
         ...
 
     def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         """A result. Raises `MechaRuleError`."""
         ...
 
-    def evidence(self) -> Evidence:
-        """Everything of the run that can be cited now."""
+    def facts(self, name: str, result: ToolResult) -> tuple[Fact, ...]:
+        """What a result of the tool states."""
         ...
 
 
@@ -100,8 +98,8 @@ class Consulted(TypedDict):
 
     name: str
     arguments: dict[str, object]
-    data: dict[str, object]
     text: str
+    """As the model was shown it."""
     ok: bool
 
 
@@ -110,6 +108,7 @@ class ConversationInput(TypedDict):
 
     turns: list[Said]
     """Earlier turns and the question."""
+    question: str
     most_calls: int
     """Most tool calls for this question."""
 
@@ -118,10 +117,16 @@ class ConversationState(ConversationInput, total=False):
     """A question under way."""
 
     consulted: list[Consulted]
+    facts: list[dict[str, object]]
+    """What the tools stated, in order: f1, f2, …"""
+    repaired: bool
+    """The one chance to write a reply anew was taken."""
     draft: str
     """The model's answer before its check."""
     answer: str
     faults: list[str]
+    checked: str
+    """What was checked and what was not."""
     cited: list[str]
     ended: str
     """Why it ended without an answer; empty otherwise."""
@@ -134,8 +139,6 @@ class ConversationRuntime:
     asker: Asker
     toolbox: Toolbox
     run: str
-    facts: str
-    """What the model is told of the run beforehand."""
     on_text: OnText = unheard
     emit: Callable[[Event], None] = lambda event: None
     """Is told each tool call."""

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import median
 
@@ -27,6 +26,7 @@ from jaxtyping import Bool
 from mecharule_ops.engine.ablation import AblationEngine, Completions
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.experiments.statistics import rank_correlation
+from mecharule_ops.held_out import stratified_split
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.mechanism.effects import Effect
@@ -35,7 +35,6 @@ from mecharule_ops.mechanism.law import Effects, effects, prediction
 from mecharule_ops.mechanism.outcomes import best_threshold, bootstrap_mcc, predicted_labels, score
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.slices import stratified_split
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Regime
@@ -133,7 +132,9 @@ def settings(
     records = observe(task, subject, examples).records
     taken = time.process_time() - began
     labels = np.array([record.label for record in records])
-    split = stratified_split(np.zeros((len(records), 1), bool), labels, generator=np.random.default_rng(seed))
+    split = stratified_split(
+        np.zeros((len(records), 1), bool), labels, [record.example.id for record in records], seed=seed
+    )
     train = [records[index] for index in split.train]
     table = replacement_table(subject, train, Intervention(basis=basis))
     for regime in regimes:
@@ -178,7 +179,7 @@ def predictions(setting: Setting, units: Sequence[Neuron]) -> Iterator[tuple[str
         flips = steady.within(competitors).flips
         yield (
             f"law, first order, {competitors} competitor{'s' * (competitors > 1)}",
-            lambda unit, flips=flips: flips[:, place[unit]],
+            partial(_column, flips, place),
         )
     moving = setting.effects(units, effect=Effect.FIRST_ORDER).flips
     yield "the same 3, final scale not held", lambda unit: moving[:, place[unit]]
@@ -192,8 +193,16 @@ def predictions(setting: Setting, units: Sequence[Neuron]) -> Iterator[tuple[str
     for points in (2, POINTS):
         yield (
             f"law, integrated over {points} points",
-            lambda unit, m=points: _integrated(setting, unit, m).flips,
+            partial(_integrated_flips, setting, points),
         )
+
+
+def _column(flips: Bool[np.ndarray, "record unit"], place: Mapping[Neuron, int], unit: Neuron) -> np.ndarray:
+    return flips[:, place[unit]]
+
+
+def _integrated_flips(setting: Setting, points: int, unit: Neuron) -> np.ndarray:
+    return _integrated(setting, unit, points).flips
 
 
 def _thresholds(setting: Setting, units: Sequence[Neuron]) -> list[float]:
@@ -321,7 +330,8 @@ def main() -> None:
     regimes = [Regime(value) for value in given.regimes or ((1,) if heads else (1, 0))]
     named = given.units or (SMOLLM2_HEADS if heads and basis is Basis.ATTN_HEAD else None)
     found: list[Row] = []
-    costs, ranks = {}, {}
+    costs: dict[str, float] = {}
+    ranks: dict[str, float] = {}
     for setting, behaviour in settings(given.model, basis, regimes, given.records, given.seed):
         if named:
             units = [Neuron.parse(name) for name in named.split(",")]
@@ -351,4 +361,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

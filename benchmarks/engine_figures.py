@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -48,17 +49,21 @@ def groups_of(layer: int, width: int = 576) -> list[Group]:
     return [tuple(Neuron(Basis.MLP_OUT, layer, channel) for channel in channels) for channels in drawn]
 
 
+def singly(engine: AblationEngine, groups: Sequence[Group], examples: Sequence[int]) -> None:
+    """Every group in a call of its own."""
+    for group in groups:
+        engine.evaluate([group], examples)
+
+
 def evaluation() -> Iterator[Figure]:
     """One exact group evaluation, alone and in a batch of eight, against the loop; 64 + 64 correct answers."""
     given = setting(SMOLLM2, True)
     fast, loop = given.engines(ZERO)
     for layer, goal in ((2, "≥ 2.5×"), (MIDDLE, "≥ 4.5×"), (LATE, "≥ 12×")):
         groups = groups_of(layer)
-        slow = seconds(lambda groups=groups: loop.evaluate(groups[:2], given.examples)) / 2
-        alone = seconds(lambda groups=groups: [fast.evaluate([g], given.examples) for g in groups]) / len(
-            SIZES
-        )
-        batch = seconds(lambda groups=groups: fast.evaluate(groups, given.examples)) / len(SIZES)
+        slow = seconds(partial(loop.evaluate, groups[:2], given.examples)) / 2
+        alone = seconds(partial(singly, fast, groups, given.examples)) / len(SIZES)
+        batch = seconds(partial(fast.evaluate, groups, given.examples)) / len(SIZES)
         ours, theirs = (engine.completions(groups[:2], given.examples).tokens for engine in (fast, loop))
         same = f"completions {'equal' if ours == theirs else 'DIFFER'}"
         yield Figure(
@@ -123,16 +128,15 @@ def ideas() -> Iterator[Figure]:
 
     slow = seconds(lambda: loop.evaluate(middle[:2], examples)) * len(SIZES) / 2
     yield without("any of them", slow, note=f"layer {MIDDLE}: the hooked loop")
-    singly = seconds(lambda: [fast.evaluate([group], examples) for group in middle])
-    yield without("batches of groups", singly)
+    yield without("batches of groups", seconds(partial(singly, fast, middle, examples)))
     lowest = seconds(lambda: fast.evaluate(groups_of(0), examples))
     yield without("starting above the layer", lowest, note=f"layer 0 over layer {MIDDLE}")
     with patch("mecharule_ops.engine.ablation.through_onednn", lambda model: nullcontext()):
         yield without("oneDNN products", seconds(lambda: fast.evaluate(middle, examples)))
     for layer, groups in ((MIDDLE, middle), (LATE, late)):
-        bounded = seconds(lambda groups=groups: fast.evaluate(groups, examples))
+        bounded = seconds(partial(fast.evaluate, groups, examples))
         with patch.object(NearClean, "greedy", lambda near, hidden, rows: near._whole.greedy(hidden)):
-            full = seconds(lambda groups=groups: fast.evaluate(groups, examples))
+            full = seconds(partial(fast.evaluate, groups, examples))
         yield without("the bounded argmax", full, bounded, f"layer {layer}")
     wrong = setting(SMOLLM2, False)
     theirs, _ = wrong.engines(ZERO)
@@ -153,7 +157,7 @@ def growth() -> Iterator[Figure]:
     given = setting(SMOLLM2, True)
     fast, _ = given.engines(ZERO)
     groups, examples = groups_of(MIDDLE), given.examples
-    first = {}
+    first: dict[str, float] = {}
 
     def line(axis: str, value: int, taken: float) -> Figure:
         base = first.setdefault(axis, taken)
@@ -161,18 +165,16 @@ def growth() -> Iterator[Figure]:
 
     for layer in (28, 21, 14, 7, 0):
         depth = given.subject.n_layers - layer
-        yield line(
-            "layers above", depth - 1, seconds(lambda layer=layer: fast.evaluate(groups_of(layer), examples))
-        )
+        yield line("layers above", depth - 1, seconds(partial(fast.evaluate, groups_of(layer), examples)))
     for count in (16, 32, 64, 128):
-        yield line("examples", count, seconds(lambda count=count: fast.evaluate(groups, examples[:count])))
+        yield line("examples", count, seconds(partial(fast.evaluate, groups, examples[:count])))
     for count in (1, 2, 4, 8):
-        yield line("groups", count, seconds(lambda count=count: fast.evaluate(groups[:count], examples)))
+        yield line("groups", count, seconds(partial(fast.evaluate, groups[:count], examples)))
     lengths = np.array([len(given.behaviour.records[example].tokens) for example in examples])
     for length in sorted(set(lengths.tolist())):
         same = [example for example, tokens in zip(examples, lengths, strict=True) if tokens == length][:16]
         if len(same) == 16:
-            yield line("tokens", length, seconds(lambda same=same: fast.evaluate(groups, same)))
+            yield line("tokens", length, seconds(partial(fast.evaluate, groups, same)))
 
 
 def matrix_peak() -> Iterator[Figure]:

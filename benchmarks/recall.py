@@ -25,8 +25,8 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.localise import rank_candidates, search_settings
-from mecharule_ops.pipeline.preparation import prepare, slices_of
+from mecharule_ops.pipeline.localise import rank_candidates
+from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
@@ -154,7 +154,7 @@ def made_ready(name: str, case: Case, folder: Path) -> Bench:
     run = Run(RunStore.open(path))
     journal = Journal(run.store, lambda event: None, time.monotonic)
     prepare(run, journal, None)
-    slices = slices_of(run, case.regime)
+    slices = run.slices(case.regime)
     candidates = rank_candidates(run, journal, case.basis, slices)
     journal.flush()
     return Bench(run=run, case=case, slices=slices, candidates=candidates)
@@ -162,7 +162,7 @@ def made_ready(name: str, case: Case, folder: Path) -> Bench:
 
 def measured(name: str, bench: Bench) -> list[Line]:
     """A line a search setting."""
-    settings = search_settings(bench.run.config, bench.slices)
+    settings = bench.run.search_settings(bench.slices.regime)
     regime, basis = bench.case.regime, bench.case.basis
     brute = [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.layers]
     truth: dict[Neuron, FlipEstimate] = {}

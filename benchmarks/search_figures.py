@@ -16,7 +16,7 @@ from setting import SLICE, SMOLLM2, Figure, seconds, setting
 
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.predicates.table import build_table
-from mecharule_ops.rules.ruleshap import RuleShapSettings, learn_rule
+from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import Basis, Intervention, Neuron
 
@@ -70,7 +70,7 @@ def rules() -> Iterator[Figure]:
     target = (matrix[:, 0] & matrix[:, 1]) | (matrix[:, 2] & ~matrix[:, 3])
     target ^= generator.random(10_000) < 0.1
     names = [f"x >= {index}" for index in range(100)]
-    taken = seconds(lambda: learn_rule(matrix, names, target, settings=RuleShapSettings(), seed=0))
+    taken = seconds(lambda: learn_rule(matrix, names, target, seed=0))
     yield Figure("RuleSHAP, 10,000 records × 100 predicates", taken, "s", "≤ 10 s")
     task = preset("arithmetic", "arith-tiny")
     columns = {name: generator.integers(0, 300, 10_000) for name in ("a", "b")}

@@ -103,8 +103,8 @@ def main() -> None:
         bos_token_id=1,
         eos_token_id=2,
         pad_token_id=0,
-        attn_implementation="eager",
     )
+    config._attn_implementation = "eager"
     model = LlamaForCausalLM(config)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=arguments.rate, betas=(0.9, 0.98), weight_decay=0.05, fused=True

@@ -1,1 +1,1 @@
-"""The science of MechaRule as a library: the model's units, the search, the rules, the certificates. Imports nothing above it."""
+"""The science of MechaRule as a library: engine, search, rules, accounts, certificates; imports nothing above it."""

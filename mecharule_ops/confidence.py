@@ -13,22 +13,39 @@ from scipy.special import betaincinv
 
 from mecharule_ops.errors import UsageError
 
+TAU = 0.2
+"""Strength threshold τ of the paper's runs."""
+EPSILON = 0.2
+"""Its selectivity threshold ε, for reporting only."""
+ALPHA = 0.05
+"""Its confidence parameter α of a node."""
+
 
 def upper_bound(flips: int, n: int, alpha: float) -> float:
-    """One-sided upper bound at level 1 − α for a binomial rate; 1.0 when n is 0 or every example flipped."""
+    """One-sided upper bound at level 1 − α for a binomial rate; 1.0 when n is 0 or every example flipped.
+
+    >>> round(upper_bound(0, 14, 0.05), 3)
+    0.193
+    """
     return 1.0 if flips == n else float(betaincinv(flips + 1, n - flips, 1 - alpha))
 
 
 def lower_bound(flips: int, n: int, alpha: float) -> float:
-    """One-sided lower bound at level 1 − α for a binomial rate; 0.0 when nothing flipped."""
+    """One-sided lower bound at level 1 − α for a binomial rate; 0.0 when nothing flipped.
+
+    >>> round(lower_bound(28, 64, 0.05), 3)
+    0.332
+    """
     return 0.0 if flips == 0 else float(betaincinv(flips, n - flips + 1, alpha))
 
 
 def flipless_size(alpha: float, tau: float) -> int:
     """The fewest examples whose upper bound at level 1 − α is below τ when none flips: (1 − τ)ⁿ < α.
 
-    14 for α = .05 and τ = .2, 17 for α = .025: what a slice needs before anything can be pruned. Raises
-    `UsageError` unless α and τ lie in (0, 1).
+    It is what a slice needs before anything can be pruned. Raises `UsageError` unless α and τ lie in (0, 1).
+
+    >>> flipless_size(0.05, 0.2), flipless_size(0.025, 0.2)
+    (14, 17)
     """
     if not (0 < alpha < 1 and 0 < tau < 1):
         raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
@@ -61,7 +78,7 @@ class Testing(StrEnum):
 class AlphaPolicy:
     """The α of every node of a tree, known before its test (predictable)."""
 
-    alpha: float = 0.05
+    alpha: float = ALPHA
     """Per node under `PER_NODE`; for the whole tree (α_tot) under the others."""
     spending: Spending = Spending.PER_NODE
     halved: bool = False

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
+from mecharule_ops.confidence import ALPHA, EPSILON, TAU, AlphaPolicy, Spending, Testing
 from mecharule_ops.errors import UsageError
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
@@ -33,16 +33,18 @@ class RunConfig(BaseModel):
     """None takes the task's own phase."""
     regimes: tuple[int, ...] = (1, 0)
     """Baseline labels to analyse, each apart: 1 is 1→0, 0 is 0→1."""
-    tau: float = Field(0.2, gt=0, lt=1)
+    tau: float = Field(TAU, gt=0, lt=1)
     """Strength threshold τ."""
-    epsilon: float = Field(0.2, gt=0, lt=1)
+    epsilon: float = Field(EPSILON, gt=0, lt=1)
     """Selectivity threshold ε, for reporting only."""
-    alpha: float = Field(0.05, gt=0, lt=0.5)
+    alpha: float = Field(ALPHA, gt=0, lt=0.5)
     """Confidence parameter of a node."""
     spending: Spending = Spending.PER_NODE
     """How α is shared among nodes: `per-node` (the paper's runs), `uniform` or `by-size` (its theorem)."""
     testing: Testing = Testing.SEQUENTIAL
     """When a node's counts are looked at; `fixed` is the paper's."""
+    search: Literal["guided", "cha", "exhaustive"] = "guided"
+    """`guided` tests first what the law predicts, `cha` groups by attribution, `exhaustive` every unit alone."""
     parity: bool = False
     """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say."""
     largest: int | None = Field(None, ge=1)
@@ -77,6 +79,12 @@ class RunConfig(BaseModel):
     """How many τ-agonists a regime get controls and a certificate, strongest first."""
     anchor_for: int = Field(64, ge=0, le=100_000)
     """How many localized units a regime are anchored, strongest first."""
+    accounts_for: int = Field(8, ge=0, le=10_000)
+    """How many τ-agonists a regime get an account of when and why they flip, strongest first."""
+    chains_for: int = Field(1, ge=0, le=1000)
+    """Of how many τ-agonists a regime it is measured how their flips come about, strongest first."""
+    further: int | None = Field(None, ge=0, le=1_000_000)
+    """Examples observed for the accounts beyond `records`, where there are more; None is as many again."""
     engine: Literal["fast", "plain"] = "fast"
     """`plain` is the slow reference path on TransformerLens."""
     rows: int | None = Field(None, ge=1)

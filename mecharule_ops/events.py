@@ -1,6 +1,6 @@
 """Frozen events: the one stream that displays, stores, replays and tests consume.
 
-Every event has a `kind` (its class name in snake case) and JSON-able fields only.
+Fields are JSON values or tuples of them; `store.event_json` writes an event under its class name in snake case.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Price(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchStarted(Event):
     search: str
-    """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `exhaustive:…` likewise."""
+    """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `guided:…` and `exhaustive:…` likewise."""
     regime: int
     layer: int
     units: int
@@ -111,7 +111,7 @@ class NodeTested(Event):
     depth: int
     size: int
     units: str
-    """A compact printed form, such as `m4.1234` or `m4.[12 … 99]`."""
+    """As printed: a unit alone, or the first and last of a group, `m4.12 … m4.99`."""
     associated_flips: int
     associated_n: int
     unrelated_flips: int
@@ -132,6 +132,19 @@ class AgonistFound(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionsDropped(Event):
+    """A guided search of a layer goes on without its predictions."""
+
+    search: str
+    node: int
+    """The first node that was opened without them."""
+    units: int
+    """Units that are searched from there on."""
+    reason: str
+    """The sentence a person reads, with the counts behind it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFinished(Event):
     search: str
     status: str
@@ -148,6 +161,14 @@ class RuleAnchored(Event):
     held_out_mcc: float | None
     full_mcc: float | None
     prompt_only: bool
+    held_out_low: float | None = None
+    """Lower end of the held-out MCC's bootstrap interval; None on too few records for one."""
+    held_out_high: float | None = None
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it may be shown as a rule: the whole interval lies above 0."""
+        return self.held_out_low is not None and self.held_out_low > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

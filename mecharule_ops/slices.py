@@ -1,4 +1,4 @@
-"""Which records are held out, and which small sets of the others stand for D⁺ and D⁻ (paper, §3, §4.1, §4.2).
+"""Which small sets of the train records stand for D⁺ and D⁻ (paper, §3, §4.2).
 
 The four ways of forming the compact slices are the conditions of experiment E1 (paper, §5). No model is
 called; randomness enters as a generator.
@@ -11,11 +11,10 @@ from enum import StrEnum
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from sklearn.cluster import KMeans
 
-from mecharule_ops.confidence import flipless_size
+from mecharule_ops.confidence import ALPHA, TAU, flipless_size
 from mecharule_ops.errors import UsageError
-from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project
+from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project, two_clusters
 from mecharule_ops.types import Regime
 
 
@@ -42,14 +41,6 @@ class SliceStatus(StrEnum):
     )
     UNDERPOWERED = "{required} examples a slice are needed, {smaller} exist"
     EMPTY = "no train record has this baseline outcome"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Split:
-    """Positions of the records to learn from and of those held out; disjoint, ascending, together all."""
-
-    train: Int[np.ndarray, " train"]
-    test: Int[np.ndarray, " test"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,6 +72,16 @@ class CompactSlices:
     """The same on D⁻."""
 
     @property
+    def named(self) -> dict[str, list[int]]:
+        """Positions of both slices by name, associated first."""
+        return {"associated": self.associated.tolist(), "unrelated": self.unrelated.tolist()}
+
+    @property
+    def positions(self) -> list[int]:
+        """Positions of both slices, associated first."""
+        return [*self.associated.tolist(), *self.unrelated.tolist()]
+
+    @property
     def sentence(self) -> str:
         """The status with its numbers, as a person reads it."""
         named = sorted(
@@ -90,35 +91,6 @@ class CompactSlices:
         return self.status.value.format(
             required=self.required, smaller=smaller, smaller_name=smaller_name, larger_name=larger_name
         )
-
-
-def stratified_split(
-    matrix: Bool[np.ndarray, "record predicate"],
-    target: Bool[np.ndarray, " record"],
-    *,
-    test_share: float = 0.3,
-    clusters: int = 8,
-    generator: np.random.Generator,
-) -> Split:
-    """Train and test positions that share the clusters of predicate space and both outcomes (paper, §4.1).
-
-    Within each outcome the records are ordered by k-means cluster and every (1 / test_share)-th is held out
-    from a random start, so each stratum (cluster, outcome) keeps its share to within one record, however
-    small it is. An outcome of two records or more reaches both splits; a single record stays in train.
-    Raises `UsageError` for a share outside (0, 1).
-    """
-    if not 0 < test_share < 1:
-        raise UsageError(f"expected a test share between 0 and 1, got {test_share}; 0.3 is the default")
-    cluster = _clusters(matrix, clusters, generator)
-    order = generator.permutation(len(target))
-    held_out = np.zeros(len(target), dtype=bool)
-    for outcome in (False, True):
-        members = order[target[order] == outcome]
-        members = members[np.argsort(cluster[members], kind="stable")]
-        count = min(max(1, round(test_share * len(members))), max(0, len(members) - 1))
-        steps = (np.arange(count) + generator.random()) * (len(members) / max(1, count))
-        held_out[members[steps.astype(np.int64)]] = True
-    return Split(train=np.flatnonzero(~held_out), test=np.flatnonzero(held_out))
 
 
 def compact_slices(
@@ -133,8 +105,8 @@ def compact_slices(
     rule: str | None = None,
     size: int = 64,
     max_pairs: int = 128,
-    slice_alpha: float = 0.05,
-    tau: float = 0.2,
+    slice_alpha: float = ALPHA,
+    tau: float = TAU,
     generator: np.random.Generator,
 ) -> CompactSlices:
     """The compact slices of one regime under one E1 condition (paper, §4.2).
@@ -147,8 +119,8 @@ def compact_slices(
     if size < 1:
         raise UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")
     points = project(representation[train])
-    eligible = np.flatnonzero(labels[train] == bool(regime.value))
-    side = _sides(points[eligible], None if fires is None else fires[train][eligible], condition, generator)
+    eligible = np.flatnonzero(~regime.flipped(labels[train]))
+    side = _sides(points[eligible], None if fires is None else fires[train][eligible], condition)
     rows = [eligible[side], eligible[~side]]
     covers = [_cover(points[part], size, condition, generator) for part in rows]
     chosen = [part[generator.permutation(cover.centres)] for part, cover in zip(rows, covers, strict=True)]
@@ -175,27 +147,10 @@ def compact_slices(
     )
 
 
-def _clusters(
-    matrix: Bool[np.ndarray, "record predicate"], clusters: int, generator: np.random.Generator
-) -> Int[np.ndarray, " record"]:
-    """k-means cluster of each record, on distinct rows weighted by how often they occur."""
-    if matrix.size == 0 or clusters < 2:
-        return np.zeros(len(matrix), dtype=np.int64)
-    packed, row, count = np.unique(
-        np.packbits(matrix, axis=1), axis=0, return_inverse=True, return_counts=True
-    )
-    distinct = np.unpackbits(packed, axis=1, count=matrix.shape[1]).astype(np.float64)
-    seed = int(generator.integers(2**31))
-    means = KMeans(min(clusters, len(distinct)), n_init=1, random_state=seed)
-    labels = means.fit(distinct, sample_weight=count).labels_
-    return labels[row.reshape(-1)].astype(np.int64)
-
-
 def _sides(
     points: Float[np.ndarray, "record component"],
     fires: Bool[np.ndarray, " record"] | None,
     condition: E1Condition,
-    generator: np.random.Generator,
 ) -> Bool[np.ndarray, " record"]:
     """True where a record belongs to D⁺; without a rule, the smaller of two clusters takes that name."""
     if condition is not E1Condition.SPECTRAL_SPLIT:
@@ -204,12 +159,9 @@ def _sides(
                 f"expected a rule for condition {condition}, got none; pass `fires` or spectral-split"
             )
         return fires
-    if len(np.unique(points, axis=0)) < 2:
-        return np.zeros(len(points), dtype=bool)
-    means = KMeans(2, n_init=10, random_state=int(generator.integers(2**31))).fit(points)
-    second = means.labels_ == 1
+    second = two_clusters(points)
     if 2 * second.sum() == len(points):
-        return second == second[0]
+        return second == second[:1]
     return second if 2 * second.sum() < len(points) else ~second
 
 

@@ -2,6 +2,9 @@
 
 Representations are the final normalised hidden state at the last prompt token; everything here is geometry
 on those vectors. No model is called.
+
+Only whole numbers choose: a distance is rounded to `GRID`, which lies far above what sums of float64 differ by
+between processors, and where several points are alike the lowest row is taken.
 """
 
 from __future__ import annotations
@@ -9,13 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from sklearn.decomposition import PCA
 
 COMPONENTS = 32
 """Dimensions of the spectral space (paper, appendix B)."""
 RADIUS = 0.5
 """Covering radius of the k-center heuristic (paper, appendix B), in units of `project`."""
+
+GRID = 2.0**-20
+"""The unit in which distances are compared, in units of `project`."""
+ALIKE = 16
+"""Of two distances that differ by less than the larger one over this, neither counts as farther."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,22 +70,44 @@ def project(
 def farthest_first(
     points: Float[np.ndarray, "record component"], size: int, radius: float = RADIUS
 ) -> Coverage:
-    """min(size, record) centres by farthest-first traversal (Gonzalez 1985), within factor 2 of the optimum.
+    """min(size, record) centres by farthest-first traversal (Gonzalez 1985).
 
-    The first centre is the point nearest to the mean; then always the point farthest from the chosen ones,
-    the lowest row on a tie. Selection goes on to `size` after everything lies within `radius`, because each
-    further example tightens the confidence bounds of the search; `enough` says where the paper's criterion
-    was met. O(record · size · component) time.
+    The first centre is the point nearest to the mean, then always the point farthest from the chosen ones; of
+    points that are `ALIKE` in this the lowest row, since which of them comes first is a matter of rounding.
+    So the radius lies within 2 · 16/15 of the optimum. Selection goes on to `size` after everything lies
+    within `radius`, because each further example tightens the confidence bounds of the search; `enough` says
+    where the paper's criterion was met. O(record · size · component) time.
     """
     if len(points) == 0:
         return covering(points, np.zeros(0, dtype=np.int64), radius)
-    centres = [int(np.argmin(_distances(points, points.mean(axis=0))))]
-    nearest = _distances(points, points[centres[0]])
+    from_mean = _steps(_distances(points, points.mean(axis=0)))
+    centres = [_lowest((ALIKE - 1) * from_mean <= ALIKE * from_mean.min())]
+    nearest = _steps(_distances(points, points[centres[0]]))
     while len(centres) < min(size, len(points)):
-        nearest[centres[-1]] = -1.0
-        centres.append(int(np.argmax(nearest)))
-        nearest = np.minimum(nearest, _distances(points, points[centres[-1]]))
+        nearest[centres[-1]] = -1
+        centres.append(_lowest(ALIKE * nearest >= (ALIKE - 1) * nearest.max()))
+        nearest = np.minimum(nearest, _steps(_distances(points, points[centres[-1]])))
     return covering(points, np.array(centres), radius)
+
+
+def two_clusters(points: Float[np.ndarray, "record component"]) -> Bool[np.ndarray, " record"]:
+    """Which of two clusters each point belongs to; all to one when the points do not differ.
+
+    Lloyd's algorithm from the two sides of the first component's mean, which solves the relaxed problem
+    (Ding & He 2004); a point between both centres goes to the first. At most 100 rounds.
+    """
+    if len(points) == 0 or points.shape[1] == 0:
+        return np.zeros(len(points), dtype=bool)
+    second = _steps(points[:, 0] - points[:, 0].mean()) > 0
+    for _ in range(100):
+        if second.all() or not second.any():
+            return np.zeros(len(points), dtype=bool)
+        apart = [_steps(_distances(points, points[side].mean(axis=0))) for side in (~second, second)]
+        moved = apart[1] < apart[0]
+        if (moved == second).all():
+            break
+        second = moved
+    return second
 
 
 def covering(
@@ -110,9 +140,9 @@ def pair_by_length(
     """
     if len(first) == 0 or len(second) == 0:
         return Pairing(pairs=np.zeros((0, 2), dtype=np.int64), partnerless=len(first) + len(second))
-    distance = np.stack([_distances(second, point) for point in first])
-    distance[first_lengths[:, None] != second_lengths[None, :]] = np.inf
-    partnered = np.isfinite(distance)
+    distance = np.stack([_steps(_distances(second, point)) for point in first])
+    partnered = first_lengths[:, None] == second_lengths[None, :]
+    distance[~partnered] = np.iinfo(np.int64).max
     left, right = partnered.any(axis=1).nonzero()[0], partnered.any(axis=0).nonzero()[0]
     onward = np.stack([left, distance[left].argmin(axis=1)], axis=1)
     backward = np.stack([distance[:, right].argmin(axis=0), right], axis=1)
@@ -126,3 +156,13 @@ def _distances(
     points: Float[np.ndarray, "record component"], centre: Float[np.ndarray, " component"]
 ) -> Float[np.ndarray, " record"]:
     return np.linalg.norm(points - centre, axis=1)
+
+
+def _steps(lengths: Float[np.ndarray, " record"]) -> Int[np.ndarray, " record"]:
+    """In whole multiples of `GRID`."""
+    return np.rint(lengths / GRID).astype(np.int64)
+
+
+def _lowest(true: Bool[np.ndarray, " record"]) -> int:
+    """The first row of those that are true."""
+    return int(np.argmax(true))

@@ -6,13 +6,14 @@ Axis names used in every shape: record, predicate, clause, layer, channel, posit
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from mecharule_ops.bases import ROWS, Basis, BasisRow
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
 
@@ -31,20 +32,9 @@ class Regime(Enum):
         """`1→0` or `0→1`, the direction of a flip in this regime."""
         return "1→0" if self is Regime.BASELINE_POSITIVE else "0→1"
 
-
-class Basis(StrEnum):
-    """The intervention basis: which scalar (or head vector) counts as one unit (paper, §3)."""
-
-    MLP_OUT = "mlp_out"
-    """One coordinate of the MLP output written into the residual stream; the paper's basis."""
-    MLP_HIDDEN = "mlp_hidden"
-    """One hidden neuron: one input coordinate of the MLP's down projection."""
-    ATTN_HEAD = "attn_head"
-    """One attention head's output vector before W_O."""
-
-    @property
-    def letter(self) -> str:
-        return {"mlp_out": "m", "mlp_hidden": "n", "attn_head": "a"}[self.value]
+    def flipped(self, labels: Bool[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
+        """Where a label is no longer this regime's."""
+        return labels != bool(self.value)
 
 
 class Baseline(StrEnum):
@@ -70,15 +60,16 @@ class Phase(StrEnum):
     """Every position of prompt and generation."""
 
 
-_NEURON = re.compile(
-    r"(?:([mn])(\d{1,4})\.(\d{1,7})|a(\d{1,4})\.h(\d{1,5})|([mna])(\d{1,4})\.hidden(\d{1,7}))\Z"
-)
-_BASES = {"m": Basis.MLP_OUT, "n": Basis.MLP_HIDDEN, "a": Basis.ATTN_HEAD}
+_NEURON = re.compile(r"([a-z])(\d{1,4})\.(hidden|h)?(\d{1,7})")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Neuron:
-    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`."""
+    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`.
+
+    >>> Neuron.parse("a20.h8").layer, str(Neuron(Basis.MLP_OUT, 4, 1234))
+    (20, 'm4.1234')
+    """
 
     basis: Basis
     """The basis the unit belongs to."""
@@ -95,20 +86,23 @@ class Neuron:
     def __str__(self) -> str:
         if self.is_hidden:
             return f"{self.basis.letter}{self.layer}.hidden{-self.channel}"
-        dot = ".h" if self.basis is Basis.ATTN_HEAD else "."
-        return f"{self.basis.letter}{self.layer}{dot}{self.channel}"
+        return f"{self.basis.letter}{self.layer}{self.basis.row.mark}{self.channel}"
 
     @classmethod
     def parse(cls, text: str) -> Neuron:
         """Read a printed name. Raises `UsageError` on anything else."""
-        match = _NEURON.match(text.strip())
-        if match is None:
+        match = _NEURON.fullmatch(text.strip())
+        letter, layer, kind, number = match.groups("") if match else ("",) * 4
+        hidden = kind == "hidden"
+        basis = next((basis for basis, row in ROWS.items() if _is_named(row, letter, kind)), None)
+        if basis is None:
             raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}")
-        if match[6] is not None:
-            return cls(_BASES[match[6]], int(match[7]), -int(match[8]))
-        if match[4] is not None:
-            return cls(Basis.ATTN_HEAD, int(match[4]), int(match[5]))
-        return cls(_BASES[match[1]], int(match[2]), int(match[3]))
+        return cls(basis, int(layer), -int(number) if hidden else int(number))
+
+
+def _is_named(row: BasisRow, letter: str, kind: str) -> bool:
+    """Whether a unit's name with this letter, and this before its number, is of a basis."""
+    return row.letter == letter and (kind == "hidden" or row.mark == f".{kind}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +196,17 @@ class FlipEstimate:
         """Ê = max(δ̂₊, δ̂₋)."""
         return float(np.nanmax([self.associated.flip_rate, self.unrelated.flip_rate, 0.0]))
 
+    def reaches(self, tau: float) -> bool:
+        """Whether the point estimate is that of a τ-agonist: Ê ≥ τ."""
+        return self.strength >= tau
+
+    @property
+    def stronger(self) -> tuple[str, FlipCount]:
+        """`D+` or `D-`, whichever flips more often (D+ on a tie, never an empty slice beside another)."""
+        plus, minus = self.associated, self.unrelated
+        on_plus = minus.n == 0 or (plus.n > 0 and plus.flip_rate >= minus.flip_rate)
+        return ("D+", plus) if on_plus else ("D-", minus)
+
     @property
     def signed_selectivity(self) -> float:
         """δ̂₊ − δ̂₋; positive when the associated slice flips more."""
@@ -256,6 +261,11 @@ class LayerCandidates:
     """Distinct, ascending."""
     scores: Float[np.ndarray, " channel"]
     """Signed EAP-IG scores, aligned with `channels`; zeros when attribution was not run."""
+
+    def without(self, channels: Collection[int]) -> LayerCandidates:
+        """The other units of the layer."""
+        kept = np.array([channel not in channels for channel in self.channels.tolist()], dtype=bool)
+        return LayerCandidates(layer=self.layer, channels=self.channels[kept], scores=self.scores[kept])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -332,15 +342,7 @@ class Agonist:
     @property
     def is_tau_agonist(self) -> bool:
         """Point estimate ≥ τ: what an honest sentence needs."""
-        return self.estimate.strength >= self.tau
-
-    @property
-    def selectivity_label(self) -> str:
-        """`D+ selective`, `D- selective` or `not selective` at ε."""
-        difference = self.estimate.signed_selectivity
-        if np.isnan(difference) or abs(difference) < self.epsilon:
-            return "not selective"
-        return "D+ selective" if difference > 0 else "D- selective"
+        return self.estimate.reaches(self.tau)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

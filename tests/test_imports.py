@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Mapping, Set
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,19 @@ from bundled_run import opened
 
 ROOT = Path(__file__).parent.parent
 ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
+FLOORS = (
+    ("", "experiments"),
+    ("report",),
+    ("questions", "repair"),
+    ("pipeline",),
+    ("findings", "engine", "mechanism", "store"),
+    ("certificates",),
+    ("replacement",),
+    ("passes",),
+    ("rules", "slices", "held_out", "tasks", "predicates", "cha", "candidates", "config", "loading"),
+    ("types", "bases", "errors", "events", "confidence", "spectral", "state", "plain_text", "codec"),
+)
+"""Rooms of `mecharule_ops`, top floor first."""
 HEAVY = ("torch", "transformer_lens", "transformers", "langgraph", "textual")
 
 
@@ -47,6 +61,95 @@ def test_an_upward_import_would_be_seen() -> None:
     assert upward("tools", "import agent.verbs.runner") == {"agent"}
     assert upward("mecharule_ops", "def f():\n    from tools.why import why\n") == {"tools"}
     assert upward("agent", "from tools import registry\nimport mecharule_ops.types") == set()
+
+
+Graph = Mapping[str, Set[str]]
+"""Modules by name, each with those it imports."""
+
+
+def named(file: Path) -> str:
+    """The dotted name of a module's file."""
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def modules_imported(source: str, known: Set[str]) -> set[str]:
+    """Of the modules known, those that a text imports: at its head, inside a function, or for types alone."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (inside & known) or {node.module}
+    return found & known
+
+
+def graph_of(*packages: str) -> dict[str, set[str]]:
+    """The imports inside some packages."""
+    files = {named(file): file for package in packages for file in (ROOT / package).rglob("*.py")}
+    return {
+        name: modules_imported(file.read_text(encoding="utf-8"), files.keys()) - {name}
+        for name, file in files.items()
+    }
+
+
+def circle_in(graph: Graph) -> list[str]:
+    """Modules that import one another round; empty when there is no circle."""
+    left = dict(graph)
+    while free := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in free:
+            del left[name]
+    if not left:
+        return []
+    path = [min(left)]
+    while len(set(path)) == len(path):
+        path.append(min(left[path[-1]] & left.keys()))
+    return path[path.index(path[-1]) :]
+
+
+def room_of(module: str) -> str:
+    """`store` of `mecharule_ops.store.keys`; empty for the package itself."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def upward_arrows(graph: Graph) -> list[str]:
+    """Imports into a higher floor."""
+    floor = {room: height for height, rooms in enumerate(reversed(FLOORS)) for room in rooms}
+    return [
+        f"{name} → {needed}"
+        for name, needs in graph.items()
+        for needed in needs
+        if floor[room_of(name)] < floor[room_of(needed)]
+    ]
+
+
+def test_no_room_imports_a_room_above_it() -> None:
+    """Every file of the library stands on one floor and imports its own floor or those below."""
+    assert upward_arrows(graph_of("mecharule_ops")) == []
+
+
+def test_no_files_import_one_another_round() -> None:
+    """Imports for types and inside functions count."""
+    assert circle_in(graph_of("mecharule_ops", "agent", "tools", "tui", "prompts")) == []
+
+
+def test_rooms_of_one_floor_import_no_circle() -> None:
+    """Siblings may lean on one another one way only."""
+    rooms: dict[str, set[str]] = {}
+    for name, needs in graph_of("mecharule_ops").items():
+        rooms.setdefault(room_of(name), set()).update(map(room_of, needs))
+    assert circle_in({room: needs - {room} for room, needs in rooms.items()}) == []
+
+
+def test_an_arrow_up_and_a_circle_would_be_seen() -> None:
+    """The checks can fail, for types alone too."""
+    source = "if TYPE_CHECKING:\n    from mecharule_ops.report import text\n"
+    known = {"mecharule_ops.report", "mecharule_ops.report.text", "mecharule_ops.cha.tree"}
+    assert modules_imported(source, known) == {"mecharule_ops.report.text"}
+    up = {"mecharule_ops.cha.tree": {"mecharule_ops.report.text"}, "mecharule_ops.report.text": set[str]()}
+    assert upward_arrows(up) == ["mecharule_ops.cha.tree → mecharule_ops.report.text"]
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle_in({"a": {"b"}, "b": set()}) == []
 
 
 def test_screens_import_no_torch() -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.certificates.certify import certified_rule, certify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
-from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.stored_engine import Group, group_key
-from mecharule_ops.types import AnchoredRule, Regime
-from tools._opening import keep
+from mecharule_ops.types import Regime
 from tools.registry import Tell
 
 
@@ -29,35 +26,6 @@ def find_certificate(run: Run, units: Group, regime: Regime) -> Certificate | No
         and {total.slice for total in certificate.totals} <= {"associated", "unrelated"}
     ]
     return fitting[-1] if fitting else None
-
-
-def ablate_on_slices(
-    run: Run, units: Group, regime: Regime, *, kind: str, rule: AnchoredRule | None = None
-) -> Certificate:
-    """A stored certificate of the units together on both slices; the run must be open for writing.
-
-    Cost: one completion an example of both slices. Its outcomes are stored for later searches and questions.
-    """
-    slices = slices_of(run, regime)
-    placed = {"associated": slices.associated.tolist(), "unrelated": slices.unrelated.tolist()}
-    positions = [position for part in placed.values() for position in part]
-    flipped = run.engine(run.intervention(units[0].basis)).labels([units], positions)[0] != bool(regime.value)
-    split = len(placed["associated"])
-    counts = [
-        f"{int(part.sum())}/{len(part)} {name}"
-        for name, part in (("associated", flipped[:split]), ("unrelated", flipped[split:]))
-    ]
-    together = "+".join(map(str, units))
-    certificate = certify(
-        run,
-        units,
-        placed,
-        regime=regime,
-        kind=kind,
-        claim=f"ablating {together} flips {' and '.join(counts)} examples ({regime.arrow})",
-        rule=certified_rule(rule),
-    )
-    return keep(run, certificate)
 
 
 A_MINUTE = 60.0

@@ -8,8 +8,10 @@ from mecharule_ops.certificates.certificate import Certificate, ExampleRow, Slic
 from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import AgonistControls, Findings
 from mecharule_ops.questions.unit_account import UnitAccount
-from mecharule_ops.report.document import k_of_n, percent, plain, signed, two_decimals
-from mecharule_ops.report.prose import rule_note
+from mecharule_ops.report.document import percent, plain, signed
+from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_value, selective_cell
+from mecharule_ops.report.phrases.flips import leaning
+from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, FlipEstimate
 
 SHOWN = 5
@@ -53,34 +55,56 @@ def last_line(prompt: str) -> str:
 
 
 def rule_data(rule: AnchoredRule | None) -> dict[str, object] | None:
-    """The held-out rule with its score; None when there is none."""
-    if rule is None or rule.rule is None:
+    """A rule that held-out records bear out, with its score; None when there is none."""
+    interval = predicts(rule)
+    if rule is None or rule.held_out is None or interval is None:
         return None
-    held = rule.held_out
     return {
         "text": rule.rule,
         "prompt_only": rule.prompt_only,
-        "held_out_mcc": None if held is None else held.mcc,
-        "held_out_n": None if held is None else held.n,
-        "held_out_positives": None if held is None else held.positives,
-        "held_out_coverage": None if held is None else held.coverage,
+        "held_out_mcc": interval.mcc,
+        "held_out_lower": interval.low,
+        "held_out_upper": interval.high,
+        "held_out_n": interval.n,
+        "held_out_positives": interval.positives,
+        "held_out_coverage": rule.held_out.coverage,
     }
 
 
-def controls_data(controls: AgonistControls | None) -> dict[str, object] | None:
-    """The controls' counts; None when none ran."""
+def controls_data(controls: AgonistControls | None, tau: float) -> dict[str, object] | None:
+    """What the controls counted, the two claims that they decide, and both in words; None when none ran."""
     if controls is None:
         return None
+    fake = controls.fake_split
     return {
+        "effect": controls.effect.value,
+        "effect_p": controls.effect_p,
+        "selective": controls.selective.value,
+        "selective_p": controls.selective_p,
+        "claims": claims_words(controls),
+        "parts": control_parts(controls, tau),
         "random_units": controls.random_units,
         "random": _counts(controls.random),
-        "fake_rule_selectivity": None
-        if controls.fake_split is None
-        else _finite(controls.fake_split.signed_selectivity),
+        "fake_rule_selectivity": None if fake is None else _finite(fake.signed_selectivity),
         "second_baseline": None if controls.second_baseline is None else controls.second_baseline.value,
         "second": _counts(controls.second),
+        "depends_on_baseline": controls.depends_on_baseline(tau),
+        "layer_is_fragile": controls.layer_is_fragile(tau),
         "out_of_range": None if controls.out_of_range is None else _finite(controls.out_of_range.rate),
     }
+
+
+def controls_lines(controls: AgonistControls | None, tau: float) -> list[str]:
+    """The same for a person: the two claims, then a line a control."""
+    if controls is None:
+        return ["  controls  none ran"]
+    first, *rest = control_parts(controls, tau)
+    return [
+        f"  effect    {effect_value(controls)}",
+        f"  selective {selective_cell(controls)}",
+        f"  controls  {first}",
+        *(f"            {part}" for part in rest),
+    ]
 
 
 def _counts(estimate: FlipEstimate | None) -> dict[str, int] | None:
@@ -116,15 +140,14 @@ def account_data(
         "strength": agonist.estimate.strength,
         "upper_bound": agonist.ucb,
         "selectivity": _finite(agonist.estimate.signed_selectivity),
-        "selectivity_word": agonist.selectivity_label,
+        "leaning": leaning(agonist.estimate.signed_selectivity, agonist.epsilon),
         "rule": rule_data(account.rule),
+        "rule_words": anchored_words(account.rule, findings.run),
         "rule_certified": certificate.rule is not None
         and account.rule is not None
         and certificate.rule.text == account.rule.rule,
         "hq_t": account.hq_t,
-        "controls": controls_data(account.controls),
-        "depends_on_baseline": account.depends_on_baseline,
-        "verdict": account.word,
+        "controls": controls_data(account.controls, agonist.tau),
         "grade": account.grade,
         "stronger_slice": account.stronger[0],
         "flips_needed": _needed(account),
@@ -141,7 +164,9 @@ def _needed(account: UnitAccount) -> dict[str, int] | None:
     return {"associated" if account.stronger[0] == "D+" else "unrelated": account.flips_needed}
 
 
-def account_lines(account: UnitAccount, certificate: Certificate, show_text: bool = False) -> list[str]:
+def account_lines(
+    run: str, account: UnitAccount, certificate: Certificate, show_text: bool = False
+) -> list[str]:
     """The same for a person."""
     agonist = account.agonist
     selectivity = signed(agonist.estimate.signed_selectivity)
@@ -150,9 +175,9 @@ def account_lines(account: UnitAccount, certificate: Certificate, show_text: boo
         f"{agonist.neuron} ({agonist.regime.arrow})",
         f"  flips     {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]",
         f"  strength  {agonist.estimate.strength:.2f} {reaches} τ {agonist.tau:g} · selectivity {selectivity} "
-        f"({agonist.selectivity_label})",
-        f"  rule      {_rule_words(account)}",
-        f"  controls  {_control_words(account)} → {account.word}",
+        f"({leaning(agonist.estimate.signed_selectivity, agonist.epsilon)})",
+        f"  rule      {anchored_words(account.rule, run)}",
+        *controls_lines(account.controls, agonist.tau),
         *examples_lines("flipped", flipped_rows(certificate, show_text)),
         f"  grade     {account.grade}",
     ]
@@ -165,31 +190,3 @@ def examples_lines(title: str, rows: Sequence[ExampleRow]) -> list[str]:
     ]
     more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return [f"  {title:9} {' · '.join(shown) or 'none'}{more}"]
-
-
-def _rule_words(account: UnitAccount) -> str:
-    rule = account.rule
-    if rule is None:
-        return "not anchored in this run"
-    if rule.rule is None:
-        return f"none found ({rule.flips} of {rule.eligible} records flip)"
-    if rule.held_out is None:
-        return f"{rule.rule} · never scored on held-out records"
-    quality = "predicts its flips" if account.hq_t else "does not predict its flips well enough"
-    return f"{rule.rule} · held-out MCC {rule_note(rule.held_out)}: {quality}"
-
-
-def _control_words(account: UnitAccount) -> str:
-    controls = account.controls
-    if controls is None or controls.random is None:
-        return "none ran"
-    parts = [
-        f"{controls.random_units} random units {k_of_n(controls.random.associated)} of D+, "
-        f"{k_of_n(controls.random.unrelated)} of D-"
-    ]
-    if controls.fake_split is not None:
-        parts.append(f"fake rule Δ {signed(controls.fake_split.signed_selectivity)}")
-    if controls.second is not None:
-        note = ", below τ" if account.depends_on_baseline else ""
-        parts.append(f"{controls.second_baseline} {two_decimals(controls.second.strength)}{note}")
-    return " · ".join(parts)

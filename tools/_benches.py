@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mecharule_ops.certificates.second_run import Bench, CannotRepeat
 from mecharule_ops.errors import ClaimNotSupported, StoreError
 from mecharule_ops.loading.registry import load
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.second_run import Bench, CannotRepeat
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import read_table
 from mecharule_ops.types import Intervention

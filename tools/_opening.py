@@ -10,12 +10,10 @@ from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import CertificateWritten
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron, Regime
-
-LAST_ANSWER = "last-answer"
-"""Artefact with the certificates that the last answer about a run cited."""
 
 
 @contextmanager
@@ -27,7 +25,7 @@ def opened(run: str, *, write: bool = False) -> Iterator[Run]:
 
 def findings_of(run: Run) -> Findings:
     """What a finished run found. Raises `StoreError` with the way out when it has not finished."""
-    if not run.store.has("findings"):
+    if not run.finished:
         raise StoreError(
             f"expected a finished run, {run.id} has no findings yet; `mecharule resume {run.id}`"
         )
@@ -76,10 +74,9 @@ def check_unit(run: Run, neuron: Neuron) -> None:
     """Raises `UsageError` when the model has no such unit; reads the stored attribution, not the model."""
     if neuron.is_hidden:
         check_direction(run.id, Regime.BASELINE_NEGATIVE, hidden=True)
-    for label in run.config.regimes:
-        name = f"attribution-{neuron.basis.value}-{label}"
-        if run.store.has(name):
-            layers, width = run.store.get(name).shape  # type: ignore[attr-defined]
+    for regime in run.regimes:
+        if run.store.has(keys.attribution(neuron.basis, regime)):
+            layers, width = run.attribution(neuron.basis, regime).shape
             if neuron.layer >= layers or neuron.channel >= width:
                 raise UsageError(
                     f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}"

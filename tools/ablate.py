@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.preparation import slices_of
-from mecharule_ops.types import Neuron, Regime
-from tools._ablations import ablate_on_slices, accepted, find_certificate, price_words
+from mecharule_ops.pipeline.certify import certify
+from mecharule_ops.types import Neuron
+from tools._ablations import accepted, find_certificate, price_words
 from tools._accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
-from tools._opening import check_direction, check_unit, opened, regime_of
+from tools._opening import check_direction, check_unit, keep, opened, regime_of
 from tools.arguments import Ablate
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -19,18 +19,17 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
     with opened(given.run) as run:
         for unit in units:
             check_unit(run, unit)
-        regime = regime_of(given.regime) or Regime(run.config.regimes[0])
+        regime = regime_of(given.regime) or run.regimes[0]
         check_direction(run.id, regime, hidden=run.config.suppress_only)
         stored = find_certificate(run, units, regime)
-        slices = slices_of(run, regime)
-        price = price_words(run, 0 if stored else len(slices.associated) + len(slices.unrelated))
+        price = price_words(run, 0 if stored else len(run.slices(regime).positions))
         identifier = run.id
     if given.estimate:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if stored is None:
         accepted(price, given.yes, tell)
         with opened(given.run, write=True) as run:
-            stored = ablate_on_slices(run, units, regime, kind="ablate")
+            stored = keep(run, certify(run, units, regime))
     flipped = flipped_rows(stored, given.show_text)
     data = {
         "run": identifier,

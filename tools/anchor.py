@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mecharule_ops.pipeline.preparation import RULE_SETTINGS
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.prose import rule_note
+from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.rules.anchoring import AnchorSettings
 from mecharule_ops.rules.anchoring import anchor as anchored_to
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
@@ -28,7 +27,7 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
         rule, regime = outcome.rule_of(neuron), outcome.regime
         check_direction(run.id, regime, hidden=run.config.suppress_only)
-        price = price_words(run, 0 if rule else len(run.eligible(regime.value)))
+        price = price_words(run, 0 if rule else len(run.eligible(regime)))
     if given.estimate:
         return ToolResult(data={"run": findings.run, "price": price.data}, text=f"price: {price.words}")
     if rule is None:
@@ -49,10 +48,10 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
 
 def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
     """As the pipeline anchors. Cost: one example-forward a record of D_b, less what is stored."""
-    eligible = run.eligible(regime.value)
-    engine = run.engine(run.intervention(neuron.basis))
-    flips = engine.labels([(neuron,)], eligible.tolist())[0] != bool(regime.value)
-    predicates, matrix = refined_vocabulary(run, eligible, flips)
+    eligible = run.eligible(regime)
+    flips = run.flips([(neuron,)], eligible, regime)[0]
+    predicates = refined_texts(run, eligible, flips)
+    matrix = np.column_stack([run.fires(text)[eligible] for text in predicates])
     in_train = run.train[eligible]
     return anchored_to(
         neuron,
@@ -63,13 +62,13 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
         np.flatnonzero(in_train),
         np.flatnonzero(~in_train),
         run.prompt_only,
-        AnchorSettings(ruleshap=RULE_SETTINGS, seed=run.config.seed),
+        AnchorSettings(seed=run.config.seed),
     )
 
 
 def _text(neuron: Neuron, regime: Regime, rule: AnchoredRule, good: bool, run: str) -> str:
     head = f"{neuron} ({regime.arrow}) in run {run}: {rule.flips}/{rule.eligible} records of D_b flip"
-    if rule.rule is None or rule.held_out is None:
-        return f"{head}\n  rule      none found"
-    word = "HQ-T" if good else "not of high quality"
-    return f"{head}\n  rule      {rule.rule}\n  held-out  MCC {rule_note(rule.held_out)}: {word}"
+    said = f"{head}\n  rule      {anchored_words(rule, run)}"
+    if predicts(rule) is None:
+        return said
+    return f"{said}\n  quality   {'HQ-T' if good else 'below the floors of high quality'}"

@@ -178,13 +178,28 @@ class Anchor(Arguments):
 
 
 class Control(Arguments):
-    """control experiments beside a unit: random units of its layer, a second baseline, and the verdict"""
+    """controls beside a unit: random units of its layer, a second baseline; its effect, and whether it is selective"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName
     neuron: Unit
     regime: RegimeLabel = None
     units: int = Field(4, ge=1, le=64, description="random units of the same layer")
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
+class Path(Arguments):
+    """trace how a unit's ablation reaches the answer: what breaks, what it writes, reads, goes through, who else"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+    units: int = Field(8, ge=1, le=32, description="found units that are held, and that it is paired with")
+    no_layers: bool = Field(False, description="do not hold each later layer's MLP by itself")
+    again: bool = Field(False, description="measure it again where the run holds it already")
+    svg: str | None = Field(None, description="write the figures to this folder")
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
 
@@ -212,6 +227,45 @@ class Shared(Arguments):
     regime: RegimeLabel = None
 
 
+class Versus(Arguments):
+    """compare two units on the same examples: what each flips alone, what both flip, an exact paired test"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
+    run: RunName
+    first: Unit
+    second: Unit
+    regime: RegimeLabel = None
+    yes: Accepted = False
+
+
+class Layer(Arguments):
+    """compare a layer as a whole with its strongest unit, or with one that is named"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "layer")
+    run: RunName
+    layer: int = Field(ge=0, description="number of the layer")
+    basis: str | None = Field(None, description="one of the run's bases (default: its first)")
+    regime: RegimeLabel = None
+    neuron: Unit | None = None
+
+
+class Disguise(Arguments):
+    """is a unit's rule the splitter in disguise: how often the two agree on held-out records"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+
+
+class Weakest(Arguments):
+    """the claim about a unit that has least support, by its bounds and its controls"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    limit: int = Field(1, ge=1, description="claims shown, weakest first")
+
+
 class Missed(Arguments):
     """what the searches of a run may have missed, and what it would take to know"""
 
@@ -226,11 +280,12 @@ class Runs(Arguments):
 
 
 class Show(Arguments):
-    """print the report of a finished run"""
+    """print what a finished run found, on one screen; --full prints the whole report"""
 
     positional: ClassVar[tuple[str, ...]] = ("run",)
     run: RunName = "last"
-    md: bool = Field(False, description="as Markdown")
+    full: bool = Field(False, description="the whole report")
+    md: bool = Field(False, description="the whole report as Markdown")
     html: str | None = Field(None, description="write one self-contained page to this file")
 
 

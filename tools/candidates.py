@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-import numpy as np
-
-from mecharule_ops.candidates import top_candidates
+from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.report.document import Table
-from mecharule_ops.types import Basis, Neuron, Regime
+from mecharule_ops.types import Candidates as Ranked
+from mecharule_ops.types import Neuron
 from tools._opening import check_direction, opened, regime_of
 from tools._tables import joined, shown
 from tools.arguments import Candidates
@@ -24,18 +21,17 @@ def candidates(given: Candidates, tell: Tell) -> ToolResult:
         asked = regime_of(given.regime)
         if asked is not None:
             check_direction(run.id, asked, hidden=run.config.suppress_only)
-        shown_regimes = [label for label in run.config.regimes if label or not run.config.suppress_only]
-        regimes = [asked] if asked is not None else [Regime(label) for label in shown_regimes]
+        told = [one for one in run.regimes if one is not RISKY or not run.config.suppress_only]
+        regimes = told if asked is None else [asked]
         found = {
             (search.regime, agonist.neuron): "τ-agonist" if agonist.is_tau_agonist else "localized"
-            for search in (run.findings.searches if run.store.has("findings") else ())
+            for search in (run.findings.searches if run.finished else ())
             for agonist in search.agonists
         }
         tables = []
         for basis in run.config.bases:
             for regime in regimes:
-                scores = cast(np.ndarray, run.store.get(f"attribution-{basis.value}-{regime.value}"))
-                rows = _ranked(basis, scores, run.config.cap, given.layer)
+                rows = _ranked(run.candidates(basis, regime), given.layer)
                 said = tuple((*row, found.get((regime, unit), "")) for unit, row in rows)
                 header = ("rank", "unit", "score", "search")
                 tables.append(
@@ -45,11 +41,11 @@ def candidates(given: Candidates, tell: Tell) -> ToolResult:
     return shown(f"candidates of run {identifier} by EAP-IG", joined(tables), given, run=identifier)
 
 
-def _ranked(basis: Basis, scores: np.ndarray, cap: int, layer: int | None) -> list[tuple[Neuron, Row]]:
+def _ranked(kept_units: Ranked, layer: int | None) -> list[tuple[Neuron, Row]]:
     """Kept units, strongest first."""
     kept = [
-        (float(score), Neuron(basis, part.layer, int(channel)))
-        for part in top_candidates(basis, scores, cap=cap).layers
+        (float(score), Neuron(kept_units.basis, part.layer, int(channel)))
+        for part in kept_units.layers
         for channel, score in zip(part.channels, part.scores, strict=True)
     ]
     kept.sort(key=lambda pair: (-abs(pair[0]), pair[1]))

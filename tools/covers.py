@@ -7,6 +7,7 @@ import numpy as np
 from mecharule_ops.certificates.concealment import hidden
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import Neuron
 from tools._accounts import last_line
@@ -21,7 +22,7 @@ SHOWN = 8
 def covers(given: Covers, tell: Tell) -> ToolResult:
     """Counts of firing records in train and held-out, a few prompts, and units with an equal rule.
 
-    Raises `ClaimNotSupported` when the unit has no rule.
+    Raises `ClaimNotSupported` when the unit has no rule that predicts.
     """
     neuron = Neuron.parse(given.neuron)
     with opened(given.run) as run:
@@ -29,9 +30,11 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         check_unit(run, neuron)
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
         anchored = outcome.rule_of(neuron)
-        if anchored is None or anchored.rule is None:
-            raise ClaimNotSupported(f"{neuron} has no rule in run {findings.run}, so it covers nothing")
-        eligible = run.eligible(outcome.regime.value)
+        if anchored is None or anchored.rule is None or predicts(anchored) is None:
+            raise ClaimNotSupported(
+                f"{neuron} in run {findings.run}: {anchored_words(anchored, findings.run)}, so it covers nothing"
+            )
+        eligible = run.eligible(outcome.regime)
         fires = Rule.parse(anchored.rule).fires(run.fires)[eligible]
         held_out = ~run.train[eligible]
         prompts = _prompts(run, eligible[fires][:SHOWN], given.show_text)

@@ -24,5 +24,5 @@ def data(given: Data, tell: Tell) -> ToolResult:
     file = fetch_data(given.name, on_progress=tell)
     return ToolResult(
         data={"data": given.name, "file": str(file)},
-        text=f"{file}\nuse it with `mecharule run jailbreak --set task.requests={given.name} …`",
+        text=f"{file}\nuse it with `mecharule run jailbreak -m MODEL --set task.requests={given.name}`",
     )

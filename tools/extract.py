@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mecharule_ops.pipeline.preparation import RULE_SETTINGS, texts
 from mecharule_ops.report.document import Table
 from mecharule_ops.rules.ruleshap import learn_rule
 from tools._opening import opened
@@ -17,7 +16,7 @@ def extract(given: Extract, tell: Tell) -> ToolResult:
     with opened(given.run) as run:
         matrix, labels = run.table.matrix[run.train], run.labels[run.train]
         tell(f"RuleSHAP over {matrix.shape[1]} predicates and {len(labels):,} train records")
-        learned = learn_rule(matrix, texts(run), labels, settings=RULE_SETTINGS, seed=run.config.seed)
+        learned = learn_rule(matrix, run.vocabulary["kept"], labels, seed=run.config.seed)
         identifier = run.id
     rule = learned.status.value if learned.rule is None else str(learned.rule)
     mcc = "" if learned.train is None else f" (train MCC {learned.train.mcc:.2f})"

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
-from mecharule_ops.certificates.certify import certified
 from mecharule_ops.certificates.concealment import shown_rows
+from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
 from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
 from mecharule_ops.questions.unit_account import account
+from mecharule_ops.report.phrases.rules import predicts
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import example_data, last_line
@@ -68,9 +69,9 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
 
 
 def _prediction(run: Run, rule: AnchoredRule | None, record: BehaviourRecord) -> Prediction | None:
-    if rule is None or rule.rule is None:
+    if rule is None or predicts(rule) is None:
         return None
-    fires = bool(rule_fires(Rule.parse(rule.rule), run.task, [record])[0])
+    fires = bool(rule_fires(Rule.parse(str(rule.rule)), run.task, [record])[0])
     return Prediction(rule=rule, fires=fires)
 
 
@@ -118,14 +119,13 @@ def _similar(
 ) -> tuple[NeighbourFlips, list[int]]:
     """Flips of the records most like the prompt that start from the same outcome."""
     eligible = [
-        int(place) for place in run.eligible(regime.value) if run.records[int(place)].example.id != example.id
+        int(place) for place in run.eligible(regime) if run.records[int(place)].example.id != example.id
     ]
     near = nearest(example.fields, [run.records[place].example.fields for place in eligible], count)
     positions = [eligible[int(place)] for place in near]
     if not positions:
         return flips_with_interval(0, 0, run.config.alpha), []
-    labels = run.engine(run.intervention(neuron.basis)).labels([(neuron,)], positions)[0]
-    flips = int((labels != bool(regime.value)).sum())
+    flips = int(run.flips([(neuron,)], positions, regime).sum())
     ids = [run.records[place].example.id for place in positions]
     return flips_with_interval(flips, len(positions), run.config.alpha), ids
 

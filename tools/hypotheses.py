@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.report.document import Table
-from mecharule_ops.state.run_state import HypothesisView, RunState
+from mecharule_ops.state.run_state import HypothesisView
 from tools._opening import opened
 from tools._tables import shown
 from tools.arguments import Hypotheses
@@ -13,13 +13,10 @@ from tools.result import ToolResult
 
 def hypotheses(given: Hypotheses, tell: Tell) -> ToolResult:
     """A row a hypothesis, in the order registered; none before a refinement."""
-    state = RunState()
     with opened(given.run) as run:
-        for _, _, event in run.store.events():
-            state = state.apply(event)
-        identifier = run.id
+        known, identifier = run.told.hypotheses, run.id
     header = ("id", "unit", "state", "value", "needed", "n", "flips", "statement")
-    rows = tuple(_row(view) for view in state.hypotheses.values())
+    rows = tuple(_row(view) for view in known.values())
     table = Table(header=header, rows=rows, align="lllrrrrl")
     return shown(f"hypotheses of run {identifier}", table, given, run=identifier)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
-import numpy as np
-
-from mecharule_ops.candidates import top_candidates
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.driver import NamedSearch
-from mecharule_ops.pipeline.localise import drive_of, search_id, search_settings
-from mecharule_ops.pipeline.preparation import slices_of
+from mecharule_ops.pipeline.kinds import SearchPlan
+from mecharule_ops.pipeline.localise import drive_of
 from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Table
+from mecharule_ops.state.search_id import AGAIN, search_id
 from mecharule_ops.types import Agonist, Basis, Candidates, Regime
 from tools._ablations import accepted, price_words
 from tools._opening import check_direction, opened, regime_of
@@ -32,14 +29,16 @@ def localise(given: Localise, tell: Tell) -> ToolResult:
     """The units that it localizes, strongest first, and what it asked; nothing of the run's report changes."""
     with opened(given.run) as run:
         basis = _basis_of(run, given.basis)
-        regime = regime_of(given.regime) or Regime(run.config.regimes[0])
+        regime = regime_of(given.regime) or run.regimes[0]
         check_direction(run.id, regime, hidden=run.config.suppress_only)
-        slices = slices_of(run, regime)
+        slices = run.slices(regime)
         candidates = _candidates(run, basis, regime, given.layer)
-        settings = search_settings(run.config, slices)
+        settings = run.search_settings(regime)
         settings = replace(settings, largest=given.largest or settings.largest)
         alone = run.config.model_copy(update={"audit": 0, "exhaustive_up_to": 0})
-        quoted = price_words(run, price(alone, candidates, settings, 0.0).example_forwards)
+        quoted = price_words(
+            run, price(alone, candidates, SearchPlan(settings=settings), 0.0).example_forwards
+        )
         identifier = run.id
     if given.estimate:
         return ToolResult(
@@ -49,7 +48,7 @@ def localise(given: Localise, tell: Tell) -> ToolResult:
     with opened(given.run, write=True) as run:
         searches = [
             NamedSearch(
-                id=search_id("again", regime, basis, layer.layer),
+                id=search_id(AGAIN, regime, basis, layer.layer),
                 search=ChaSearch(layer, settings=settings, regime=regime),
                 layer=layer.layer,
             )
@@ -80,8 +79,7 @@ def _basis_of(run: Run, name: str | None) -> Basis:
 
 def _candidates(run: Run, basis: Basis, regime: Regime, layer: int | None) -> Candidates:
     """What the run's attribution handed to its search, one layer of it if asked. Raises `UsageError`."""
-    scores = cast(np.ndarray, run.store.get(f"attribution-{basis.value}-{regime.value}"))
-    ranked = top_candidates(basis, scores, cap=run.config.cap)
+    ranked = run.candidates(basis, regime)
     layers = tuple(each for each in ranked.layers if layer in (None, each.layer))
     if not layers:
         known = ", ".join(str(each.layer) for each in ranked.layers)

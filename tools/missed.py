@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.prose import audit_sentence, search_name
+from mecharule_ops.report.phrases.searches import audit_sentence, search_name
 from tools._opening import findings_of, opened
 from tools.arguments import Missed
 from tools.registry import Tell
@@ -38,7 +38,7 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
         )
         return row | {"untested": untested, "missed": None, "sentence": sentence}
     units_missed = outcome.missed(tau)
-    truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
+    truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
     names = ", ".join(str(unit.neuron) for unit in units_missed[:10])
     sentence = (
         f"every one of {units:,} units was also tested alone: {truth} reach τ = {tau:g}, and the search "

@@ -11,7 +11,7 @@ from tools.result import ToolResult
 
 
 def neurons(given: Neurons, tell: Tell) -> ToolResult:
-    """A row a localized unit with flips a slice, bounds, selectivity and the controls' word."""
+    """A row a localized unit with flips a slice, bounds, selectivity, its effect and whether it is selective."""
     with opened(given.run) as run:
         findings = findings_of(run)
     tables = [(short_name(outcome), agonists(findings, outcome)) for outcome in findings.searches]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mecharule_ops.errors import StoreError
 from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.records import Findings
 from tools._opening import findings_of, opened
 from tools.arguments import Show
 from tools.registry import Tell
@@ -14,17 +15,24 @@ from tools.result import ToolResult
 
 
 def show(given: Show, tell: Tell) -> ToolResult:
-    """The report as text or Markdown, or written as a page; the data are the findings."""
+    """What was found on one screen, or the whole report as text, Markdown or a page; the data are the findings."""
     from mecharule_ops import report
 
     with opened(given.run) as run:
         findings = findings_of(run)
     data = json.loads(to_json(findings))
     if given.html is None:
-        text = report.render_markdown(findings) if given.md else report.render_text(findings)
-        return ToolResult(data=data, text=text)
+        return ToolResult(data=data, text=_text(findings, given))
     try:
         Path(given.html).write_text(report.render_html(findings), encoding="utf-8")
     except OSError as error:
         raise StoreError(f"expected to write {given.html}, the system says: {error.strerror}") from error
     return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
+
+
+def _text(findings: Findings, given: Show) -> str:
+    from mecharule_ops import report
+
+    if given.md:
+        return report.render_markdown(findings)
+    return report.render_text(findings) if given.full else report.render_screen(findings)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from mecharule_ops.pipeline.preparation import slices_of
-from mecharule_ops.types import Regime
 from tools._accounts import last_line
 from tools._opening import opened, regime_of
 from tools.arguments import Slices
@@ -19,10 +17,10 @@ def slices(given: Slices, tell: Tell) -> ToolResult:
     """For each regime asked: splitter, sizes before and after compaction, pairs, power, a few prompts."""
     with opened(given.run) as run:
         asked = regime_of(given.regime)
-        regimes = [asked] if asked is not None else [Regime(label) for label in run.config.regimes]
+        regimes = run.regimes if asked is None else (asked,)
         rows = []
         for regime in regimes:
-            made = slices_of(run, regime)
+            made = run.slices(regime)
             sides = (
                 ("associated", made.associated, made.associated_size, made.associated_radius),
                 ("unrelated", made.unrelated, made.unrelated_size, made.unrelated_radius),

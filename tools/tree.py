@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mecharule_ops.report.document import Table, two_decimals
-from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_id import OF_A_RUN, kind_of
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tools._opening import opened
 from tools._tables import shown
@@ -19,11 +19,9 @@ HEADER = ("search", "node", "units", "size", "flips D+", "flips D-", "upper boun
 def tree(given: Tree, tell: Tell) -> ToolResult:
     """A row a tested group, children under their parent, as far as the run has got."""
     with opened(given.run) as run:
-        state = RunState()
-        for _, _, event in run.store.events():
-            state = state.apply(event)
+        searches = run.told.searches
         identifier = run.id
-    chosen = [view for view in state.searches.values() if _is_wanted(view, given)]
+    chosen = [view for view in searches.values() if _is_wanted(view, given)]
     rows = tuple(row for view in chosen for row in _rows(view))
     table = Table(header=HEADER, rows=rows, align="lllrrrrl")
     return shown(f"search trees of run {identifier}", table, given, run=identifier)
@@ -32,7 +30,7 @@ def tree(given: Tree, tell: Tell) -> ToolResult:
 def _is_wanted(view: SearchView, given: Tree) -> bool:
     if given.search is not None:
         return view.search == given.search
-    return view.search.startswith("cha:") and given.layer in (None, view.layer)
+    return kind_of(view.search) in OF_A_RUN and given.layer in (None, view.layer)
 
 
 def _rows(view: SearchView) -> Iterator[tuple[str, ...]]:

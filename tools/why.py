@@ -5,10 +5,11 @@ from __future__ import annotations
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.report.prose import search_name
+from mecharule_ops.report.phrases.accounts import explanation
+from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.types import Neuron
 from tools._accounts import account_data, account_lines
-from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import Why
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -30,18 +31,26 @@ def why(given: Why, tell: Tell) -> ToolResult:
                 f"{neuron} was not localized in run {findings.run} ({search_name(outcome)}), so there is nothing to "
                 f"explain; ask `mecharule why-not {findings.run} {neuron}`"
             )
+        chain = run.chain(neuron, known.regime)
         certificate = _stored(run.store.certificates(), known)
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
         certificate = _made(given.run, known)
+    sentences = explanation(neuron, outcome.account_of(neuron), chain, findings.run)
     data = {
         "run": findings.run,
+        "explanation": list(sentences),
+        "links": {
+            "account": outcome.account_of(neuron) is not None,
+            "chain": None if chain is None else chain.mediation_certificate,
+        },
         "search": search_name(outcome),
         **account_data(findings, known, certificate, given.show_text),
     }
     lines = [
         f"run {findings.run} · {search_name(outcome)}",
-        *account_lines(known, certificate, given.show_text),
+        *(f"  {sentence}" for sentence in sentences),
+        *account_lines(findings.run, known, certificate, given.show_text),
     ]
     return ToolResult(data=data, text="\n".join(lines))
 
@@ -63,7 +72,8 @@ def _stored(certificates: tuple[Certificate, ...], known: UnitAccount) -> Certif
 
 
 def _made(name: str, known: UnitAccount) -> Certificate:
-    from tools._ablations import ablate_on_slices
+    from mecharule_ops.pipeline.certify import certify
 
     with opened(name, write=True) as run:
-        return ablate_on_slices(run, (known.neuron,), known.regime, kind="why", rule=known.rule)
+        made = certify(run, (known.neuron,), known.regime, kind="why", rule=known.rule)
+        return keep(run, made)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
-import numpy as np
-
-from mecharule_ops.candidates import top_candidates
-from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.fates import (
@@ -20,12 +15,12 @@ from mecharule_ops.questions.fates import (
     search_order,
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.report.prose import rule_note, search_name
-from mecharule_ops.state.run_state import RunState
+from mecharule_ops.report.phrases.rules import anchored_words, predicts
+from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
-from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
+from mecharule_ops.types import Neuron, Regime
 from tools._accounts import slice_words, slices_data
-from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
+from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import WhyNot
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -46,8 +41,8 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         findings = findings_of(run)
         check_unit(run, neuron)
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
-        rank = attribution_rank(neuron, _scores(run, outcome.regime, neuron.basis))
-        path = _path(run, outcome.regime, neuron)
+        rank = attribution_rank(neuron, run.attribution(neuron.basis, outcome.regime))
+        path = _path(run, neuron, outcome.regime)
     node = path[-1] if path else None
     reason = _reason(findings, outcome, neuron, node, rank)
     data: dict[str, object] = {
@@ -74,30 +69,16 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
     return ToolResult(data=data, text="\n".join(lines))
 
 
-def _scores(run: Run, regime: Regime, basis: Basis) -> np.ndarray:
-    return cast(np.ndarray, run.store.get(f"attribution-{basis.value}-{regime.value}"))
-
-
-def _path(run: Run, regime: Regime, neuron: Neuron) -> tuple[NodeView, ...]:
+def _path(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:
     """The nodes of the recorded search from a root to the one that settled the unit; empty when none did."""
-    state = RunState()
-    for _, _, event in run.store.events():
-        state = state.apply(event)
-    view = state.searches.get(f"cha:{regime.value}:{neuron.basis.letter}{neuron.layer}")
-    if view is None:
+    view = run.search_view(neuron.basis, regime, neuron.layer)
+    layers = run.candidates(neuron.basis, regime).layers
+    layer = next((layer for layer in layers if layer.layer == neuron.layer), None)
+    if view is None or layer is None:
         return ()
-    scores = _scores(run, regime, neuron.basis)
-    candidates = top_candidates(neuron.basis, scores, cap=run.config.cap)
-    layer = _layer(candidates.layers, neuron.layer)
-    if layer is None:
-        return ()
-    settings = ChaSettings.algorithm_1() if run.config.parity else ChaSettings(seed=run.config.seed)
-    settled = fate(view, members(view, search_order(layer, settings)), neuron.channel)
+    order = search_order(layer, run.search_settings(regime))
+    settled = fate(view, members(view, order), neuron.channel)
     return () if settled is None else path_to(view, settled)
-
-
-def _layer(layers: tuple[LayerCandidates, ...], number: int) -> LayerCandidates | None:
-    return next((layer for layer in layers if layer.layer == number), None)
 
 
 def _reason(
@@ -119,14 +100,13 @@ def _reason(
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
-    counts = f"{node.associated_flips}/{node.associated_n} of D+ and {node.unrelated_flips}/{node.unrelated_n} of D-"
     bound = f"upper bound {node.ucb:.3f} < τ = {findings.tau:g}"
     if node.size == 1:
-        return Reason(word="tested below τ", sentence=f"tested alone it flips {counts}; {bound}")
+        return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
         word="pruned in a group",
         sentence=f"never tested alone: node {node.node}, a group of {node.size} units with it ({node.units}), flips "
-        f"only {counts} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
+        f"only {node.flips} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
         "its strongest member",
     )
 
@@ -145,17 +125,13 @@ def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
         return Reason(
             word="not anchored", sentence=f"it is a τ-agonist ({flips}), but no rule was sought for it"
         )
-    if rule.rule is None or rule.held_out is None:
-        return Reason(
-            word="no rule",
-            sentence=f"it is a τ-agonist ({flips}), but no rule predicts its {rule.flips} flips of {rule.eligible} "
-            "records",
-        )
+    said = anchored_words(rule, findings.run)
+    if predicts(rule) is None:
+        return Reason(word="no rule", sentence=f"it is a τ-agonist ({flips}), but {said}")
     if not known.hq_t:
         return Reason(
             word="weak rule",
-            sentence=f"it is a τ-agonist ({flips}), but its rule reaches a held-out MCC of "
-            f"{rule_note(rule.held_out)}, below {findings.mcc_floor:.2f} or on too few records",
+            sentence=f"it is a τ-agonist ({flips}), but its rule is not of high quality: {said}",
         )
     return Reason(
         word="it is one", sentence=f"it is a τ-agonist ({flips}) with a rule of high quality; ask why instead"
@@ -176,13 +152,14 @@ def _node_data(node: NodeView) -> dict[str, object]:
 
 def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[str, object], str]:
     """The unit's exact ablation on both slices, from the run file if it is there."""
-    from tools._ablations import ablate_on_slices, find_certificate
+    from mecharule_ops.pipeline.certify import certify
+    from tools._ablations import find_certificate
 
     with opened(name) as run:
         certificate = find_certificate(run, (neuron,), regime)
     if certificate is None:
         tell(f"ablating {neuron} alone on both slices")
         with opened(name, write=True) as run:
-            certificate = ablate_on_slices(run, (neuron,), regime, kind="ablate")
+            certificate = keep(run, certify(run, (neuron,), regime))
     line = f"  tested now: {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]"
     return {"slices": slices_data(certificate), "certificate": certificate.id}, line

@@ -90,11 +90,13 @@ class Backend:
         from agent.verbs.demo import demo
 
         told: Mapping[str, Any] = demo(session.show, session.should_stop).data
-        answer, verdict = told["answer"], told["verification"]
+        answer, verification = told["answer"], told["verification"]
         session.turns += [
             Entry(who="you", text=str(answer["question"])),
             Entry(who="agent", text=str(answer["answer"])),
-            Entry(who="tool", text="verify last", detail=json.dumps(verdict, indent=1, ensure_ascii=False)),
+            Entry(
+                who="tool", text="verify last", detail=json.dumps(verification, indent=1, ensure_ascii=False)
+            ),
         ]
         self.conclude(session)
 
@@ -121,14 +123,15 @@ class Backend:
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
         from mecharule_ops.findings.as_json import from_json
+        from mecharule_ops.store.keys import FINDINGS
         from mecharule_ops.store.run_directory import find_run
         from mecharule_ops.store.run_store import RunStore
 
         assert session.run is not None
         with RunStore.open(find_run(session.run, self.folder()), read_only=True) as store:
             session.certificates = store.certificates()
-            if store.has("findings"):
-                session.findings = from_json(str(store.get("findings")))
+            if store.has(FINDINGS):
+                session.findings = from_json(store.get(FINDINGS))
 
     @property
     def provider(self) -> str:

@@ -76,4 +76,4 @@ def _row(
 
 def _rule(side: Side, found: AgonistFound | None) -> str:
     rule = side.state.rules.get((found.regime, found.neuron)) if found else None
-    return plain(rule.rule) if rule else ""
+    return plain(rule.rule) if rule and rule.predicts else ""

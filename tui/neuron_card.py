@@ -1,6 +1,6 @@
 """What is known of the line under the cursor: counts, rule, controls, certificate, flipped examples.
 
-The evidence is named by its grade: attributed, group-ablated, exact singleton, held-out.
+How far it goes is named by its grade: attributed, group-ablated, exact singleton, held-out.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from mecharule_ops.events import RuleAnchored
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tui.pictures import interval
-from tui.words import arrow, direction, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
+from tui.words import arrow, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
-    from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
-    from mecharule_ops.types import FlipEstimate, Neuron
+    from mecharule_ops.findings.records import AgonistControls, Findings
+    from mecharule_ops.types import FlipEstimate
 
 SHOWN_FLIPS = 6
 _TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
@@ -28,7 +29,7 @@ _TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evidence:
+class OnFile:
     """What a finished run adds to its events."""
 
     findings: Findings | None = None
@@ -41,15 +42,17 @@ def thresholds(state: RunState) -> tuple[float, float, float]:
     return (header.tau, header.epsilon, header.alpha) if header else (_TAU, _EPSILON, _ALPHA)
 
 
-def card(state: RunState, view: SearchView, number: int, evidence: Evidence, width: int) -> Text:
+def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:
     """The card of one node, a unit or a group."""
+    from mecharule_ops.report.phrases.flips import leaning
+
     node = view.nodes[number]
     tau, epsilon, alpha = thresholds(state)
     look = look_of(node, tau)
     grade = "exact singleton" if node.size == 1 else "group-ablated"
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {number}'}  {arrow(view.regime)}\n", "bold")
-    text.append(f"evidence: {grade}\n", "dim")
+    text.append(f"grade: {grade}\n", "dim")
     if node.verdict is None:
         return text.append("asked, not decided yet")
     text.append(f"E {rate(node.strength)} [{rate(node_lower_bound(node, alpha))},{rate(node.ucb)}]")
@@ -58,10 +61,10 @@ def card(state: RunState, view: SearchView, number: int, evidence: Evidence, wid
         text.append_text(_slice_line(name, flips, n, alpha, width))
     if node.signed_selectivity is not None:
         text.append(
-            f"Sel {signed_rate(node.signed_selectivity)} ({direction(node.signed_selectivity, epsilon)})\n"
+            f"Sel {signed_rate(node.signed_selectivity)} ({leaning(node.signed_selectivity, epsilon)})\n"
         )
     if node.size == 1:
-        text.append_text(_unit_lines(state, view, node, evidence))
+        text.append_text(_unit_lines(state, view, node, on_file))
     else:
         text.append(_group_sentence(node, tau), "dim")
     return text
@@ -88,17 +91,13 @@ def _group_sentence(node: NodeView, tau: float) -> str:
     return f"Upper bound {rate(node.ucb)} reaches τ {rate(tau)}: it may hold an agonist."
 
 
-def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evidence) -> Text:
+def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile) -> Text:
     text = Text()
-    text.append_text(_controls(evidence.findings, view.regime, node.units, state.finished))
+    text.append_text(_controls(on_file.findings, view.regime, node.units, state.finished))
     rule = state.rules.get((view.regime, node.units))
-    if rule is not None:
-        held_out = "not scored" if rule.held_out_mcc is None else f"MCC {rate(rule.held_out_mcc)} held-out"
-        scope = "prompt only" if rule.prompt_only else "reads the output"
-        text.append("rule      ", "bold").append(f"{held_out}, {scope}\n{plain(rule.rule)}\n")
-    elif node.verdict == "kept":
-        text.append(f"rule      none{'' if state.finished else ' yet'}\n", "dim")
-    found = [c for c in evidence.certificates if node.units in c.units and c.regime == view.regime]
+    if rule is not None or node.verdict == "kept":
+        text.append_text(_rule(rule, state.finished))
+    found = [c for c in on_file.certificates if node.units in c.units and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))
     if not found:
@@ -106,6 +105,21 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evi
         for claim in cited:
             text.append(f"[c:{plain(claim.certificate)}] {plain(claim.claim)}\n")
     return text
+
+
+def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
+    """The rule where held-out records bear it out, else that none predicts."""
+    if rule is None:
+        return Text(f"rule      none{'' if settled else ' yet'}\n", "dim")
+    text = Text().append("rule      ", "bold")
+    if rule.held_out_low is None:
+        return text.append("none predicts: too few held-out flips for an interval\n")
+    score = f"MCC {rate(rule.held_out_mcc)} [{rate(rule.held_out_low)}, {rate(rule.held_out_high)}] held-out"
+    if not rule.predicts:
+        return text.append(f"none predicts: the best one learned has {score}\n")
+    return text.append(
+        f"{score}, {'input rule' if rule.prompt_only else 'rule over the output'}\n{plain(rule.rule)}\n"
+    )
 
 
 def _controls(findings: Findings | None, regime: int, unit: str, finished: bool) -> Text:
@@ -117,22 +131,20 @@ def _controls(findings: Findings | None, regime: int, unit: str, finished: bool)
     for outcome in findings.searches:
         ran = outcome.controls_of(neuron) if outcome.regime.value == regime else None
         if ran is not None:
-            return _control_lines(findings, outcome, ran, neuron)
+            return _control_lines(ran)
     return Text("controls: none were run for this unit\n", "dim")
 
 
-def _control_lines(findings: Findings, outcome: SearchOutcome, ran: AgonistControls, neuron: Neuron) -> Text:
-    from mecharule_ops.findings.controls import verdict
+def _control_lines(ran: AgonistControls) -> Text:
+    from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
 
-    parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule {_strength(ran.fake_split)}"]
+    fake = None if ran.fake_split is None else ran.fake_split.signed_selectivity
+    parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule Sel {signed_rate(fake)}"]
     if ran.second_baseline is not None:
         parts.append(f"baseline {ran.second_baseline.value} {_strength(ran.second)}")
     text = Text().append("controls  ", "bold").append(" · ".join(parts) + "\n")
-    own = next((agonist for agonist in outcome.agonists if agonist.neuron == neuron), None)
-    if own is not None:
-        word = verdict(own.estimate, ran, findings.tau, findings.epsilon, findings.alpha).value
-        text.append("verdict   ", "bold").append(f"{word}\n")
-    return text
+    text.append("effect    ", "bold").append(f"{effect_cell(ran)}\n")
+    return text.append("selective ", "bold").append(f"{selective_cell(ran)}\n")
 
 
 def _strength(estimate: FlipEstimate | None) -> str:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
 from tui.units import Singles, strongest, unit_node
 from tui.words import arrow, counted, lower_bound, rate, upper_bound
 
@@ -50,7 +51,7 @@ def layers(state: RunState, width: int) -> list[Text]:
     most = max((strong for strong, _ in counts.values()), default=0)
     room = max(6, min(24, width - 56))
     for name, view in state.searches.items():
-        if name.startswith("exhaustive"):
+        if kind_of(name) == EXHAUSTIVE:
             continue
         strong, localized = counts[name]
         roots = [view.nodes[node].strength or 0.0 for node in view.children()]

@@ -40,7 +40,7 @@ class RuleRow:
             arrow(self.regime),
             rate(self.strength),
             rate(self.held_out),
-            self.rule or "no rule",
+            self.rule or "none predicts",
             self.reads,
             signed_rate(self.selectivity),
             rate(self.ucb),
@@ -52,7 +52,8 @@ def rule_rows(state: RunState) -> tuple[RuleRow, ...]:
     """Every localized unit, strongest first."""
     rows = []
     for agonist in strongest(state):
-        rule = state.rules.get((agonist.regime, agonist.neuron))
+        learned = state.rules.get((agonist.regime, agonist.neuron))
+        rule = learned if learned and learned.predicts else None
         rows.append(
             RuleRow(
                 unit=plain(agonist.neuron),
@@ -60,8 +61,8 @@ def rule_rows(state: RunState) -> tuple[RuleRow, ...]:
                 strength=agonist.strength,
                 ucb=agonist.ucb,
                 selectivity=agonist.signed_selectivity,
-                held_out=rule.held_out_mcc if rule else None,
-                full=rule.full_mcc if rule else None,
+                held_out=learned.held_out_mcc if learned else None,
+                full=learned.full_mcc if learned else None,
                 reads="" if rule is None else "prompt" if rule.prompt_only else "output",
                 rule=plain(rule.rule) if rule else "",
             )

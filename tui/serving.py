@@ -77,7 +77,9 @@ class AppServer(Server):
             raise web.HTTPForbidden(text=f"expected a page of {request.host}, got one of {origin}")
         name = urlsplit(f"//{request.host}").hostname
         if self.host in LOOPBACK and name not in LOOPBACK:
-            raise web.HTTPForbidden(text=f"expected a loopback name, got {name}; see mecharule serve --host")
+            raise web.HTTPForbidden(
+                text=f"expected a loopback name, got {name}; see `mecharule serve --host ADDRESS`"
+            )
 
 
 def serve(host: str, port: int, ready: Callable[[str], None]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mecharule_ops.events import AgonistFound, Event, NodeTested
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
 from mecharule_ops.state.search_view import NodeView
 
 Singles = Mapping[tuple[str, str], int]
@@ -27,7 +28,5 @@ def unit_node(state: RunState, singles: Singles, search: str, neuron: str) -> No
 
 def strongest(state: RunState) -> list[AgonistFound]:
     """Localized units, strongest first, each once a regime; the exhaustive run's own are left out."""
-    found = [
-        agonist for (search, _), agonist in state.agonists.items() if not search.startswith("exhaustive")
-    ]
+    found = [agonist for (search, _), agonist in state.agonists.items() if kind_of(search) != EXHAUSTIVE]
     return sorted(found, key=lambda agonist: (-agonist.strength, agonist.neuron, agonist.regime))

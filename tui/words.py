@@ -70,13 +70,6 @@ def arrow(regime: int) -> str:
     return "1→0" if regime else "0→1"
 
 
-def direction(selectivity: float, epsilon: float) -> str:
-    """`D+ selective`, `D- selective` or `not selective` at ε."""
-    if abs(selectivity) < epsilon:
-        return "not selective"
-    return "D+ selective" if selectivity > 0 else "D- selective"
-
-
 def counted(count: int, noun: str) -> str:
     """`1 unit`, `2 units`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

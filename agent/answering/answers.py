@@ -11,22 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 Data = Mapping[str, Any]
-OFFLINE = "LLM: none (offline)"
-ASKABLE = (
-    "why does the strongest neuron flip?",
-    "why does {unit} flip?",
-    "why not {other}?",
-    'would {unit} flip on "{prompt}"?',
-    "what else does the rule of {unit} cover?",
-    "which neurons share the flips of {unit}?",
-    "what would change your mind about {unit}?",
-    "how was {unit} found?",
-    "which neuron is the strongest?",
-    "what did the search miss?",
-    "what was found?",
-    "compare with run {run}",
-)
-"""The kinds of question that have an answer without a language model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +22,20 @@ class Answer:
 
 
 def why(data: Data) -> Answer:
-    """Why a unit counts: flips with bounds, an example, its rule, its controls, the grade."""
-    cited, unit = f"[c:{data['certificate']}]", data["neuron"]
-    sentences = [
-        f"Ablating {unit} alone flips {_slices(data)} {cited}.",
-        f"Its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}].",
-    ]
-    if data["flipped"]:
-        one = data["flipped"][0]
-        sentences.append(f"For example: {_change(one)} {cited}.")
-    sentences += [_rule(data), _controls(data)]
-    if data["depends_on_baseline"]:
-        sentences.append(
-            f"Under the baseline {data['controls']['second_baseline']} it stays below τ, so the effect depends on the "
-            f"replacement [run:{data['run']}]."
-        )
-    sentences.append(f"Evidence grade: {data['grade']}.")
-    return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
+    """What breaks, when, what it reads and writes, through which units; then how sure that is."""
+    cited, links = f"[c:{data['certificate']}]", data["links"]
+    sentences = [] if links["chain"] else [flips_sentence(data)]
+    if not links["chain"] and data["flipped"]:
+        sentences.append(f"For example: {change_words(data['flipped'][0])} {cited}.")
+    sentences += data["explanation"]
+    if not links["account"]:
+        sentences.append(rule_sentence(data))
+    sentences.append(
+        f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
+    )
+    sentences.append(controls_sentence(data))
+    certificates = dict.fromkeys((data["certificate"], *filter(None, [links["chain"]])))
+    return Answer(sentences=tuple(sentences), certificates=tuple(certificates))
 
 
 def mind(data: Data) -> Answer:
@@ -71,14 +52,14 @@ def mind(data: Data) -> Answer:
     )
     sentences = [
         f"Any of these would: {threshold}.",
-        f"Or random units of its layer that reach τ = {data['tau']:g} themselves {run}: then the layer is fragile and "
-        "the unit nothing special.",
-        "Or a difference between the slices below ε, or a fake rule's split that differs as much: then its flips "
-        f"do not follow the split; measured now: {_signed(data['selectivity'])} {run}.",
-        _controls(data),
+        "Its effect would be refuted by random units of its layer that flip as often as it does.",
+        *_against_selective(data),
+        controls_sentence(data),
     ]
     if data["rule"] is not None:
-        sentences.append(f"For its rule: a held-out MCC below {data['mcc_floor']:.2f} {run}. {_rule(data)}")
+        sentences.append(
+            f"For its rule: a held-out MCC below {data['mcc_floor']:.2f} {run}. {rule_sentence(data)}"
+        )
     return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
 
 
@@ -92,7 +73,7 @@ def why_not(data: Data) -> Answer:
     certificates: tuple[str, ...] = ()
     if "test" in data:
         certificates = (data["certificate"],)
-        sentences.append(f"Tested alone now it flips {_slices(data['test'])} [c:{data['certificate']}].")
+        sentences.append(f"Tested alone now it flips {slices_words(data['test'])} [c:{data['certificate']}].")
     elif not data["path"] or data["path"][-1]["size"] > 1:
         sentences.append(f"`mecharule why-not {data['run']} {data['neuron']} --test` tests it alone now.")
     return Answer(sentences=tuple(sentences), certificates=certificates)
@@ -121,7 +102,7 @@ def flip(data: Data) -> Answer:
     """What one ablation does to a typed prompt."""
     cited = f"[c:{data['certificate']}]"
     verb = "Yes" if data["flipped"] else "No"
-    sentences = [f"{verb}: with {data['neuron']} ablated, {_change(data)} {cited}."]
+    sentences = [f"{verb}: with {data['neuron']} ablated, {change_words(data)} {cited}."]
     rule, near = data["rule"], data["neighbours"]
     if rule is None:
         sentences.append(f"The run has no rule that predicts this unit's flips [run:{data['run']}].")
@@ -209,7 +190,12 @@ ANSWERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {
 """For each kind of question the tool that is asked and the template that says what it found."""
 
 
-def _slices(data: Data) -> str:
+def flips_sentence(data: Data) -> str:
+    """What a unit flips, with its certificate."""
+    return f"Ablating {data['neuron']} alone flips {slices_words(data)} [c:{data['certificate']}]."
+
+
+def slices_words(data: Data) -> str:
     """`28/64 of D+ and 3/64 of D-`."""
     names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
@@ -224,30 +210,32 @@ def _bounds(data: Data) -> str:
     )
 
 
-def _rule(data: Data) -> str:
-    rule = data["rule"]
-    if rule is None or rule["held_out_mcc"] is None:
-        return f"No rule was found that predicts its flips on held-out records [run:{data['run']}]."
-    cited = f"[c:{data['certificate']}]" if data["rule_certified"] else f"[run:{data['run']}]"
-    score = f"MCC {rule['held_out_mcc']:.2f} on {rule['held_out_n']} held-out records"
-    if data["hq_t"]:
-        return f"Its flips are predicted by the rule {rule['text']}: {score} {cited}."
-    return f"When it flips is not explained: its best rule reaches only {score} {cited}."
+def rule_sentence(data: Data) -> str:
+    """When a unit flips by its anchored rule, or that none predicts."""
+    cited = f"[c:{data['certificate']}] " if data["rule_certified"] else ""
+    return f"When it flips: {data['rule_words']} {cited}[run:{data['run']}]."
 
 
-def _controls(data: Data) -> str:
-    controls, run = data["controls"], f"[run:{data['run']}]"
-    if controls is None or controls["random"] is None:
-        return f"No control was run beside it, so the claim stands alone {run}."
-    random = controls["random"]
+def _against_selective(data: Data) -> tuple[str, ...]:
+    """What would refute that a unit is selective, where it is said to be."""
+    if data["controls"] is None or data["controls"]["selective"] != "selective":
+        return ()
     return (
-        f"{controls['random_units']} random units of its layer, each ablated alone, flip "
-        f"{random['associated_flips']}/{random['associated_n']} of D+ and "
-        f"{random['unrelated_flips']}/{random['unrelated_n']} of D- {run}; verdict: {data['verdict']}."
+        "That it is selective would be refuted by a difference between the slices below ε, or a fake rule's split that "
+        f"differs as much; measured now: {_signed(data['selectivity'])} [run:{data['run']}].",
     )
 
 
-def _change(row: Data) -> str:
+def controls_sentence(data: Data) -> str:
+    """What random units of a unit's layer flip, and the verdict."""
+    controls, run = data["controls"], f"[run:{data['run']}]"
+    if controls is None:
+        return f"No control was run beside it, so the claim stands alone {run}."
+    parts = [controls["claims"], *controls["parts"]]
+    return f"Beside controls: {'; '.join(f'{part} {run}' for part in parts)}."
+
+
+def change_words(row: Data) -> str:
     """`217 - 3 = 214 → 241`."""
     return f"{row['prompt']} {row['before'].strip()} → {row['after'].strip()}"
 

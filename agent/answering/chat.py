@@ -1,7 +1,8 @@
-"""Questions about a run put to a language model with tools, every number of its answer checked.
+"""Questions about a run: the router first, then a language model, whose facts are put in and words checked.
 
-With no model, or one that fails, the same question goes to the rule-based router, and the answer says so. What was
-asked and answered is kept in the run file; a question under way is checkpointed beside it.
+What the router wholly understands is answered by its tool at once, and the model may add to it. What it does not goes
+to the model with the few tools that fit; a model that fails gives way to the router again, and the answer says so.
+What was asked and answered is kept in the run file; a question under way is checkpointed beside it.
 """
 
 from __future__ import annotations
@@ -11,23 +12,26 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import prompts
 from agent.answering import conversation
-from agent.answering.answers import ASKABLE
 from agent.answering.memory import Exchange, Memory
+from agent.answering.nodes import PROMPT, listed
+from agent.answering.offers import fillings, fitting
+from agent.answering.prose import Rendered, render
+from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
-from agent.llm.protocol import OnText, unheard
+from agent.llm.protocol import OnText, Request, Turn, unheard
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
-from mecharule_ops.errors import StoreError
+from mecharule_ops.codec import canonical_json
+from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.questions.unit_account import strongest
-from mecharule_ops.store.codec import canonical_json
 from tools._opening import findings_of, opened
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -36,11 +40,14 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
 Show = Callable[[Event], None]
-PROMPT = "converse"
-"""Of the conversation."""
-MOST_CALLS = 8
+ADDING = "add"
+"""Of what a model adds to an answer of the router."""
+MOST_CALLS = 4
 """Tool calls a question."""
-_MOST_FACTS = 12
+MOST_FACTS = 10
+"""Facts of an answer that a model is shown to add to."""
+MOST_ADDED = 200
+"""Tokens of an addition."""
 
 
 def ask(
@@ -62,10 +69,9 @@ def ask(
     """
     choice = choose(llm, environment)
     model = make_model(choice, environment)
-    tell(str(choice))
     memory = Memory(run, show, tell)
     if model is None:
-        result = conversation.ask(run, question, tell)
+        result = conversation.ask(run, question, tell, who=str(choice))
         memory.keep(result)
         return result
     asker = Asker(model=model, sleep=time.sleep, price=choice.price, emit=memory.emit)
@@ -92,15 +98,20 @@ def answer(
     memory = memory or Memory(run, lambda event: None, tell)
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
+    if understand(question).routes or question.strip() == conversation.ALL:
+        return _answered_and_added(path, question, asker, choice, tell, on_text, memory)
     runtime = ConversationRuntime(
         asker=asker,
-        toolbox=RunToolbox(path, tell),
+        toolbox=RunToolbox(path, findings.run, tell),
         run=findings.run,
-        facts=facts(findings),
         on_text=on_text,
         emit=memory.emit,
     )
-    begin: ConversationInput = {"turns": _turns(earlier, question), "most_calls": MOST_CALLS}
+    begin: ConversationInput = {
+        "turns": _turns(earlier, question),
+        "question": question,
+        "most_calls": MOST_CALLS,
+    }
     thread = _thread(asker.model.name, begin)
     with ExitStack() as stack:
         saver = _saver(stack, Path(path), tell)
@@ -108,14 +119,76 @@ def answer(
         if state["ended"]:
             tell(f"{state['ended']}; answered without it")
             offline = conversation.ask(path, question, tell)
-            data = {**offline.data, "llm": f"none ({choice.spec}: {state['ended']})"}
-            result = ToolResult(data=data, text=offline.text, exit_code=offline.exit_code)
+            result = _without(offline, choice, state["ended"], asker)
         else:
-            result = _result(findings, question, choice, state, asker)
-        memory.keep(result, _entry(question, asker, state), state.get("cited", []))
+            result = _result(findings, path, question, choice, state, asker)
+        memory.keep(result, _entry(question, asker, state, PROMPT), state.get("cited", []))
         if saver is not None:
             saver.delete_thread(thread)
     return result
+
+
+def _answered_and_added(
+    path: str,
+    question: str,
+    asker: Asker,
+    choice: Choice,
+    tell: Tell,
+    on_text: OnText,
+    memory: Memory,
+) -> ToolResult:
+    """The router's answer, at once; then what the model adds to its facts, if it adds something without a fault."""
+    offline = conversation.ask(path, question, tell, who=f"{choice}; answered by rules")
+    on_text(f"{offline.data['answer']}\n")
+    said, ended = "", ""
+    rendered = None
+    if offline.facts:
+        try:
+            said = asker.ask(_adding(offline), on_text).text
+            rendered = render(said, offline.facts)
+        except MechaRuleError as fault:
+            ended = f"the model could not be asked: {fault}"
+            tell(f"{ended}; answered without it")
+    state: ConversationState = {"ended": ended, "faults": []}  # type: ignore[typeddict-item]
+    if rendered is None or not rendered.used or rendered.marks:
+        if rendered is not None:
+            state["faults"] = [str(mark) for mark in rendered.marks]
+            ended = "it added nothing that holds" if rendered.marks else "it added nothing"
+        result = _without(offline, choice, ended or "it was not asked", asker)
+    else:
+        result = _with(offline, choice, rendered, asker)
+    memory.keep(result, _entry(question, asker, state, ADDING))
+    return result
+
+
+def _adding(offline: ToolResult) -> Request:
+    """The request for an addition: the facts of the answer and no tool."""
+    data = offline.data
+    system, user = prompts.load(ADDING).fill(
+        run=str(data["run"]), question=str(data["question"]), facts=listed(offline.facts[:MOST_FACTS])
+    )
+    turns = (Turn(role="user", text=user),)
+    return Request(system=system, turns=turns, max_tokens=MOST_ADDED, purpose="addition")
+
+
+def _with(offline: ToolResult, choice: Choice, rendered: Rendered, asker: Asker) -> ToolResult:
+    """The router's answer and under it the model's addition."""
+    checked = f"{offline.data['checked']}; added by {choice.spec}: {rendered.sentence()}"
+    answer = f"{offline.data['answer']}\n{rendered.text}"
+    text = offline.text.replace(str(offline.data["answer"]), answer, 1)
+    text = text.replace(f"({offline.data['checked']})", f"({checked})", 1)
+    data = {**offline.data, "answer": answer, "checked": checked, "llm": choice.spec, "added": rendered.text}
+    return replace(offline, data={**data, **_spent(asker)}, text=text)
+
+
+def _without(offline: ToolResult, choice: Choice, why: str, asker: Asker) -> ToolResult:
+    """The router's answer alone, and why."""
+    return replace(offline, data={**offline.data, "llm": f"none ({choice.spec}: {why})", **_spent(asker)})
+
+
+def _spent(asker: Asker) -> dict[str, object]:
+    spent = asker.spent
+    return {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens, "dollars": asker.cost}
 
 
 def _saver(stack: ExitStack, path: Path, tell: Tell) -> SqliteSaver | None:
@@ -135,33 +208,6 @@ def _thread(model: str, begin: ConversationInput) -> str:
     return f"question-{hashlib.sha256(content.encode('ascii')).hexdigest()[:16]}"
 
 
-def facts(findings: Findings) -> str:
-    """What the model is told beforehand, every line with its citation."""
-    cite = f"[run:{findings.run}]"
-    lines = [
-        f"Model {findings.model}, task {findings.task}; it succeeds on {findings.task_score.count}/"
-        f"{findings.task_score.n} records; τ {findings.tau:g}, ε {findings.epsilon:g} {cite}."
-    ]
-    for search in findings.searches:
-        where = f"{search.intervention.basis.value} {search.regime.arrow}"
-        named = ", ".join(str(agonist.neuron) for agonist in search.agonists[:_MOST_FACTS]) or "none"
-        cut = f" and {len(search.agonists) - _MOST_FACTS} more" if len(search.agonists) > _MOST_FACTS else ""
-        lines.append(f"{where}: localized units, strongest first: {named}{cut} {cite}.")
-    return "\n".join(lines)
-
-
-def follow_ups(findings: Findings) -> tuple[str, ...]:
-    """Questions that the tools answer for this run, whatever the model."""
-    agonist = strongest(findings)
-    unit = None if agonist is None else str(agonist.neuron)
-    asked = [one for one in ASKABLE if unit is not None or "{unit}" not in one]
-    return tuple(
-        one.format(unit=unit)
-        for one in asked
-        if not any(f"{{{x}}}" in one for x in ("other", "prompt", "run"))
-    )
-
-
 def _turns(earlier: Sequence[Exchange], question: str) -> list[Said]:
     turns: list[Said] = []
     for exchange in earlier:
@@ -170,15 +216,16 @@ def _turns(earlier: Sequence[Exchange], question: str) -> list[Said]:
 
 
 def _result(
-    findings: Findings, question: str, choice: Choice, state: ConversationState, asker: Asker
+    findings: Findings, path: str, question: str, choice: Choice, state: ConversationState, asker: Asker
 ) -> ToolResult:
-    faults, cited = state["faults"], state["cited"]
-    checked = "; ".join(faults) if faults else f"every number checked against {len(cited)} sources"
+    faults, cited, checked = state["faults"], state["cited"], state["checked"]
+    with opened(path) as run:
+        offers = fitting("summary", fillings(run, findings))
     data: dict[str, object] = {
         "run": findings.run,
         "question": question,
         "llm": choice.spec,
-        "follow_ups": list(follow_ups(findings)),
+        "follow_ups": list(offers),
         "tools": [
             {"tool": one["name"], "arguments": one["arguments"], "ok": one["ok"]} for one in _consulted(state)
         ],
@@ -186,15 +233,13 @@ def _result(
         "checked": checked,
         "verified": not faults,
         "certificates": [id.removeprefix("c:") for id in cited if id.startswith("c:")],
-        "input_tokens": asker.spent.input_tokens,
-        "output_tokens": asker.spent.output_tokens,
-        "dollars": asker.cost,
+        **_spent(asker),
     }
     lines = [
         str(choice),
         *(f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in _consulted(state)),
     ]
-    asked = ["", "You may ask:", *(f"  {one}" for one in follow_ups(findings))]
+    asked = ["", "You may ask (? lists all):", *(f"  {one}" for one in offers)]
     return ToolResult(data=data, text="\n".join([*lines, state["answer"], f"({checked})", *asked]))
 
 
@@ -206,12 +251,12 @@ def _flags(arguments: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in arguments.items())
 
 
-def _entry(question: str, asker: Asker, state: ConversationState) -> dict[str, object]:
+def _entry(question: str, asker: Asker, state: ConversationState, prompt: str) -> dict[str, object]:
     """What the run file keeps of a question to a model: no key and no transcript."""
     return {
         "question": question,
         "model": asker.model.name,
-        "prompts": {PROMPT: prompts.load(PROMPT).record()},
+        "prompts": {prompt: prompts.load(prompt).record()},
         "requests": asker.requests,
         "input_tokens": asker.spent.input_tokens,
         "output_tokens": asker.spent.output_tokens,

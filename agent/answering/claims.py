@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.answering.number_words import FIGURE, WORD, counts_alone, word_value
+from mecharule_ops.bases import LETTERS, UNIT_NAME
 
 CITATION = re.compile(r"\[((?:c|run):[\w-]*(?:\s*[,;]\s*(?:c|run):[\w-]*)*)\]")
-UNIT = re.compile(r"(?<![\w.])(?:[mn]\d+\.\d+|a\d+\.h\d+)(?!\w)(?!\.\d)")
-_LAYER = re.compile(r"(?<![\w.])[mna]\d+(?![\w.]*\w)")
+UNIT = re.compile(rf"(?<![\w.]){UNIT_NAME}(?!\w)(?!\.\d)")
+_LAYER = re.compile(rf"(?<![\w.])[{LETTERS}]\d+(?![\w.]*\w)")
 _NAME = re.compile(r"(?<![\w.])[^\W\d_]\w*\d\w*")
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"
 _PERCENT = r"(?:\s?%|\s?‰|\s(?:percent|per cent)\b)?"

@@ -12,12 +12,12 @@ from typing import cast
 
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, QuestionAnswered
-from tools._opening import LAST_ANSWER, opened
+from mecharule_ops.store.keys import LAST_ANSWER, QUESTIONS, LastAnswer
+from tools._opening import opened
 from tools.registry import Tell
 from tools.result import ToolResult
 
-LOG = "llm-questions"
-"""Artefact: what was asked of which model, with which prompt, at which cost."""
+PROMPT = "converse"
 FOLLOWED = 6
 """Earlier exchanges that a question can follow on."""
 
@@ -60,11 +60,11 @@ class Memory:
             with opened(self._run, write=True) as run:
                 run.store.append(self._waiting)
                 if entry is not None:
-                    log = cast(list[object], run.store.get(LOG)) if run.store.has(LOG) else []
-                    run.store.put(LOG, [*log, dict(entry)])
+                    log = run.store.get(QUESTIONS) if run.store.has(QUESTIONS) else []
+                    run.store.put(QUESTIONS, [*log, dict(entry)])
                 if certificates:
-                    remembered = {"question": result.data["question"], "certificates": certificates}
-                    run.store.put(LAST_ANSWER, remembered)
+                    cited_last = LastAnswer(question=str(result.data["question"]), certificates=certificates)
+                    run.store.put(LAST_ANSWER, cited_last)
         except StoreError as error:
             self._tell(f"the question is not remembered in the run: {error}")
         self._waiting.clear()

@@ -2,57 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
 import prompts
-from agent.answering.chat import PROMPT
-from agent.answering.checker import check
+from agent.answering.prose import render
+from agent.llm.calls import calls_in, looks_like_a_call
 from agent.llm.protocol import Request, ToolCall, Turn
 from agent.state import Consulted, ConversationRuntime, ConversationState, Said
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import LONGEST_MESSAGE, ToolCalled
-from mecharule_ops.store.codec import canonical_json
+from tools.result import Fact
 
-_LONGEST_RESULT = 6000
+PROMPT = "converse"
+"""Of the conversation."""
+_LONGEST_RESULT = 3000
+_MOST_FACTS = 12
+"""Facts of one result that a model is shown."""
+_MOST_WORDS = 600
+"""Tokens of a reply: an answer is short, and a call is shorter."""
+_NO_CALL = (
+    "Your reply could not be used: it is no listed tool with arguments that fit, and no answer in words. "
+    'Write {"tool": "NAME", "arguments": {}} or an answer.'
+)
+_NO_FACT = (
+    "Your reply could not be used: it names no fact with a number. Write ⟦f1⟧ where fact f1 belongs, or call a "
+    "tool."
+)
 _LIMIT = (
     "No more tool calls are allowed for this question. Answer from what you have, or say what is missing."
 )
 
 
 def ask(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> ConversationState:
-    """The model's next turn: tool calls, or the draft of an answer; a fault ends the question with its line."""
+    """The model's next turn: tool calls, or the draft of an answer; a fault ends the question with its line.
+
+    A call that the model wrote into its text is taken for one where it reads as exactly one; machine text that does
+    not is sent back once.
+    """
     context = runtime.context
     spent = len(state.get("consulted", [])) >= state["most_calls"]
-    system, _ = prompts.load(PROMPT).fill(run=context.run, facts=context.facts)
-    turns = tuple(map(_turn, state["turns"]))
-    if spent:
-        turns = (*turns, Turn(role="user", text=_LIMIT))
-    tools = () if spent else context.toolbox.specs
-    request = Request(system=system, turns=turns, tools=tools, purpose="question")
+    request = first_request(context, state, spent=spent)
     try:
         reply = context.asker.ask(request, context.on_text)
     except MechaRuleError as fault:
         return {**_kept(state), "ended": f"the model could not be asked: {fault}"}
+    calls = reply.calls or calls_in(reply.text, request.tools)
     if spent and reply.calls:
         return {**_kept(state), "ended": f"the model went on calling tools after {state['most_calls']} calls"}
     said: Said = {
         "role": "assistant",
-        "text": reply.text,
-        "calls": [
-            {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in reply.calls
-        ],
+        "text": reply.text if reply.calls or not calls else "",
+        "calls": [{"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in calls],
     }
-    draft = "" if reply.calls else reply.text
-    empty = not reply.calls and not reply.text.strip()
-    ended = "the model gave an empty answer" if empty else ""
-    return {**_kept(state), "turns": [*state["turns"], said], "draft": draft, "ended": ended}
+    if not calls and not reply.text.strip():
+        return {**_kept(state), "draft": "", "ended": "the model gave an empty answer"}
+    if not calls and looks_like_a_call(reply.text):
+        return _sent_back(state, said, _NO_CALL)
+    turns = [*state["turns"], said]
+    return {**_kept(state), "turns": turns, "draft": "" if calls else reply.text, "ended": ""}
+
+
+def first_request(context: ConversationRuntime, state: ConversationState, *, spent: bool = False) -> Request:
+    """What the model is sent for a state: the rules, the turns, and the few tools that fit the question."""
+    system, _ = prompts.load(PROMPT).fill(run=context.run)
+    turns = tuple(map(_turn, state["turns"]))
+    if spent:
+        turns = (*turns, Turn(role="user", text=_LIMIT))
+    tools = () if spent else context.toolbox.specs(state["question"])
+    return Request(system=system, turns=turns, tools=tools, max_tokens=_MOST_WORDS, purpose="question")
 
 
 def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> ConversationState:
-    """The results of the calls that the model made; an error is a text that it can act on."""
-    consulted = list(state.get("consulted", []))
+    """The results of the calls that the model made, as facts; an error is a text that it can act on."""
+    consulted, facts = list(state.get("consulted", [])), list(state.get("facts", []))
     turns = list(state["turns"])
     for call in turns[-1]["calls"]:
         name, arguments = str(call["name"]), cast(dict[str, object], call["arguments"])
@@ -60,26 +87,47 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
         if len(consulted) >= state["most_calls"]:
             result: Consulted = _refused(name, arguments, _LIMIT)
         else:
-            result = _called(runtime.context, name, arguments)
+            result, stated = _called(runtime.context, name, arguments, len(facts))
+            facts += [dict(asdict(fact)) for fact in stated]
             consulted.append(result)
             runtime.context.emit(_told(result))
-        turns.append({"role": "tool", "answers": str(call["id"]), "text": _shown(result)})
-    return {**_kept(state), "turns": turns, "consulted": consulted}
+        turns.append({"role": "tool", "answers": str(call["id"]), "text": result["text"]})
+    return {**_kept(state), "turns": turns, "consulted": consulted, "facts": facts}
 
 
 def verify(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> ConversationState:
-    """The answer after every number and unit was compared with what it cites."""
-    evidence = runtime.context.toolbox.evidence()
-    for result in state.get("consulted", []):
-        if result["ok"]:
-            evidence.add_result(runtime.context.run, result["data"], result["text"])
-    checked = check(state["draft"], evidence)
+    """The answer with its facts put in and everything beside them checked; without any fact it is sent back once."""
+    facts = [fact_from(kept) for kept in state.get("facts", [])]
+    rendered = render(state["draft"], facts)
+    if not rendered.is_supported:
+        return _sent_back({**_kept(state), "draft": "", "answer": ""}, None, _NO_FACT)
     return {
         **_kept(state),
-        "answer": checked.text,
-        "faults": [str(mark) for mark in checked.marks],
-        "cited": list(checked.cited),
+        "answer": rendered.text,
+        "faults": [str(mark) for mark in rendered.marks],
+        "checked": rendered.sentence(),
+        "cited": list(rendered.cited),
     }
+
+
+def fact_from(kept: Mapping[str, object]) -> Fact:
+    """A fact from its JSON."""
+    return Fact(**{**kept, "sources": tuple(cast(list[str], kept["sources"]))})  # type: ignore[arg-type]
+
+
+def listed(facts: Sequence[Fact], first: int = 1) -> str:
+    """Facts under their names, a line each."""
+    shown = [f"f{number}: {fact.sentence}" for number, fact in enumerate(facts, first)]
+    text = "\n".join(shown)
+    return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT].rsplit("\n", 1)[0] + "\n(cut)"
+
+
+def _sent_back(state: ConversationState, said: Said | None, reason: str) -> ConversationState:
+    """One repair turn that says what was wrong; the second time the question ends."""
+    if state.get("repaired"):
+        return {**_kept(state), "draft": "", "ended": "the model gave no answer that can be shown"}
+    turns = [*state["turns"], *([said] if said else []), cast(Said, {"role": "user", "text": reason})]
+    return {**_kept(state), "turns": turns, "draft": "", "repaired": True, "ended": ""}
 
 
 def _told(result: Consulted) -> ToolCalled:
@@ -92,27 +140,21 @@ def _told(result: Consulted) -> ToolCalled:
     )
 
 
-def _called(context: ConversationRuntime, name: str, arguments: dict[str, object]) -> Consulted:
-    known = [tool.name for tool in context.toolbox.specs]
-    if name not in known:
-        return _refused(name, arguments, f"expected a tool of: {', '.join(known)}; got {name!r}")
+def _called(
+    context: ConversationRuntime, name: str, arguments: dict[str, object], known: int
+) -> tuple[Consulted, tuple[Fact, ...]]:
+    """What a call gave, and its facts; `known` facts have names already."""
     try:
         result = context.toolbox.call(name, arguments)
+        facts = context.toolbox.facts(name, result)[:_MOST_FACTS]
     except MechaRuleError as error:
-        return _refused(name, arguments, str(error))
-    data = cast(dict[str, object], dict(result.data))
-    return {"name": name, "arguments": arguments, "data": data, "text": result.text, "ok": True}
+        return _refused(name, arguments, str(error)), ()
+    text = listed(facts, known + 1)
+    return {"name": name, "arguments": arguments, "text": text, "ok": True}, facts
 
 
 def _refused(name: str, arguments: dict[str, object], reason: str) -> Consulted:
-    return {"name": name, "arguments": arguments, "data": {}, "text": f"error: {reason}", "ok": False}
-
-
-def _shown(result: Consulted) -> str:
-    text = result["text"]
-    if len(text) <= _LONGEST_RESULT:
-        return text
-    return text[:_LONGEST_RESULT] + f"\n(cut: {len(text) - _LONGEST_RESULT} characters more)"
+    return {"name": name, "arguments": arguments, "text": f"error: {reason}", "ok": False}
 
 
 def _turn(said: Said) -> Turn:

@@ -1,17 +1,22 @@
-"""From a question's text to the tool that answers it, with no language model: fixed patterns, first match wins.
+"""From a question's text to the tools that answer it, with no language model: the whole question is parsed.
 
-A question that no pattern knows is routed nowhere. Nothing is guessed: the answer then lists what can be asked.
+A form says which meanings a kind of question needs, which others it can be worded with, and what it names. It fits
+when its needs are there and nothing is left over; a question whose parts do not all fit is not answered in part. What
+is not understood is routed nowhere, with the forms that lie nearest.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-Arguments = dict[str, object]
+from agent.answering.forms import FORMS, Form
+from agent.answering.reading import Reading, read
 
-UNIT = r"(?:[mn]\d{1,4}\.\d{1,7}|a\d{1,4}\.h\d{1,5})"
-ORDINALS = {"strongest": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
+Arguments = dict[str, object]
+_MOST_PARTS = 3
+_SEAM = re.compile(r"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+|\.\s+|,\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,81 +24,105 @@ class Route:
     """The kind of a question and what it names. A tool with the kind's name need not exist."""
 
     kind: str
-    """`why`, `why-not`, `flip`, `covers`, `shared`, `mind`, `missed`, `strongest`, `how`, `compare`, `summary`."""
-    unit: str | None = None
-    """A unit named in the question."""
-    place: int = 1
-    """Which unit by strength is meant when none is named."""
+    """One of the kinds of `forms.FORMS`."""
+    units: tuple[str, ...] = ()
+    """Units named in the question."""
+    place: int | None = None
+    """Which unit by strength is meant, where one is asked for by its place."""
+    refers: bool = False
+    """A unit of the last answer is meant: `it`, `this unit`."""
     regime: str | None = None
     """`1` or `0` where the question says so."""
     given: Arguments = field(default_factory=dict)
-    """Other arguments, such as the prompt of a flip or the run to compare with."""
+    """Other arguments: the prompt of a flip, the run to compare with, a layer and its letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """What became of a question."""
+
+    routes: tuple[Route, ...] = ()
+    """One a part, in order; empty when some part was not understood."""
+    unknown: tuple[str, ...] = ()
+    """Words that nobody understood."""
+    corrected: tuple[tuple[str, str], ...] = ()
+    """(as written, as read)."""
+    nearest: tuple[str, ...] = ()
+    """Kinds that lie nearest, best first."""
 
 
 def route(question: str) -> Route | None:
-    """The route of a question; None when no pattern knows it."""
-    text = " ".join(question.replace("’", "'").split())
-    for kind, pattern in PATTERNS:
-        match = re.search(pattern, text, re.IGNORECASE)
-        if match:
-            given = {name: value for name, value in match.groupdict().items() if value}
-            if kind == "flip":
-                given["prompt"] = _prompt(text)
-                if not given["prompt"]:
-                    continue
-            return Route(kind=kind, unit=_unit(text), place=_place(text), regime=_regime(text), given=given)
-    return None
+    """The route of a question of one part; None when it is not wholly understood."""
+    routes = understand(question).routes
+    return routes[0] if len(routes) == 1 else None
 
 
-PATTERNS: tuple[tuple[str, str], ...] = (
-    ("compare", r"\bcompare\b.*?\b(?:with|to|and|against)\s+(?:run\s+)?(?P<second>[0-9a-f]{4,16}|last)\b"),
-    ("flip", r"\b(?:would|does|will|what if|if)\b.*\d+\s*[-+*/−×÷]\s*\d+"),
-    ("mind", r"change your mind|refute|falsif|prove.* wrong|what would it take|disprove"),
-    ("missed", r"\bmiss(?:ed|es|ing)?\b|overlook|recall|how complete"),
-    ("covers", r"\b(?:rule|clause)\b.*\b(?:cover|fire|appl|else)|what else .*(?:cover|fire|appl)"),
-    (
-        "shared",
-        r"(?:share|same|overlap|common).*\bflip|flip.*\b(?:same|share|common|overlap)|which (?:other )?"
-        r"(?:neurons?|units?|heads?).*\b(?:share|same|too|also)",
-    ),
-    ("why-not", r"\bwhy\b.*(?:\bnot\b|n't\b)|\bwhy (?:is|was).*(?:absent|excluded|pruned|dropped)"),
-    ("how", r"\bhow (?:was|were|did).*(?:found|find|locali[sz]ed|search)|how did (?:you|it|the search)"),
-    ("why", r"\bwhy\b|\bexplain\b|what (?:does|makes|makes up) .*(?:do|flip)|tell me about|\bevidence\b"),
-    (
-        "strongest",
-        r"\b(?:strongest|top|best|most important|which)\b.*\b(?:neurons?|units?|heads?|agonists?)\b",
-    ),
-    (
-        "summary",
-        r"\bsummar|what (?:did|was) (?:you|the run|it|this run)? ?(?:find|found)|what was found|results?\b",
-    ),
-)
-"""(kind, pattern), in order of trial; a question is matched without regard to case."""
-
-
-def _unit(text: str) -> str | None:
-    match = re.search(rf"\b{UNIT}\b", text)
-    return match[0] if match else None
-
-
-def _place(text: str) -> int:
-    found = (
-        place
-        for word, place in ORDINALS.items()
-        if word != "strongest" and re.search(rf"\b{word}\b", text, re.I)
+def understand(question: str) -> Understood:
+    """The routes of all parts of a question, or what stood in the way."""
+    whole = read(question)
+    nearest = tuple(
+        dict.fromkeys(form.kind for form in sorted(FORMS, key=lambda form: -_likeness(form, whole)))
     )
-    return next(found, 1)
+    for parts in _partings(question):
+        readings = [read(part) for part in parts]
+        routes = [_routed(reading) for reading in readings]
+        if routes and all(routes):
+            return Understood(
+                routes=tuple(each for each in routes if each),
+                corrected=tuple(pair for reading in readings for pair in reading.corrected),
+                nearest=nearest,
+            )
+    return Understood(unknown=whole.unknown, corrected=whole.corrected, nearest=nearest)
 
 
-def _regime(text: str) -> str | None:
-    """The direction, as an arrow or in words."""
-    if re.search(r"1\s*(?:→|->|to)\s*0|\bbreak|\bwrong\b", text, re.IGNORECASE):
-        return "1"
-    return "0" if re.search(r"0\s*(?:→|->|to)\s*1|\brepair|\bfix", text, re.IGNORECASE) else None
+def _partings(question: str) -> Iterator[list[str]]:
+    """The question whole, then cut in two, then in three, at every place where a part can end."""
+    text = question.strip()
+    yield [text]
+    seams = [match.span() for match in _SEAM.finditer(text)]
+    for begin, end in seams:
+        yield [text[:begin], text[end:]]
+    for place, (begin, end) in enumerate(seams):
+        for later, after in seams[place + 1 :]:
+            yield [text[:begin], text[end:later], text[after:]]
 
 
-def _prompt(text: str) -> str:
-    """The typed question inside quotes or backticks, else the bare `a op b` in the text; the last one counts."""
-    quoted = re.findall(r"[\"'`“‘]([^\"'`”’]*\d[^\"'`”’]*)[\"'`”’]", text)
-    bare = re.findall(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?", text)
-    return (quoted or bare or [""])[-1].strip()
+def _routed(reading: Reading) -> Route | None:
+    """The one form that takes everything in a reading; None when none does, or two kinds do."""
+    if reading.unknown:
+        return None
+    fitting = [form for form in FORMS if form.fits(reading)]
+    best = max((len(form.needs) for form in fitting), default=0)
+    kinds = {form.kind: form for form in fitting if len(form.needs) == best}
+    if len(kinds) != 1:
+        return None
+    ((kind, form),) = kinds.items()
+    given: Arguments = {}
+    if form.prompt:
+        given["prompt"] = reading.prompts[0]
+    if form.run:
+        given["second"] = reading.runs[0]
+    if form.layer:
+        given |= {"layer": reading.layers[0], **({"letter": reading.letter} if reading.letter else {})}
+    return Route(
+        kind=kind,
+        units=reading.units,
+        place=None if form.superlative or not form.most_units else reading.place,
+        refers=form.refers(reading) and not form.layer,
+        regime=reading.regimes[0] if reading.regimes else None,
+        given=given,
+    )
+
+
+def _likeness(form: Form, reading: Reading) -> float:
+    """How near a form lies: meanings in common, less those that it has no place for."""
+    needed = sum(bool(reading.meanings & group) for group in form.needs)
+    stray = len(reading.meanings - form.all)
+    names = sum(
+        (
+            bool(reading.prompts) == form.prompt,
+            bool(reading.layers) == form.layer,
+            bool(reading.runs) == form.run,
+        )
+    )
+    return 2 * needed / max(1, len(form.needs)) + 0.5 * needed - 0.6 * stray + 0.3 * names

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.answering.claims import ARROW, UNIT, claims_of
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import encode
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.store.codec import encode
+from mecharule_ops.pipeline.certify_chain import mediation_of, pairs_of
 from mecharule_ops.types import Regime
 
 GROUPS: Mapping[str, re.Pattern[str]] = {
@@ -29,6 +30,8 @@ GROUPS: Mapping[str, re.Pattern[str]] = {
     "fake": re.compile(r"(?i)\bfake\b"),
 }
 """What a number can be of, and the words that say so."""
+_SLICES = frozenset({"associated", "unrelated"})
+"""A printed line that names one of them is of it."""
 _COUNTS = ("flips", "count", "k")
 _UNCITED = ("tree", "answers", "choices")
 """Parts of a report that no sentence can cite: anonymous groups, earlier answers, explanations of settings."""
@@ -79,7 +82,9 @@ class Source:
             self.units |= units
             self.arrows.update(ARROW.findall(line))
             unit = next(iter(units)) if len(units) == 1 else None
-            self.quantities.extend(_printed(line, unit))
+            of = _groups((line,)) & _SLICES
+            groups = of if len(of) == 1 else frozenset[str]()
+            self.quantities.extend(replace(one, groups=groups) for one in _printed(line, unit))
 
     def read_json(self, value: Any, path: tuple[str, ...] = (), unit: str | None = None) -> None:
         """Takes every number, count and text of a JSON value."""
@@ -147,6 +152,9 @@ def _read_certificate(source: Source, certificate: Certificate) -> None:
     source.arrows.add(Regime(certificate.regime).arrow)
     source.quantities.append(Quantity(value=float(len(rows)), whole=True))
     source.quantities.append(Quantity(value=float(len(certificate.example_ids)), whole=True))
+    _read_chain(source, certificate)
+    # What happens with others held, or to several units at once, is no flip rate of one unit.
+    totals = [total for total in totals if not total.get("held") and "+" not in (total["unit"] or "")]
     for total in totals:
         unit = total["unit"] or (certificate.units[0] if len(certificate.units) == 1 else None)
         source.read_json(
@@ -162,6 +170,18 @@ def _read_certificate(source: Source, certificate: Certificate) -> None:
         source.replies.setdefault(question, set()).update(said)
         for quote in _row_quotes(row):
             source.quote(quote)
+
+
+def _read_chain(source: Source, certificate: Certificate) -> None:
+    """The counts that a certificate of mediation or of pairs implies."""
+    unit = certificate.units[0]
+    if certificate.kind == "mediation":
+        source.read_json(encode(mediation_of(certificate)), unit=unit)
+    if certificate.kind == "pairs":
+        for pair in pairs_of(certificate):
+            source.read_json(encode(pair), unit=unit)
+            counts = (pair.alone, pair.other_alone, pair.both, pair.either, pair.together)
+            source.quantities.extend(Quantity(value=float(k), of=float(pair.n), whole=True) for k in counts)
 
 
 def _row_quotes(row: Mapping[str, Any]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from agent.llm.protocol import LanguageModel
 from mecharule_ops.errors import UsageError
 
 PROVIDERS = ("anthropic", "openai")
+LOCAL = "local"
 NONE = "none"
 _LOCAL_KEY = "unused"
 """Local servers want a key to be there and read it not."""
@@ -37,7 +38,7 @@ class Choice:
     """The model to ask and why it is this one."""
 
     spec: str
-    """`none`, `mock:FILE`, `anthropic/MODEL` or `openai/MODEL`."""
+    """`none`, `mock:FILE`, `local/FILE.gguf`, `anthropic/MODEL` or `openai/MODEL`."""
     why: str
     base_url: str | None = None
     price: TokenPrice | None = None
@@ -84,6 +85,10 @@ def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> L
         return None
     if choice.spec.startswith("mock:"):
         return MockModel(Path(choice.spec.removeprefix("mock:")))
+    if provider == LOCAL:
+        from agent.llm.local_model import LocalModel
+
+        return LocalModel(Path(model).expanduser())
     key = environment.get(f"{provider.upper()}_API_KEY", _LOCAL_KEY)
     if provider == "anthropic":
         from agent.llm.anthropic_model import AnthropicModel
@@ -99,16 +104,18 @@ def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> L
 
 
 def provider_of(spec: str) -> str:
-    """`none`, `mock`, `anthropic` or `openai`. Raises `UsageError` on another name."""
+    """`none`, `mock`, `local`, `anthropic` or `openai`. Raises `UsageError` on another name."""
     if spec == NONE:
         return NONE
     kind, colon, file = spec.partition(":")
     if kind == "mock" and colon and file:
         return kind
     provider, _, model = spec.partition("/")
-    if provider in PROVIDERS and model:
+    if provider in (*PROVIDERS, LOCAL) and model:
         return provider
-    raise UsageError(f"expected none, mock:FILE, anthropic/MODEL or openai/MODEL, got {spec!r}")
+    raise UsageError(
+        f"expected none, mock:FILE, local/FILE.gguf, anthropic/MODEL or openai/MODEL, got {spec!r}"
+    )
 
 
 def _has_key(provider: str, url: str | None, environment: Mapping[str, str]) -> bool:

@@ -40,8 +40,8 @@ from agent.llm.faults import (
 )
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Usage, unheard
 from agent.llm.reading import parsed_as
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
-from mecharule_ops.store.codec import canonical_json
 
 FAULTS: Mapping[str, MechaRuleError] = {
     "key": ProviderFault("mock refused the key (HTTP 401); set a valid key"),

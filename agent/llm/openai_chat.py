@@ -10,7 +10,7 @@ from agent.llm.faults import ReplyRefused, cut_off
 from agent.llm.openai_faults import PROVIDER, cut_short, openai_faults
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
 from agent.llm.reading import arguments_of, parsed_as
-from mecharule_ops.store.codec import canonical_json
+from mecharule_ops.codec import canonical_json
 
 
 class OpenAIChatModel:

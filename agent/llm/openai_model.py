@@ -11,7 +11,7 @@ from agent.llm.faults import ReplyRefused, TransientFault, cut_off, scrub
 from agent.llm.openai_faults import PROVIDER, cut_short, openai_faults
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
 from agent.llm.reading import arguments_of, parsed_as
-from mecharule_ops.store.codec import canonical_json
+from mecharule_ops.codec import canonical_json
 
 _ENDS = (ResponseCompletedEvent, ResponseIncompleteEvent, ResponseFailedEvent)
 

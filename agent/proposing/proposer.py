@@ -23,9 +23,9 @@ from agent.proposing.nodes import PROMPT
 from agent.state import ProposalInput, ProposalRuntime, ProposalState
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import MockProposer, ProposalContext, Proposer
+from mecharule_ops.store.keys import PROPOSALS
 from mecharule_ops.store.run_store import RunStore
 
-ARTEFACT = "llm-proposals"
 _THREAD = "proposals"
 
 
@@ -72,7 +72,7 @@ class LlmProposer:
         with nullcontext() if self._store is None else checkpoints(self._store.path) as saver:
             ended = run_to_end(proposal_graph(saver), begin, runtime, _THREAD)
         if self._store is not None:
-            self._store.put(ARTEFACT, self._record(ended))
+            self._store.put(PROPOSALS, self._record(ended))
         return cast(ProposalState, ended)
 
     def _record(self, ended: ProposalState) -> dict[str, object]:

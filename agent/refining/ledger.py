@@ -11,14 +11,13 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, cast
 
+from mecharule_ops.codec import canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
-from mecharule_ops.store.codec import canonical_json, decode, encode
+from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
 
-ARTEFACT = "ledger"
 LEAST_CLASS = 5
 """Held-out records that each side of the test needs; with fewer it is underpowered."""
 
@@ -88,13 +87,13 @@ class Ledger:
     """The hypotheses of one run, in the order registered."""
 
     def __init__(self, store: RunStore, emit: Callable[[Event], None] = lambda event: None) -> None:
-        """`emit` is told before an entry changes, so that no verdict is ever told of what nobody heard registered."""
+        """`emit` is told before an entry changes, so that no decision is ever told of what nobody heard registered."""
         self._store = store
         self._emit = emit
 
     def entries(self) -> tuple[Hypothesis, ...]:
         """Every hypothesis. Raises `ClaimNotSupported` when a registered prediction was changed."""
-        stored = cast(list[Any], self._store.get(ARTEFACT)) if self._store.has(ARTEFACT) else []
+        stored = self._store.get(HYPOTHESES) if self._store.has(HYPOTHESES) else []
         entries = tuple(decode(Hypothesis, row) for row in stored)
         for entry in entries:
             if entry.prediction.sha256 != entry.sha256:
@@ -135,13 +134,13 @@ class Ledger:
         if entry.state != HypothesisState.OPEN:
             raise UsageError(f"expected an open hypothesis, {id} is {entry.state}; register a new prediction")
         outcome = test(entry.prediction)
-        decided = replace(entry, state=_verdict(entry.prediction, outcome).value, outcome=outcome)
+        decided = replace(entry, state=_decision(entry.prediction, outcome).value, outcome=outcome)
         self._emit(_decided(decided, outcome))
         self._write(tuple(decided if other.id == id else other for other in self.entries()))
         return decided
 
     def _write(self, entries: tuple[Hypothesis, ...]) -> None:
-        self._store.put(ARTEFACT, [encode(entry) for entry in entries])
+        self._store.put(HYPOTHESES, [encode(entry) for entry in entries])
 
 
 def _registered(prediction: Prediction) -> HypothesisRegistered:
@@ -166,7 +165,7 @@ def _decided(entry: Hypothesis, outcome: TestOutcome) -> HypothesisDecided:
     )
 
 
-def _verdict(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
+def _decision(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
     if min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
         return HypothesisState.UNDERPOWERED
     supported = outcome.value >= prediction.threshold

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
@@ -19,15 +18,13 @@ from agent.graph import checkpoints, refinement_graph, run_to_end
 from agent.refining.ledger import Ledger
 from agent.refining.state import RefinementInput, RefinementRuntime, Suggester, UnitCase, UnitReport
 from agent.refining.suggesting import PROMPT, validated_mcc
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.events import Event, RefinementFinished
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.pipeline.refinement import refined_vocabulary
+from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.store.codec import canonical_json
+from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.types import AnchoredRule
-
-ARTEFACT = "refinements"
-"""Every finished refinement of the run, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +64,7 @@ def refine(
     unless `again`. Costs at most `rounds` suggestions a unit. Raises `StoreError` when the run has not finished.
     """
     cases = cases_of(run, most_units)
-    history = cast(list[Any], run.store.get(ARTEFACT)) if run.store.has(ARTEFACT) else []
+    history = run.store.get(REFINEMENTS) if run.store.has(REFINEMENTS) else []
     key = _key(suggester.name, rounds, list(cases))
     earlier = [entry for entry in history if entry["key"] == key]
     if earlier and not again and not any(report["failed"] for report in earlier[-1]["reports"]):
@@ -90,7 +87,7 @@ def refine(
         "prompts": {PROMPT: prompts.load(PROMPT).record()},
         "reports": reports,
     }
-    run.store.put(ARTEFACT, [*history, record])
+    run.store.put(REFINEMENTS, [*history, record])
     refined = _refined(run, suggester, reports)
     emit(
         RefinementFinished(
@@ -123,10 +120,9 @@ def cases_of(run: Run, most: int) -> dict[str, UnitCase]:
 
 
 def _case(run: Run, search: SearchOutcome, anchored: AnchoredRule) -> UnitCase:
-    eligible = run.eligible(search.regime.value)
-    labels = run.engine(search.intervention).labels([(anchored.neuron,)], eligible.tolist())
-    flips = labels[0] != bool(search.regime.value)
-    texts, _ = refined_vocabulary(run, eligible, flips)
+    eligible = run.eligible(search.regime)
+    flips = run.flips([(anchored.neuron,)], eligible, search.regime)[0]
+    texts = refined_texts(run, eligible, flips)
     return UnitCase(
         unit=str(anchored.neuron),
         arrow=search.regime.arrow,

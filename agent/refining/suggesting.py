@@ -20,7 +20,6 @@ from agent.proposing import showing
 from agent.proposing.power import held_back
 from agent.refining.state import Idea, Refinement, Tried, UnitCase
 from mecharule_ops.errors import BudgetSpent
-from mecharule_ops.pipeline.preparation import RULE_SETTINGS
 from mecharule_ops.pipeline.refinement import LEAST, known_scores
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
@@ -147,7 +146,7 @@ def vocabulary_of(
 def learned_on(case: UnitCase, accepted: Sequence[str], seed: int) -> LearnedRule:
     """The rule of the unit's train flips, learned as anchoring does; with nothing accepted it is anchoring's."""
     texts, matrix = vocabulary_of(case, accepted)
-    return learn_rule(matrix[case.train], texts, case.flips[case.train], settings=RULE_SETTINGS, seed=seed)
+    return learn_rule(matrix[case.train], texts, case.flips[case.train], seed=seed)
 
 
 def validated_mcc(case: UnitCase, accepted: Sequence[str], seed: int) -> float:
@@ -159,7 +158,7 @@ def validated_mcc(case: UnitCase, accepted: Sequence[str], seed: int) -> float:
     texts, matrix = vocabulary_of(case, accepted)
     flips, fires = case.flips[case.train], matrix[case.train]
     back = held_back(flips, seed)
-    learned = learn_rule(fires[~back], texts, flips[~back], settings=RULE_SETTINGS, seed=seed)
+    learned = learn_rule(fires[~back], texts, flips[~back], seed=seed)
     return (
         0.0 if learned.rule is None else mcc(learned.rule.fires(lookup_in(fires[back], texts)), flips[back])
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NoReturn
 
+from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
 
 Handler = Callable[[argparse.Namespace], int]
@@ -96,7 +97,9 @@ def parser(handlers: Mapping[str, Handler], tool: Handler) -> argparse.ArgumentP
     ask = working("ask", "answer a question about a finished run, every number with its source")
     ask.add_argument("run", help="run id, file, or `last`")
     ask.add_argument("question", help='for example "why does the strongest neuron flip?"')
-    ask.add_argument("--llm", help="who words the answer: none, mock:FILE, anthropic/NAME or openai/NAME")
+    ask.add_argument(
+        "--llm", help="who words the answer: none, mock:FILE, local/FILE, anthropic/NAME or openai/NAME"
+    )
     ask.add_argument("--follow", action="store_true", help="follow on what was asked about the run before")
     for name, help, arguments in import_module("tools.catalogue").VERBS:
         made = verb(name, help)
@@ -137,7 +140,8 @@ def _count(text: str) -> int:
 def _refine_arguments(refine: argparse.ArgumentParser) -> None:
     refine.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
     refine.add_argument(
-        "--llm", help="who suggests: none (offline), mock:FILE, anthropic/NAME or openai/NAME"
+        "--llm",
+        help="who suggests: none (offline), mock:FILE, local/FILE, anthropic/NAME or openai/NAME",
     )
     refine.add_argument("--budget", type=_count, metavar="N", help="at most N suggestions in all")
     refine.add_argument("--rounds", type=_count, default=3, metavar="N", help="at most N rounds a unit")
@@ -157,7 +161,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     option("--budget", type=int, metavar="N", help="stop after N group ablations; what was found is kept")
     option(
         "--llm",
-        help="who proposes predicates: none (offline grammar), mock:FILE, anthropic/NAME or openai/NAME",
+        help="who proposes predicates: none (offline grammar), mock:FILE, local/FILE, anthropic/NAME or openai/NAME",
     )
     option(
         "--suppress-only",
@@ -174,7 +178,7 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
     def option(*flags: str, **settings: Any) -> None:
         made.add_argument(*flags, **settings)
 
-    option("--basis", help="mlp_out, mlp_hidden, attn_head, or several with commas")
+    option("--basis", help=f"{', '.join(Basis)}, or several with commas")
     option("--phase", help="decode, last-prompt or whole (default: the task's)")
     option("--baseline", help="zero, mean, mean-positional, mean-donor, mean-donor-positional or slot0")
     option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")

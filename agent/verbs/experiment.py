@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.verbs.runner import Approve, Show, config_from
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Notice
 from mecharule_ops.loading.registry import resolve
-from mecharule_ops.pipeline.run import task_of
-from mecharule_ops.store.codec import canonical_json
 from mecharule_ops.store.run_directory import runs_directory
+from mecharule_ops.tasks.registry import task_of
 from mecharule_ops.types import Basis, Neuron
 from tools.result import ToolResult
 

@@ -10,16 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.verbs.dry_run import as_data, told
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.registry import resolve
-from mecharule_ops.pipeline.run import Run, task_of
+from mecharule_ops.loading.shape import read_shape
+from mecharule_ops.pipeline.outlook import outlook
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
-from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
+from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.registry import task_of
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
@@ -72,11 +76,13 @@ def _read(file: str) -> Mapping[str, object]:
 
 
 def plan(config: RunConfig) -> ToolResult:
-    """What would run, without loading a model (`--dry-run`)."""
+    """What would run and what it costs at most, without loading a weight (`--dry-run`). Raises as `outlook`."""
+    found = outlook(config)
     data = config.model_dump(mode="json") | {"task_settings": dict(task_of(config).describe())}
     lines = [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
-    lines.append("nothing was run; the price is measured once the model is loaded")
-    return ToolResult(data={"dry_run": True, "settings": data}, text="\n".join(lines))
+    lines += ["", *(f"{name:18} {said}" for name, said in told(found))]
+    lines.append("nothing was run; the time is measured once the model is loaded")
+    return ToolResult(data={"dry_run": True, "settings": data, **as_data(found)}, text="\n".join(lines))
 
 
 def approval(granted: bool, interactive: bool) -> Approve:
@@ -98,7 +104,7 @@ def start(
 ) -> ToolResult:
     """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind."""
     task_of(config).describe()
-    resolve(config.model)
+    read_shape(resolve(config.model))
     _choice(config)
     judge = _judge(config)
     folder = runs_directory()
@@ -186,18 +192,33 @@ def _finish(run: Run, show: Show, approve: Approve) -> ToolResult:
         approve=approve,
         proposer=_proposer(run, show),
     )
-    return report_of(findings)
+    return report_of(findings, _before(run.id))
 
 
-def report_of(findings: Findings) -> ToolResult:
-    """The report of a run as a tool's result; exit code 5 when the budget ended it."""
+def _before(run: str) -> Findings | None:
+    """What the last finished run other than this one found, of those that can be read."""
+    folder = runs_directory()
+    for earlier in list_runs(folder):
+        if earlier.id == run:
+            continue
+        try:
+            with RunStore.open(earlier.path, read_only=True) as store:
+                if (other := Run(store)).finished:
+                    return other.findings
+        except (StoreError, UsageError):
+            continue
+    return None
+
+
+def report_of(findings: Findings, earlier: Findings | None = None) -> ToolResult:
+    """What a run found as a tool's result, its text one screen; exit code 5 when the budget ended it."""
     from mecharule_ops.findings.as_json import to_json
-    from mecharule_ops.report import render_text
+    from mecharule_ops.report import render_screen
     from mecharule_ops.types import SearchStatus
 
     spent = any(SearchStatus.BUDGET_SPENT.value in search.status for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),
-        text=render_text(findings),
+        text=render_screen(findings, earlier),
         exit_code=BUDGET_SPENT if spent else 0,
     )

@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from mecharule_ops.codec import ADDED, canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.store.codec import canonical_json, decode, encode
 
-KINDS = ("ablate", "why", "flip", "control", "exhaustive")
+KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs")
 _ID_DIGITS = 12
 
 
@@ -64,9 +64,11 @@ class ExampleRow:
     slice: str
     """`associated`, `unrelated`, or another name for a set of examples."""
     unit: str | None = None
-    """The one unit ablated in this row; None when all units of the certificate were ablated together."""
+    """The unit ablated in this row, or several joined by `+`; None for all units of the certificate together."""
     before: Completion
     after: Completion
+    held: str | None = field(default=None, metadata=ADDED)
+    """What is held at its clean values meanwhile, as `mediation.named` reads it: `a21.h2+m3.7`, `m20`, `above`."""
 
     @property
     def flipped(self) -> bool:
@@ -84,6 +86,8 @@ class SliceTotal:
     lower: float
     upper: float
     """One-sided Clopper–Pearson bounds of the flip rate, each at α/2."""
+    held: str | None = field(default=None, metadata=ADDED)
+    """As in the rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +105,10 @@ class CertifiedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """One claim with its evidence."""
+    """One claim with the examples that show it."""
 
     kind: str
-    """`ablate`, `why`, `flip`, `control` or `exhaustive`."""
+    """One of `KINDS`."""
     claim: str
     """The sentence that it supports."""
     model: ModelIdentity

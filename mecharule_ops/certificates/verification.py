@@ -10,7 +10,7 @@ from mecharule_ops.certificates.certificate import KINDS, Certificate, Completio
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import ModelUnavailable
 
-_Key = tuple[str | None, int]
+_Key = tuple[str | None, str | None, int]
 _BOUND_TOLERANCE = 1e-9
 
 
@@ -35,20 +35,21 @@ class Verification:
 
 
 def totals_of(rows: Sequence[ExampleRow], alpha: float) -> tuple[SliceTotal, ...]:
-    """Flips, n and bounds of each (unit, slice), in order of appearance."""
-    counts: dict[tuple[str | None, str], list[bool]] = {}
+    """Flips, n and bounds of each (unit, held units, slice), in order of appearance."""
+    counts: dict[tuple[str | None, str | None, str], list[bool]] = {}
     for row in rows:
-        counts.setdefault((row.unit, row.slice), []).append(row.flipped)
+        counts.setdefault((row.unit, row.held, row.slice), []).append(row.flipped)
     return tuple(
         SliceTotal(
             slice=name,
             unit=unit,
+            held=held,
             flips=sum(flips),
             n=len(flips),
             lower=lower_bound(sum(flips), len(flips), alpha / 2),
             upper=upper_bound(sum(flips), len(flips), alpha / 2),
         )
-        for (unit, name), flips in counts.items()
+        for (unit, held, name), flips in counts.items()
     )
 
 
@@ -119,14 +120,17 @@ def _header_faults(certificate: Certificate) -> Iterator[str]:
 
 def _row_faults(certificate: Certificate) -> Iterator[str]:
     if len({_key(row) for row in certificate.rows}) < len(certificate.rows):
-        yield "an example appears twice for the same unit"
+        yield "an example appears twice for the same units"
     if len({row.unit is None for row in certificate.rows}) > 1:
         yield "some rows ablate all units together, others one"
     labels: dict[tuple[int, tuple[int, ...]], bool] = {}
     prompts: dict[int, str] = {}
     for row in certificate.rows:
-        if row.unit is not None and row.unit not in certificate.units:
+        ablated = certificate.units if row.unit is None else tuple(row.unit.split("+"))
+        if not set(ablated) <= set(certificate.units):
             yield f"example {row.example}: {row.unit} is not among the units"
+        if row.held is not None and set(ablated) & set(row.held.split("+")):
+            yield f"example {row.example}: {row.held} is held and ablated at once"
         if row.before.label != bool(certificate.regime):
             yield f"example {row.example}: its label before is not the regime's"
         if prompts.setdefault(row.example, row.prompt) != row.prompt:
@@ -137,8 +141,8 @@ def _row_faults(certificate: Certificate) -> Iterator[str]:
 
 
 def _total_faults(certificate: Certificate) -> Iterator[str]:
-    stated = {(total.unit, total.slice): total for total in certificate.totals}
-    derived = {(t.unit, t.slice): t for t in totals_of(certificate.rows, certificate.alpha)}
+    stated = {(total.unit, total.held, total.slice): total for total in certificate.totals}
+    derived = {(t.unit, t.held, t.slice): t for t in totals_of(certificate.rows, certificate.alpha)}
     if len(stated) < len(certificate.totals) or stated.keys() != derived.keys():
         yield "the totals are not of the slices that the rows have"
     for key in stated.keys() & derived.keys():
@@ -153,7 +157,7 @@ def _total_faults(certificate: Certificate) -> Iterator[str]:
 
 
 def _key(row: ExampleRow) -> _Key:
-    return row.unit, row.example
+    return row.unit, row.held, row.example
 
 
 def _differs(row: ExampleRow, new: ExampleRow) -> bool:

@@ -6,7 +6,13 @@ search, the audit asks and is told. It looks at its counts after a few stages, e
 that all bounds hold together; it ends as soon as one says "at most k missed".
 
 What is bounded is the number of τ-agonists by point estimate on these very slices, so no estimation error of
-a single unit enters, and nothing is assumed about monotonicity or about why a unit was missed.
+a single unit enters, and nothing is assumed about monotonicity, about why a unit was missed or about what was
+predicted of it: predictions only name the strata.
+
+With `slip` a drawn unit is not asked for all examples: looks at a part of each slice rule it out, with the small
+chance of error that the bound accounts for (`exclusion`). So the same money draws two to three times as many
+units. This needs examples in an order drawn after the search and independently of it, since the search decided by
+the first ones.
 """
 
 from __future__ import annotations
@@ -17,12 +23,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
-from mecharule_ops.cha.search import AnswerError
+from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
+from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.types import Basis, FlipEstimate, GroupAnswer, GroupQuery, Neuron
+from mecharule_ops.confidence import TAU
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
 """For each stage: τ-agonists found with which it can still end the audit, and its share of α."""
+
+_NOTHING = FlipEstimate(associated=FlipCount(flips=0, n=0), unrelated=FlipCount(flips=0, n=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +44,32 @@ class AuditSettings:
     n_associated: int
     n_unrelated: int
     confidence: float = 0.95
-    tau: float = 0.2
+    tau: float = TAU
     budget: int | None = None
-    """Singleton tests that the audit may ask; None for as many as its stages want."""
+    """Units that the audit may draw; None for as many as its stages want."""
+    slip: float = 0.0
+    """Chance of overlooking a drawn τ-agonist, for tests that end early; 0 for exact tests of all examples."""
+
+    @property
+    def plans(self) -> tuple[ExclusionPlan, ExclusionPlan]:
+        """The looks at D̃⁺ and at D̃⁻."""
+        associated, unrelated = (
+            exclusion_plan(n, self.tau, self.slip) for n in (self.n_associated, self.n_unrelated)
+        )
+        return associated, unrelated
+
+    @property
+    def quiet_test(self) -> int:
+        """Example-forwards of a drawn unit that flips nothing."""
+        if not self.slip:
+            return self.n_associated + self.n_unrelated
+        return sum(plan.sizes[0] for plan in self.plans)
+
+    def draws_for(self, tests: int) -> int:
+        """Units that can be drawn for the cost of so many exact tests; a fifth is left for those that flip a little."""
+        if not self.slip:
+            return tests
+        return max(tests, int(0.8 * tests * (self.n_associated + self.n_unrelated) / self.quiet_test))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +104,27 @@ class AuditResult:
         )
 
 
+@dataclass(slots=True, kw_only=True)
+class _Drawn:
+    """A drawn unit and what was counted of it."""
+
+    unit: Neuron
+    seen: FlipEstimate = _NOTHING
+
+    def following(self, plans: tuple[ExclusionPlan, ExclusionPlan]) -> tuple[range, range] | None:
+        """The examples to ask next: of one slice until it is ruled out, then of the other; everything left of both
+        when a slice shows it to be a τ-agonist. None when nothing is left to ask."""
+        parts = self.seen.associated, self.seen.unrelated
+        left = [range(part.n, plan.sizes[-1]) for part, plan in zip(parts, plans, strict=True)]
+        if any(part.flips >= plan.needed for part, plan in zip(parts, plans, strict=True)):
+            return (left[0], left[1]) if any(left) else None
+        for place, (part, plan) in enumerate(zip(parts, plans, strict=True)):
+            if not (part.n and plan.excludes(part.n, part.flips)):
+                look = plan.following(part.n)
+                return (look, range(0)) if place == 0 else (range(0), look)
+        return None
+
+
 def unsettled(tree: ChaTree, basis: Basis, full_test: int) -> tuple[Neuron, ...]:
     """The units of a search that were not tested singly on all n₊ + n₋ = `full_test` examples, by channel."""
     seen = {channel for node in tree.nodes for channel in node.channels}
@@ -94,7 +148,7 @@ class Audit:
         self._drawn = [[units[i] for i in rng.permutation(len(units))] for units in strata.values()]
         self._sample = (0,) * len(self._drawn)
         self._found: dict[Neuron, FlipEstimate] = {}
-        self._asked: list[Neuron] = []
+        self._asked: list[_Drawn] = []
         self._waiting: dict[int, GroupQuery] = {}
         self._stages, self._alpha = list(STAGES), 0.0
         self._most = sum(self._population)
@@ -108,7 +162,7 @@ class Audit:
     @property
     def result(self) -> AuditResult:
         """What may be stated now; also after `stop`, from the stages that were completed."""
-        asked = set(self._asked) - {self._asked[node] for node in self._waiting}
+        asked = {drawn.unit for node, drawn in enumerate(self._asked) if node not in self._waiting}
         tested = [[unit for unit in units if unit in asked] for units in self._drawn]
         strata = tuple(
             StratumResult(
@@ -116,36 +170,38 @@ class Audit:
             )
             for name, units, done in zip(self._names, self._drawn, tested, strict=True)
         )
-        untested = sum(self._population) - len(asked)
+        known = self._found.keys() if self._settings.slip else asked
+        unknown = sum(self._population) - len(known)
         return AuditResult(
             strata=strata,
             found=dict(self._found),
-            missed_at_most=min(self._most - len(self._found), untested),
+            missed_at_most=min(self._most - len(self._found), unknown),
             confidence=self._settings.confidence,
         )
 
     def ask(self) -> tuple[GroupQuery, ...]:
-        """All questions now open, one unit each, for the full slices; node ids count the draws."""
+        """All questions now open, one unit each; node ids count the draws."""
         return tuple(self._waiting.values())
 
     def tell(self, answer: GroupAnswer) -> None:
-        """Take the exact counts of one unit. Raises `AnswerError`, and then nothing has changed."""
+        """Take the counts of one unit. Raises `AnswerError`, and then nothing has changed."""
+        query = self._waiting.get(answer.node)
         sizes = answer.estimate.associated.n, answer.estimate.unrelated.n
-        expected = self._settings.n_associated, self._settings.n_unrelated
-        if answer.node not in self._waiting or sizes != expected:
+        expected = (len(query.associated), len(query.unrelated)) if query else (0, 0)
+        if query is None or sizes != expected:
             raise AnswerError(
                 f"expected {expected[0]} examples and {expected[1]} for an open question, "
                 f"got {sizes[0]} and {sizes[1]} for node {answer.node}: ask again"
             )
-        del self._waiting[answer.node]
-        if answer.estimate.strength >= self._settings.tau:
-            self._found[self._asked[answer.node]] = answer.estimate
+        drawn = self._asked[answer.node]
+        drawn.seen += answer.estimate
+        self._proceed(answer.node, drawn)
         if not self._waiting:
             self._conclude()
 
     def stop(self) -> None:
         """Ask no more; the result then rests on the stages that were completed."""
-        self._asked = [unit for node, unit in enumerate(self._asked) if node not in self._waiting]
+        self._asked = [drawn for node, drawn in enumerate(self._asked) if node not in self._waiting]
         self._waiting.clear()
 
     @property
@@ -154,7 +210,9 @@ class Audit:
 
     def _conclude(self) -> None:
         """End a stage: bound the agonists, and go on if that is not enough."""
-        most = most_agonists(self._population, self._sample, len(self._found), self._alpha)
+        most = most_agonists(
+            self._population, self._sample, len(self._found), self._alpha, self._settings.slip
+        )
         self._most = min(self._most, most)
         if self._most - len(self._found) > self._settings.at_most:
             self._advance()
@@ -165,7 +223,9 @@ class Audit:
             return
         expected, share = self._stages.pop(0)
         error, budget = 1 - self._settings.confidence, self._settings.budget
-        sample = sample_sizes(self._population, self._settings.at_most, expected, error * share)
+        sample = sample_sizes(
+            self._population, self._settings.at_most, expected, error * share, self._settings.slip
+        )
         if budget is not None and sum(sample) > budget:
             sample = sample_within(self._population, budget)
             share += sum(rest for _, rest in self._stages)
@@ -173,16 +233,32 @@ class Audit:
         self._alpha = error * share
         for units, begin, end in zip(self._drawn, self._sample, sample, strict=True):
             for unit in units[begin:end]:
-                self._ask(unit)
+                self._asked.append(_Drawn(unit=unit))
+                self._proceed(len(self._asked) - 1, self._asked[-1])
         self._sample = tuple(np.maximum(sample, self._sample).tolist())
 
-    def _ask(self, unit: Neuron) -> None:
-        node = len(self._asked)
-        self._asked.append(unit)
-        self._waiting[node] = GroupQuery(
-            node=node,
-            layer=unit.layer,
-            channels=(unit.channel,),
-            associated=range(self._settings.n_associated),
-            unrelated=range(self._settings.n_unrelated),
-        )
+    def _proceed(self, node: int, drawn: _Drawn) -> None:
+        """Ask for a drawn unit's next look, or close its question."""
+        self._waiting.pop(node, None)
+        ranges = self._next_look(drawn)
+        if ranges is not None:
+            self._waiting[node] = GroupQuery(
+                node=node,
+                layer=drawn.unit.layer,
+                channels=(drawn.unit.channel,),
+                associated=ranges[0],
+                unrelated=ranges[1],
+            )
+        elif drawn.seen.strength >= self._settings.tau and self._is_whole(drawn):
+            self._found[drawn.unit] = drawn.seen
+
+    def _next_look(self, drawn: _Drawn) -> tuple[range, range] | None:
+        if self._settings.slip:
+            return drawn.following(self._settings.plans)
+        if self._is_whole(drawn):
+            return None
+        return range(self._settings.n_associated), range(self._settings.n_unrelated)
+
+    def _is_whole(self, drawn: _Drawn) -> bool:
+        seen = drawn.seen.associated.n, drawn.seen.unrelated.n
+        return seen == (self._settings.n_associated, self._settings.n_unrelated)

@@ -4,6 +4,11 @@ Every number K of agonists with P_K(sample holds ≤ found) ≤ α is rejected. 
 is hypergeometric. With several it is a sum of independent hypergeometric counts, and so of at most K
 independent Bernoulli trials of mean at least f · K, where f is the smallest sampling fraction; its lower tail
 is then at most that of Binomial(K, f) up to f · K − 1 (Hoeffding 1956, theorem 4), however K is spread.
+
+A test that looks at a part of the examples overlooks a τ-agonist with probability `slip` at most. All units share
+the order of the examples, so it may overlook many at once, and only Markov's inequality holds: of more than
+x + d drawn agonists all but x are overlooked with probability (x + d + 1) / (d + 1) · slip at most. So
+P(found ≤ x) ≤ P(drawn ≤ x + d) + (x + d + 1) / (d + 1) · slip for every d ≥ 0, and the smallest one is taken.
 """
 
 from __future__ import annotations
@@ -15,29 +20,39 @@ import numpy as np
 from scipy.special import bdtr, gammaln
 
 
-def most_agonists(population: Sequence[int], sample: Sequence[int], found: int, alpha: float) -> int:
+def most_agonists(
+    population: Sequence[int], sample: Sequence[int], found: int, alpha: float, slip: float = 0.0
+) -> int:
     """The largest number of agonists in all strata that is not rejected at level α; the found ones count.
 
-    `population` and `sample` give the units and the units tested of each stratum.
+    `population` and `sample` give the units and the units tested of each stratum; each agonist among the tested
+    is overlooked with probability `slip` at most.
     """
     units, tested = sum(population), sum(sample)
-    ceiling = units - tested + found
+    tail: Callable[[int, int], float]
     if len(population) == 1:
-        tail = partial(_hypergeometric_tail, units, tested, found)
+        tail = partial(_hypergeometric_tail, units, tested)
     else:
         fractions = [part / whole for whole, part in zip(population, sample, strict=True) if whole]
-        tail = partial(_binomial_tail, min(fractions, default=1.0), found)
-    return _largest(lambda agonists: tail(agonists) > alpha, found, ceiling)
+        tail = partial(_binomial_tail, min(fractions, default=1.0))
+    if not slip:
+        return _largest(lambda agonists: tail(found, agonists) > alpha, found, units - tested + found)
+    doubts = [(found + more, (found + more + 1) / (more + 1) * slip) for more in range(found + 2)]
+    return _largest(
+        lambda agonists: all(tail(drawn, agonists) + doubt > alpha for drawn, doubt in doubts), found, units
+    )
 
 
 @lru_cache(maxsize=64)
-def sample_sizes(population: tuple[int, ...], at_most: int, found: int, alpha: float) -> tuple[int, ...]:
+def sample_sizes(
+    population: tuple[int, ...], at_most: int, found: int, alpha: float, slip: float = 0.0
+) -> tuple[int, ...]:
     """The smallest proportional sample after which `found` agonists leave at most `at_most` untested ones."""
     units = sum(population)
 
     def enough(tested: int) -> bool:
         sample = _proportional(population, tested)
-        return most_agonists(population, sample, found, alpha) - found <= at_most
+        return most_agonists(population, sample, found, alpha, slip) - found <= at_most
 
     largest_too_small = _largest(lambda tested: not enough(tested), -1, units - 1)
     return _proportional(population, largest_too_small + 1)

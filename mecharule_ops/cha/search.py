@@ -1,69 +1,43 @@
 """Contrastive Hierarchical Ablation of one layer, with no model and no I/O in it (paper, algorithm 1).
 
-Theory of operation. The search asks, somebody else ablates, the search is told. It does no work but this
-table, applied to each group at each look at its counts:
-
-    group size   counts                           what happens
-    ──────────   ──────────────────────────────   ────────────────────────────────────────────────────────
-    any          both slices' UCB below τ         PRUNED (a unit: DROPPED); nothing of it is asked again
-    1            can no longer be pruned          asked for all its remaining examples, for the estimate
-    1            all n examples, UCB ≥ τ          KEPT: localized
-    ≥ 2          can no longer be pruned          SPLIT: its parts are asked in the next round
-    any          neither, cost within the limit   the next look is asked in the next round, of one slice until
-                                                  its UCB is below τ, then of the other; a fixed test asks both
-    ≥ 2          neither, cost beyond the limit   waits for a round in which pruning has freed enough; SPLIT
-                                                  into units when no other question is left
-
-A round ends when its last answer is told; only then are new questions made. So neither node ids nor verdicts
-depend on the order of answers, and telling the same answers again resumes a search.
-
-Splitting follows the paper: the root by attribution sign, later nodes by balanced bisection. Settings beyond
-it start from smaller groups (`largest`) and open small ones into units at once (`small`).
-
-Limit on cost: with `overhead` set, a group is asked only if the search could afterwards still test every
-undecided unit singly within (1 + overhead) · N · (n₊ + n₋) example-forwards. So a dense layer turns into an
-exhaustive search by itself, and no search costs more than that.
+How a group is asked and judged is told in `group_search`. Splitting follows the paper: the root by attribution
+sign, later nodes by balanced bisection. Settings beyond it start from smaller groups (`largest`) and open small
+ones into units at once (`small`).
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from mecharule_ops.cha.ledger import GroupUnderTest, Ledger
-from mecharule_ops.cha.partition import Channels, Root, bisect, roots
+from mecharule_ops.cha.group_search import GroupSearch
+from mecharule_ops.cha.partition import Channels, bisect, roots
 from mecharule_ops.cha.settings import ChaSettings
-from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.types import (
-    ChaNode,
-    GroupAnswer,
-    GroupQuery,
-    LayerCandidates,
-    Regime,
-    SearchStatus,
-    Verdict,
-)
+from mecharule_ops.cha.under_test import GroupUnderTest
+from mecharule_ops.types import LayerCandidates, Regime
 
 
-class AnswerError(MechaRuleError):
-    """An answer to no open question, or with other counts than asked for; the search is left unchanged."""
+class ChaSearch(GroupSearch):
+    """Searches one layer from groups of neighbours in attribution, or of the order that its settings name.
 
+    Here the third of four channels flips every example, and no other flips any:
 
-class ChaSearch:
-    """Searches one layer: `ask` for questions, `tell` the answers, until `done`; then read `tree`."""
+    >>> from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer
+    >>> layer = LayerCandidates(layer=0, channels=np.arange(4), scores=np.zeros(4))
+    >>> search = ChaSearch(layer, settings=ChaSettings(n_associated=20, n_unrelated=20), regime=Regime(1))
+    >>> while not search.done:
+    ...     for asked in search.ask():
+    ...         rate = 2 in asked.channels
+    ...         plus, minus = (
+    ...             FlipCount(flips=rate * len(part), n=len(part)) for part in (asked.associated, asked.unrelated)
+    ...         )
+    ...         estimate = FlipEstimate(associated=plus, unrelated=minus)
+    ...         decided = search.tell(GroupAnswer(node=asked.node, estimate=estimate))
+    >>> [node.channels for node in search.tree.kept]
+    [(2,)]
+    """
 
     def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
-        self._candidates, self._settings, self._regime = candidates, settings, regime
-        self._units = len(candidates.channels)
-        self._nodes: list[ChaNode] = []
-        self._round: list[GroupUnderTest] = []
-        self._waiting: dict[int, GroupUnderTest] = {}
-        self._opened = self._queries = 0
-        full = self._units * settings.full_test
-        limit = math.inf if settings.overhead is None else full * (1 + settings.overhead)
-        self._ledger = Ledger(limit=limit, reserve=full)
+        super().__init__(candidates, settings=settings, regime=regime)
         start = roots(
             candidates,
             order=settings.order,
@@ -71,155 +45,11 @@ class ChaSearch:
             largest=settings.largest,
             rng=np.random.default_rng([settings.seed, candidates.layer]),
         )
-        self._status = self._obstacle(start)
+        self._status = self._obstacle(max((len(root.channels) for root in start), default=0))
         if not self.done:
             for root in start:
                 self._open(root.channels, parent=None, depth=0, cut=root.cut)
             self._settle()
 
-    @property
-    def done(self) -> bool:
-        """Whether there is nothing left to ask."""
-        return self._status is not None
-
-    @property
-    def status(self) -> SearchStatus | None:
-        """How the search ended; None while it goes on."""
-        return self._status
-
-    @property
-    def tree(self) -> ChaTree:
-        """A snapshot of everything decided so far."""
-        return ChaTree(
-            layer=self._candidates.layer,
-            regime=self._regime,
-            tau=self._settings.tau,
-            epsilon=self._settings.epsilon,
-            units=self._units,
-            nodes=tuple(sorted(self._nodes, key=lambda node: node.node)),
-            queries=self._queries,
-            example_forwards=self._ledger.spent,
-            status=self._status,
-        )
-
-    def ask(self) -> tuple[GroupQuery, ...]:
-        """All questions now open, to be answered in any order; the same ones until some are answered."""
-        return tuple(group.query for group in self._waiting.values())
-
-    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
-        """The nodes that an answer decides. Raises `AnswerError`, and then nothing has changed."""
-        group = self._accept(answer)
-        verdict = group.judge()
-        decided = () if verdict is None else (self._decide(group, verdict),)
-        return decided if self._waiting else decided + self._next_round()
-
-    def stop(self, status: SearchStatus) -> None:
-        """End the search now; what was decided stays. One that is done stays as it ended."""
-        if not self.done:
-            self._waiting.clear()
-            self._status = status
-
-    def _obstacle(self, start: tuple[Root, ...]) -> SearchStatus | None:
-        """Why the search cannot begin; None when it can."""
-        if not start:
-            return SearchStatus.EMPTY
-        largest = max(len(root.channels) for root in start)
-        powered = all(part.plan.can_prune for part in self._settings.slices(largest, self._units))
-        return None if powered or largest == 1 else SearchStatus.UNDERPOWERED
-
-    def _accept(self, answer: GroupAnswer) -> GroupUnderTest:
-        group = self._waiting.get(answer.node)
-        if group is None:
-            raise AnswerError(f"expected an answer to an open question, got node {answer.node}: ask again")
-        told = answer.estimate.associated, answer.estimate.unrelated
-        for part, asked in zip(told, (group.query.associated, group.query.unrelated), strict=True):
-            if part.n != len(asked) or not 0 <= part.flips <= part.n:
-                raise AnswerError(
-                    f"node {answer.node}: expected the flips of {len(asked)} examples, got {part.flips} of "
-                    f"{part.n}: answer exactly the range asked"
-                )
-        del self._waiting[answer.node]
-        self._queries += not group.asked
-        self._ledger.pay(group, group.query.examples)
-        for under_test, part in zip(group.slices, told, strict=True):
-            under_test.count(part)
-        return group
-
-    def _decide(self, group: GroupUnderTest, verdict: Verdict) -> ChaNode:
-        group.verdict = verdict
-        self._ledger.release(group)
-        if verdict is not Verdict.SPLIT:
-            tested = group.estimate.associated.n + group.estimate.unrelated.n if group.size == 1 else 0
-            self._ledger.reserve -= self._settings.full_test * group.size - tested
-        node = ChaNode(
-            node=group.query.node,
-            parent=group.parent,
-            layer=self._candidates.layer,
-            depth=group.depth,
-            channels=group.query.channels,
-            estimate=group.estimate,
-            ucb=group.ucb,
-            verdict=verdict,
-        )
-        self._nodes.append(node)
-        return node
-
-    def _next_round(self) -> tuple[ChaNode, ...]:
-        """Make the next questions; returns the groups that split for want of budget."""
-        ended = sorted(self._round, key=lambda group: group.query.node)
-        self._round = []
-        for group in ended:
-            if group.verdict is Verdict.SPLIT:
-                self._open_parts(group)
-            elif group.verdict is None:
-                self._proceed(group)
-        return self._settle()
-
-    def _settle(self) -> tuple[ChaNode, ...]:
-        """If only groups beyond the limit are left, open them into units; if nothing is, the search is complete."""
-        if self._waiting:
-            return ()
-        dear, self._round = self._round, []
-        decided = tuple(self._decide(group, Verdict.SPLIT) for group in dear if group.asked)
-        for group in dear:
-            self._open_units(group)
-        if not self._waiting:
-            self._status = SearchStatus.COMPLETE
-        return decided
-
-    def _proceed(self, group: GroupUnderTest) -> None:
-        """Ask for a group's next look, unless that is beyond the limit for now."""
-        self._round.append(group)
-        query = group.next_query(self._settings.together)
-        if group.size == 1 or self._ledger.promise(group, query.examples):
-            group.query = query
-            self._waiting[query.node] = group
-
-    def _open_parts(self, group: GroupUnderTest) -> None:
-        if group.size <= self._settings.small:
-            self._open_units(group)
-            return
-        for part in bisect(group.query.channels, group.cut):
-            self._open(part, parent=group.query.node, depth=group.depth + 1, first=group.louder)
-
-    def _open_units(self, group: GroupUnderTest) -> None:
-        """Ask about each unit, below the group, or in its place if it was never asked itself."""
-        below = (group.query.node, group.depth + 1) if group.asked else (group.parent, group.depth)
-        for channel in group.query.channels:
-            self._open((channel,), parent=below[0], depth=below[1], first=group.louder)
-
-    def _open(
-        self, channels: Channels, *, parent: int | None, depth: int, cut: int = 0, first: int = 0
-    ) -> None:
-        query = GroupQuery(
-            node=self._opened,
-            layer=self._candidates.layer,
-            channels=channels,
-            associated=range(0),
-            unrelated=range(0),
-        )
-        self._opened += 1
-        slices = self._settings.slices(len(channels), self._units)
-        self._proceed(
-            GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, slices=slices, first=first)
-        )
+    def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:
+        return bisect(group.query.channels, group.cut)

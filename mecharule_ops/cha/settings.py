@@ -16,19 +16,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mecharule_ops.cha.ledger import SliceUnderTest
 from mecharule_ops.cha.partition import Order, RootSplit
 from mecharule_ops.cha.sequential import slice_plan
-from mecharule_ops.confidence import AlphaPolicy, Testing
+from mecharule_ops.cha.under_test import SliceUnderTest
+from mecharule_ops.confidence import ALPHA, EPSILON, TAU, AlphaPolicy, Testing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaSettings:
     """Settings of one layer's search. The defaults go beyond the paper; `algorithm_1` does not."""
 
-    tau: float = 0.2
+    tau: float = TAU
     """Strength threshold τ."""
-    epsilon: float = 0.2
+    epsilon: float = EPSILON
     """Selectivity threshold ε, for reporting only."""
     alpha: AlphaPolicy = field(default_factory=AlphaPolicy)
     """The error allowed to each node."""
@@ -54,9 +54,9 @@ class ChaSettings:
     def algorithm_1(
         cls,
         *,
-        tau: float = 0.2,
-        epsilon: float = 0.2,
-        alpha: float = 0.05,
+        tau: float = TAU,
+        epsilon: float = EPSILON,
+        alpha: float = ALPHA,
         n_associated: int = 64,
         n_unrelated: int = 64,
     ) -> ChaSettings:

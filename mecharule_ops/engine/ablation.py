@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Bool, Float32
 
 from mecharule_ops.engine.chunks import Chunks
-from mecharule_ops.engine.judging import Judge
-from mecharule_ops.engine.speculation import Speculation, Verified
+from mecharule_ops.engine.settling import Reader
+from mecharule_ops.engine.speculation import Leads, Speculation, Verified
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.model import Subject
@@ -26,7 +26,7 @@ from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.batches import chunks_by_length, default_rows, parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import BehaviourRecord, Intervention, Neuron
+from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron
 
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
@@ -42,6 +42,8 @@ class Outcomes:
     was in reach of the intervention."""
     example_forwards: int
     """Group × example evaluations, those of rows fed again included."""
+    decided_again: int = 0
+    """Outcomes that were too close for products of the change, and were decided in float32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +62,8 @@ class AblationEngine:
     """Evaluates `do(A)` on a subject for one task, intervention and set of records.
 
     `rows` bounds how many positions are fed in one forward; by default it is chosen from free memory. Running
-    out of memory halves it and goes on. `should_stop` is asked before every forward.
+    out of memory halves it and goes on. `should_stop` is asked before every forward. With a `slope` (see
+    `precision`) products are those of the change in bfloat16; every outcome is the float32 one all the same.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class AblationEngine:
         *,
         rows: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        slope: float | None = None,
     ) -> None:
         if rows is not None and rows < 1:
             raise UsageError(f"expected rows of 1 or more, got {rows}")
@@ -81,12 +85,12 @@ class AblationEngine:
         self._records = records
         self._intervention = intervention
         self._should_stop = should_stop
-        judge = Judge(subject, task, records)
+        reader = Reader(subject, task, records)
         prompts = subject.encode([record.example.prompt for record in records])
         memory = free_bytes(subject.device) // 4
-        self._chunks = Chunks(subject, judge, prompts, intervention, memory)
+        self._chunks = Chunks(subject, reader, prompts, intervention, memory)
         labels = np.array([record.label for record in records], dtype=bool)
-        self._speculation = Speculation(subject, judge, self._chunks, labels, replacement)
+        self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)
         self._rows = default_rows(subject) if rows is None else rows
 
     def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
@@ -97,22 +101,28 @@ class AblationEngine:
         `AblationStopped`.
         """
         labels, margins = self._baseline(groups, examples)
-        forwards = 0
+        forwards = again = 0
         for chosen, columns, verified in self._verified(groups, examples, early=True):
             labels[np.ix_(chosen, columns)] = verified.labels.T
             margins[np.ix_(chosen, columns)] = verified.margins.T
             forwards += verified.forwards
-        return Outcomes(labels=labels, margins=margins, example_forwards=forwards)
+            again += verified.decided_again
+        return Outcomes(labels=labels, margins=margins, example_forwards=forwards, decided_again=again)
 
-    def completions(self, groups: Sequence[Group], examples: Sequence[int]) -> Completions:
+    def completions(
+        self, groups: Sequence[Group], examples: Sequence[int], held: Sequence[Group] = ()
+    ) -> Completions:
         """Every row's whole completion, token for token what decoding under the ablation gives.
 
-        Costs and errors as `evaluate`, without its early end.
+        `held` is empty or names for each group further units, of any basis, that are held at their clean values at
+        every position whose text so far is the clean completion's; from the first changed token on no clean value
+        exists, and they are released. Costs and errors as `evaluate`, without its early end.
         """
+        assert not held or len(held) == len(groups), (len(held), len(groups))
         labels, margins = self._baseline(groups, examples)
         tokens = [[self._records[example].tokens for example in examples] for _ in groups]
         forwards = 0
-        for chosen, columns, verified in self._verified(groups, examples, early=False):
+        for chosen, columns, verified in self._verified(groups, examples, early=False, held=held):
             labels[np.ix_(chosen, columns)] = verified.labels.T
             margins[np.ix_(chosen, columns)] = verified.margins.T
             forwards += verified.forwards
@@ -125,6 +135,20 @@ class AblationEngine:
             example_forwards=forwards,
         )
 
+    def leads(self, groups: Sequence[Group], examples: Sequence[int], *, of_change: bool) -> Leads:
+        """What each group makes of every predicted token of the examples' completions, groups by lowest layer.
+
+        All groups go through the model at once. With `of_change` products are those of the change.
+        """
+        self._check(groups, ())
+        lengths = [self._chunks.length(example, False) for example in examples]
+        found = []
+        with torch.inference_mode(), through_onednn(self._subject.hf):
+            for columns in chunks_by_length(lengths, examples):
+                chunk = self._chunks.of(tuple(examples[column] for column in columns), False)
+                found.append(self._speculation.leads(chunk, groups, of_change=of_change))
+        return Leads.joined(found, 0)
+
     def _baseline(self, groups: Sequence[Group], examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """What holds where no token is in reach of the intervention."""
         labels = np.array([self._records[example].label for example in examples], dtype=bool)
@@ -132,10 +156,10 @@ class AblationEngine:
         return np.broadcast_to(labels, shape).copy(), np.full(shape, np.inf, np.float32)
 
     def _verified(
-        self, groups: Sequence[Group], examples: Sequence[int], early: bool
+        self, groups: Sequence[Group], examples: Sequence[int], early: bool, held: Sequence[Group] = ()
     ) -> Iterator[tuple[list[int], list[int], Verified]]:
         """(groups, columns of `examples`, results), batch by batch until every pair was verified."""
-        self._check(groups)
+        self._check(groups, held)
         order = sorted(range(len(groups)), key=lambda index: min(neuron.layer for neuron in groups[index]))
         lengths = [self._chunks.length(example, early) for example in examples]
         work = deque((columns, order) for columns in chunks_by_length(lengths, examples) if order)
@@ -153,20 +177,26 @@ class AblationEngine:
                 raise AblationStopped(
                     "the ablations were stopped between two batches; finished ones are kept"
                 )
-            verified = self._attempt([groups[index] for index in chosen], examples, columns, early)
+            asked, kept = [groups[index] for index in chosen], [held[index] for index in chosen if held]
+            verified = self._attempt(asked, examples, columns, early, kept)
             if verified is None:
                 work.appendleft((columns, chosen))
             else:
                 yield chosen, columns, verified
 
     def _attempt(
-        self, groups: Sequence[Group], examples: Sequence[int], columns: Sequence[int], early: bool
+        self,
+        groups: Sequence[Group],
+        examples: Sequence[int],
+        columns: Sequence[int],
+        early: bool,
+        held: Sequence[Group],
     ) -> Verified | None:
         """The results of one batch, or None when memory ran out and the next batch must be half as large."""
         try:
             with torch.inference_mode(), through_onednn(self._subject.hf):
                 chunk = self._chunks.of(tuple(examples[column] for column in columns), early)
-                return self._speculation.verify(chunk, groups, self._rows)
+                return self._speculation.verify(chunk, groups, self._rows, held)
         except (MemoryError, RuntimeError) as error:
             smallest = len(groups) == 1 and len(columns) == 1
             if smallest or not is_out_of_memory(error):
@@ -176,16 +206,24 @@ class AblationEngine:
             self._rows = max(1, min(self._rows, len(columns) * longest * len(groups)) // 2)
             return None
 
-    def _check(self, groups: Sequence[Group]) -> None:
-        basis = self._intervention.basis
-        width, depth = self._subject.width(basis), self._subject.n_layers
+    def _check(self, groups: Sequence[Group], held: Sequence[Group]) -> None:
         for group in groups:
             if not group:
                 raise UsageError("expected groups of at least one unit, got an empty one")
             for neuron in group:
-                inside = neuron.basis is basis and neuron.layer < depth and 0 <= neuron.channel < width
-                if not inside:
-                    raise UsageError(
-                        f"expected {basis} units of {depth} layers of {width}, got {neuron}; "
-                        "choose a unit that this model has"
-                    )
+                self._check_unit(neuron, self._intervention.basis)
+        for group, kept in zip(groups, held, strict=False):
+            for neuron in kept:
+                self._check_unit(neuron, neuron.basis)
+            if both := set(group) & set(kept):
+                raise UsageError(
+                    f"expected units that are not ablated themselves to be held, got {min(both)}"
+                )
+
+    def _check_unit(self, neuron: Neuron, basis: Basis) -> None:
+        width, depth = self._subject.width(basis), self._subject.n_layers
+        if neuron.basis is not basis or neuron.layer >= depth or not 0 <= neuron.channel < width:
+            raise UsageError(
+                f"expected {basis} units of {depth} layers of {width}, got {neuron}; "
+                "choose a unit that this model has"
+            )

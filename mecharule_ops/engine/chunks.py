@@ -12,18 +12,20 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.engine.settling import Reader, Tokens
+from mecharule_ops.loading.low_precision import CleanProducts, noting
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
 from mecharule_ops.passes.forward import BlockCalls, Blocks
-from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
+from mecharule_ops.passes.greedy import Likeliest, NearClean, unembedding_of
+from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, first_offset, span_of
-from mecharule_ops.types import Intervention
+from mecharule_ops.types import Basis, Intervention
 
 _LAYOUTS_KEPT = 8
 
@@ -44,11 +46,17 @@ class Chunk:
     """Baseline tokens from the first predicted one on; −1 past the end."""
     layouts: OrderedDict[int, BlockCalls] = field(default_factory=OrderedDict)
     """Blocks bound to so many copies of the spans, the latest used last."""
+    sites: dict[tuple[Basis, int], Tensor] = field(default_factory=dict)
+    """What the clean pass held at the sites asked for, by basis and layer."""
+
+    noted: CleanProducts = field(default_factory=CleanProducts)
+    """What the clean pass multiplied, once asked for."""
 
     @property
     def bytes(self) -> int:
         """Memory held between calls, layouts left out."""
-        return self.clean.bytes + self.near.bytes
+        sites = sum(site.nbytes for site in self.sites.values())
+        return self.clean.bytes + self.near.bytes + self.noted.bytes + sites
 
     def layout(self, blocks: Blocks, copies: int) -> BlockCalls:
         """The blocks bound to `copies` copies of the spans."""
@@ -59,6 +67,30 @@ class Chunk:
         self.layouts.move_to_end(copies)
         return self.layouts[copies]
 
+    def products(self, blocks: Blocks) -> CleanProducts:
+        """What went into every product of the clean pass, and what came out. Cost: every block, when first asked."""
+        if not self.noted.held:
+            calls, hidden = self.layout(blocks, 1), self.clean.inputs[0]
+            with noting(self.noted):
+                for layer in range(len(blocks.stack)):
+                    hidden = calls(layer, hidden)
+        return self.noted
+
+    def site(
+        self, subject: Subject, blocks: Blocks, basis: Basis, layer: int
+    ) -> Float[Tensor, "record position channel *head_dim"]:
+        """The clean values of every unit of a layer. Cost: one call of the block when first asked."""
+        if (basis, layer) not in self.sites:
+            module, in_input = subject.wiring.site(blocks.stack[layer], basis)
+            seen: list[Tensor] = []
+            handle = hooked(module, in_input, lambda site: seen.append(site.clone()))
+            try:
+                self.layout(blocks, 1)(layer, self.clean.inputs[layer])
+            finally:
+                handle.remove()
+            self.sites[basis, layer] = seen[0].unflatten(-1, subject.unit_shape(basis))
+        return self.sites[basis, layer]
+
 
 class Chunks:
     """Makes chunks of some records under one intervention, and keeps those used last within `memory` bytes."""
@@ -66,16 +98,15 @@ class Chunks:
     def __init__(
         self,
         subject: Subject,
-        judge: Judge,
+        reader: Reader,
         prompts: Sequence[Tokens],
         intervention: Intervention,
         memory: int,
     ) -> None:
         self.blocks = Blocks(subject)
-        _, head = subject.wiring.head(subject.hf)
-        self.unembedding = Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
+        self.unembedding = unembedding_of(subject)
         self._subject = subject
-        self._judge = judge
+        self._reader = reader
         self._prompts = prompts
         self._intervention = intervention
         self._memory = memory // 2
@@ -88,7 +119,7 @@ class Chunks:
 
     def length(self, record: int, early: bool) -> int:
         """How many positions verifying a record feeds; 0 when no token is in reach of the intervention."""
-        return len(self.span(record, self._judge.baseline(record, early)).fed)
+        return len(self.span(record, self._reader.baseline(record, early)).fed)
 
     def of(self, records: tuple[int, ...], early: bool) -> Chunk:
         """The chunk of these records, all with positions to feed; made when it is not kept."""
@@ -145,7 +176,7 @@ class Chunks:
 
     def _spans(self, records: tuple[int, ...], early: bool) -> tuple[tuple[Span, ...], list[Tokens]]:
         """The records' spans, and the baseline tokens that each predicts."""
-        baselines = [self._judge.baseline(record, early) for record in records]
+        baselines = [self._reader.baseline(record, early) for record in records]
         spans = tuple(self.span(record, tokens) for record, tokens in zip(records, baselines, strict=True))
         return spans, [tokens[span.first_predicted :] for tokens, span in zip(baselines, spans, strict=True)]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import torch
 
-from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.passes.ablated import GroupUnits, ablated_rows
+from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_rows
 from mecharule_ops.passes.forward import Blocks, SpanBatch
 from mecharule_ops.passes.greedy import Unembedding
 from mecharule_ops.passes.spans import Span
@@ -37,10 +37,10 @@ class OpenRow:
     """Smallest top-1 − top-2 logit margin over the accepted tokens."""
 
 
-def trimmed(judge: Judge, row: OpenRow) -> OpenRow:
+def trimmed(reader: Reader, row: OpenRow) -> OpenRow:
     """The row with its guess cut where the completion would end: an ending token is never fed."""
     length = next(
-        (n for n in range(len(row.guess)) if judge.ended((*row.accepted, *row.guess[: n + 1]))),
+        (n for n in range(len(row.guess)) if reader.ended((*row.accepted, *row.guess[: n + 1]))),
         len(row.guess),
     )
     return OpenRow(
@@ -49,14 +49,14 @@ def trimmed(judge: Judge, row: OpenRow) -> OpenRow:
 
 
 def advanced(
-    judge: Judge, record: int, row: OpenRow, tokens: Sequence[int], margins: Sequence[float], early: bool
+    reader: Reader, record: int, row: OpenRow, tokens: Sequence[int], margins: Sequence[float], early: bool
 ) -> OpenRow:
     """The row after a turn that gave greedy `tokens` behind the accepted ones and behind each guessed one."""
     accepted, margin = row.accepted, row.margin
     for index, (token, lead) in enumerate(zip(tokens, margins, strict=True)):
         accepted, margin = (*accepted, token), min(margin, lead)
         agrees = index < len(row.guess) and row.guess[index] == token
-        if not agrees or judge.label(record, accepted, early) is not None:
+        if not agrees or reader.label(record, accepted, early) is not None:
             break
     taken = len(accepted) - len(row.accepted)
     return OpenRow(
@@ -73,12 +73,14 @@ def feed(
     rows: Sequence[OpenRow],
     spans: Sequence[Span],
     groups: Sequence[GroupUnits],
+    held: Sequence[tuple[HeldUnits, int]],
 ) -> list[tuple[list[int], list[float]]]:
     """(greedy tokens, margins) behind the last accepted and every guessed token of each row.
 
-    `spans` and `groups` belong to the rows. Cost: every block over all the rows' spans.
+    `spans`, `groups` and `held` belong to the rows. Cost: every block over all the rows' spans.
     """
-    final = ablated_rows(subject, blocks, span_batch(clean, [row.row for row in rows], spans), basis, groups)
+    batch = span_batch(clean, [row.row for row in rows], spans)
+    final = ablated_rows(subject, blocks, batch, basis, groups, held)
     places = [
         (index, len(span.fed) - len(row.guess) - 1 + step)
         for index, (row, span) in enumerate(zip(rows, spans, strict=True))

@@ -154,7 +154,7 @@ def _site(
         finally:
             before.remove()
             after.remove()
-    shape = (-1, bench.subject.unit_size(bench.basis)) if bench.basis is Basis.ATTN_HEAD else (-1,)
+    shape = bench.subject.unit_shape(bench.basis)
     return seen[0].unflatten(-1, shape), seen[1].unflatten(-1, shape)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,17 @@ from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Phase
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
 
-_HOOKS = {Basis.MLP_OUT: "hook_mlp_out", Basis.MLP_HIDDEN: "mlp.hook_post", Basis.ATTN_HEAD: "attn.hook_z"}
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Held:
+    """Units held at what they were in a clean decoding of the same examples."""
+
+    channels: dict[str, list[int]]
+    """By hook name."""
+    steps: list[dict[str, Tensor]] = field(default_factory=list)
+    """What the clean decoding had at these hooks: the prompts first, then one token a step."""
+    completions: list[tuple[int, ...]] = field(default_factory=list)
+    """The clean completions."""
 
 
 class ReferenceEngine:
@@ -66,8 +77,15 @@ class ReferenceEngine:
         found = self.completions(groups, examples)
         return Outcomes(labels=found.labels, margins=found.margins, example_forwards=found.example_forwards)
 
-    def completions(self, groups: Sequence[Group], examples: Sequence[int]) -> Completions:
-        """Every row's completion under each group's ablation; cost as `evaluate`."""
+    def completions(
+        self, groups: Sequence[Group], examples: Sequence[int], held: Sequence[Group] = ()
+    ) -> Completions:
+        """Every row's completion under each group's ablation; cost as `evaluate`.
+
+        `held` is empty or names for each group further units, of any basis, held at their clean values while the
+        text is the clean completion's; that costs a clean decoding of the examples once more.
+        """
+        assert not held or len(held) == len(groups), (len(held), len(groups))
         tokens: list[list[tuple[int, ...]]] = [[()] * len(examples) for _ in groups]
         margins = np.full((len(groups), len(examples)), np.inf, np.float32)
         labels = np.zeros(margins.shape, dtype=bool)
@@ -78,7 +96,9 @@ class ReferenceEngine:
                     raise AblationStopped(
                         "the ablations were stopped between two batches; finished ones are kept"
                     )
-                decoded = self._decode(group, [examples[column] for column in columns])
+                chosen = [examples[column] for column in columns]
+                kept = self._clean(held[index], chosen) if held and held[index] else None
+                decoded = self._decode(group, chosen, kept)
                 for column, (completion, margin) in zip(columns, decoded, strict=True):
                     tokens[index][column] = completion
                     margins[index, column] = margin
@@ -97,7 +117,8 @@ class ReferenceEngine:
         from transformer_lens.model_bridge import TransformerBridge
 
         twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
-        twin.load_state_dict(self._subject.hf.state_dict(), assign=True)
+        weights = self._subject.hf.state_dict()
+        twin.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
         return TransformerBridge.boot_transformers(
             f"local-{self._subject.hf.config.model_type}",
             hf_model=twin.eval(),
@@ -105,17 +126,34 @@ class ReferenceEngine:
             device=str(self._subject.device),
         )
 
-    def _decode(self, group: Group, examples: Sequence[int]) -> list[tuple[tuple[int, ...], float]]:
-        """(completion, smallest margin in reach) of each example, decoded together."""
+    def _clean(self, units: Group, examples: Sequence[int]) -> _Held:
+        """The units' values in a clean decoding of the examples."""
+        channels: dict[str, list[int]] = {}
+        for neuron in units:
+            channels.setdefault(_hook_name(neuron.basis, neuron.layer), []).append(neuron.channel)
+        held = _Held(channels=channels)
+        decoded = self._decode((), examples, held)
+        held.completions.extend(completion for completion, _ in decoded)
+        return held
+
+    def _decode(
+        self, group: Group, examples: Sequence[int], held: _Held | None = None
+    ) -> list[tuple[tuple[int, ...], float]]:
+        """(completion, smallest margin in reach) of each example, decoded together.
+
+        `held` is filled while it holds no clean completions yet, and held to once it does.
+        """
         done: list[tuple[int, ...]] = [()] * len(examples)
         margins = [float("inf")] * len(examples)
         with torch.inference_mode():
-            logits, mask, cache = self._prefill(group, examples)
+            logits, mask, cache = self._prefill(group, examples, held)
             chosen = logits.argmax(-1, keepdim=True)
             for step in range(self._task.max_new_tokens):
                 if step > 0:
                     mask = torch.cat([mask, torch.ones_like(mask[:, :1])], 1)
-                    logits = self._step(group, chosen, torch.full((len(examples), 1), step), mask, cache)
+                    offsets = torch.full((len(examples), 1), step)
+                    hooks = self._holding(held, step, done)
+                    logits = self._step(group, chosen, offsets, mask, cache, hooks)
                 top = logits.topk(2, dim=-1)
                 chosen = top.indices[:, :1]
                 for row, completion in enumerate(done):
@@ -128,9 +166,13 @@ class ReferenceEngine:
                     break
         return list(zip(done, margins, strict=True))
 
-    def _prefill(self, group: Group, examples: Sequence[int]) -> tuple[Tensor, Tensor, DynamicCache]:
+    def _prefill(
+        self, group: Group, examples: Sequence[int], held: _Held | None
+    ) -> tuple[Tensor, Tensor, DynamicCache]:
         """(logits behind the prompts, mask, cache); a clean prefill is kept for the next group."""
         clean = self._intervention.phase is Phase.DECODE
+        if clean and held is not None and not held.completions:
+            held.steps.append({})
         if clean and self._prefilled is not None and self._prefilled[0] == tuple(examples):
             return copy.deepcopy(self._prefilled[1])
         prompts = [self._prompts[example] for example in examples]
@@ -140,19 +182,48 @@ class ReferenceEngine:
         mask = torch.tensor(ones, device=self._subject.device)
         cache = DynamicCache()
         offsets = torch.arange(1 - longest, 1).expand(len(prompts), -1)
-        logits = self._step(group, torch.tensor(ids, device=mask.device), offsets, mask, cache)
+        hooks = [] if clean else self._holding(held, 0, [()] * len(examples))
+        logits = self._step(group, torch.tensor(ids, device=mask.device), offsets, mask, cache, hooks)
         if clean:
             self._prefilled = tuple(examples), copy.deepcopy((logits, mask, cache))
         return logits, mask, cache
 
-    def _step(self, group: Group, ids: Tensor, offsets: Tensor, mask: Tensor, cache: DynamicCache) -> Tensor:
+    def _step(
+        self,
+        group: Group,
+        ids: Tensor,
+        offsets: Tensor,
+        mask: Tensor,
+        cache: DynamicCache,
+        hooks: Sequence[tuple[str, Any]],
+    ) -> Tensor:
         """Logits `[record, token]` behind the last of the fed `ids`."""
         positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        with self.bridge.hooks(fwd_hooks=self._hooks(group, offsets)):
+        with self.bridge.hooks(fwd_hooks=[*self._hooks(group, offsets), *hooks]):
             logits = self.bridge(
                 ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True
             )
         return logits[:, -1]
+
+    def _holding(
+        self, held: _Held | None, step: int, done: Sequence[tuple[int, ...]]
+    ) -> list[tuple[str, Any]]:
+        """Hooks that note the clean values, or that write them into the rows whose text so far is the clean one."""
+        if held is None:
+            return []
+        if not held.completions:
+            held.steps.append({})
+            return [(name, partial(_noted, into=held.steps[step], name=name)) for name in held.channels]
+        clean = [
+            completion[: len(text)] == text for completion, text in zip(held.completions, done, strict=True)
+        ]
+        rows = torch.tensor(clean, device=self._subject.device)
+        if step >= len(held.steps) or not rows.any():
+            return []
+        return [
+            (name, partial(_held_back, channels=channels, values=held.steps[step][name], rows=rows))
+            for name, channels in held.channels.items()
+        ]
 
     def _hooks(self, group: Group, offsets: Tensor) -> list[tuple[str, Any]]:
         """One hook a layer that writes the replacements at intervened offsets."""
@@ -164,7 +235,7 @@ class ReferenceEngine:
         layers = sorted({neuron.layer for neuron in group})
         return [
             (
-                f"blocks.{layer}.{_HOOKS[self._intervention.basis]}",
+                _hook_name(self._intervention.basis, layer),
                 self._hook(
                     layer, [neuron.channel for neuron in group if neuron.layer == layer], offsets, acted
                 ),
@@ -177,6 +248,23 @@ class ReferenceEngine:
         acted = acted.to(self._subject.device)
 
         return partial(_replaced, channels=channels, values=values, acted=acted)
+
+
+def _hook_name(basis: Basis, layer: int) -> str:
+    return f"blocks.{layer}.{basis.row.hook}"
+
+
+def _noted(tensor: Tensor, hook: Any, *, into: dict[str, Tensor], name: str) -> Tensor:
+    into[name] = tensor.clone()
+    return tensor
+
+
+def _held_back(tensor: Tensor, hook: Any, *, channels: list[int], values: Tensor, rows: Tensor) -> Tensor:
+    """The tensor with `channels` of the `rows` set to their clean `values`."""
+    changed, index = tensor.clone(), torch.tensor(channels, device=tensor.device)
+    place = rows.nonzero()[:, :1]
+    changed[place, :, index] = values[place, :, index]
+    return changed
 
 
 def _replaced(tensor: Tensor, hook: Any, *, channels: list[int], values: Tensor, acted: Tensor) -> Tensor:

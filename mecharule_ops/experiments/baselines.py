@@ -15,9 +15,9 @@ from mecharule_ops.experiments.counts import REGIMES, Measure, over_seeds, units
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, labelled, labels, planned
 from mecharule_ops.experiments.statistics import rank_correlation, spelled, spelled_percent, t_interval
+from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import SearchOutcome, Share
 from mecharule_ops.report.document import Table, percent, two_decimals
-from mecharule_ops.report.measures import jaccard
 from mecharule_ops.types import Baseline, Neuron
 
 SEEDS = 3

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.analyse import analyse
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.keys import FINDINGS
 from mecharule_ops.store.run_directory import run_path
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis, SearchStatus
@@ -47,10 +47,10 @@ def stored_findings(path: Path) -> Findings | None:
     if not path.exists():
         return None
     with RunStore.open(path, read_only=True) as store:
-        if not store.has("findings"):
+        if not store.has(FINDINGS):
             return None
         try:
-            findings = from_json(cast(str, store.get("findings")))
+            findings = from_json(store.get(FINDINGS))
         except UsageError:
             return None
     stopped = any(SearchStatus.STOPPED.value in search.status for search in findings.searches)
@@ -96,24 +96,20 @@ def _load(planned: PlannedRun, path: Path) -> FinishedRun:
     with RunStore.open(path, read_only=True) as store:
         run = Run(store)
         scores = {
-            search.regime: cast(np.ndarray, store.get(_attribution(search))) for search in findings.searches
+            search.regime: run.attribution(search.intervention.basis, search.regime)
+            for search in findings.searches
         }
         flips = {search.regime: _flips(run, search) for search in findings.searches}
     return FinishedRun(planned=planned, path=path, findings=findings, scores=scores, flips=flips)
 
 
-def _attribution(search: SearchOutcome) -> str:
-    return f"attribution-{search.intervention.basis.value}-{search.regime.value}"
-
-
 def _flips(run: Run, search: SearchOutcome) -> np.ndarray:
     """Which records of D_b each anchored unit flips, strongest first; no rows where units are anonymous."""
-    eligible = run.eligible(search.regime.value)
+    eligible = run.eligible(search.regime)
     named = () if search.suppressed else search.agonists[: run.config.anchor_for]
     if not named or search.union is None:
         return np.zeros((0, len(eligible)), bool)
-    labels = run.engine(search.intervention).labels([(unit.neuron,) for unit in named], eligible.tolist())
-    return labels != bool(search.regime.value)
+    return run.flips([(unit.neuron,) for unit in named], eligible, search.regime)
 
 
 def opened_run(run: PlannedRun, folder: Path) -> RunStore:

@@ -117,7 +117,7 @@ def _provenance(runs: Sequence[FinishedRun], machine: str) -> tuple[Block, ...]:
     return (
         Table(header=("what", "value"), rows=rows, align="ll"),
         "Every run can be opened by its file, ID.mecharule in the folder experiments beside the other runs: "
-        "mecharule show FILE, why FILE UNIT, neurons FILE.",
+        "`mecharule show FILE`, `mecharule why FILE UNIT`, `mecharule neurons FILE`.",
         *_unanchored(runs),
         Table(header=("runs", "seed: id"), rows=_by_label(tuple(ids)), align="ll"),
     )

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float
 
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.store.codec import canonical_json
 from mecharule_ops.types import Basis, Regime
 
 

@@ -18,8 +18,8 @@ from mecharule_ops.experiments.plan import (
     planned,
 )
 from mecharule_ops.experiments.statistics import spelled, spelled_percent
-from mecharule_ops.pipeline.run import task_of
 from mecharule_ops.report.document import Block, Table, plural
+from mecharule_ops.tasks.registry import task_of
 
 SEEDS = 3
 """The first seeds of the request; the seeds of one setting are compared with the same seeds of the others."""

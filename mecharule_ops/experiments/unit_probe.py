@@ -12,13 +12,13 @@ from mecharule_ops.experiments.folder import Host, opened_run
 from mecharule_ops.experiments.plan import PlannedRun
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import slice_estimates
-from mecharule_ops.pipeline.preparation import prepare, slices_of
+from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.report.document import Document, Section, Table, percent
 from mecharule_ops.report.run_blocks import listing
 from mecharule_ops.slices import CompactSlices
-from mecharule_ops.types import Baseline, FlipEstimate, Intervention, Neuron, Regime
+from mecharule_ops.types import Baseline, FlipEstimate, Intervention, Neuron
 
 
 def probe(planned: PlannedRun, units: Sequence[Neuron], host: Host) -> Document:
@@ -32,7 +32,7 @@ def probe(planned: PlannedRun, units: Sequence[Neuron], host: Host) -> Document:
         _check(run, units)
         journal = Journal(store, host.show, host.clock)
         prepare(run, journal)
-        slices = slices_of(run, Regime(run.config.regimes[0]))
+        slices = run.slices(run.regimes[0])
         with journal.stage("baselines", len(Baseline), "baselines") as stage:
             cells = []
             for done, baseline in enumerate(Baseline):

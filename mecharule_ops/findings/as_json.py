@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
+from mecharule_ops.codec import decode, encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.store.codec import decode, encode
 
-FORMAT = "mecharule-findings/2"
+FORMAT = "mecharule-findings/3"
 """Named in the text, so that an older reader refuses a newer shape in one line."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.findings.evidence import Dominance, FlipOverlap, Share
+from mecharule_ops.findings.counts import Dominance, FlipOverlap, Share
 from mecharule_ops.types import ChaNode, Neuron, Verdict
 
 SMALL = 4

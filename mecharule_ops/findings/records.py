@@ -1,8 +1,8 @@
 """What a finished run found: the data that a report, a certificate and an answer read (paper, §5).
 
 The pipeline fills these; nothing here computes with a model. Counts are kept as counts, so that every
-percentage a person reads can be printed with its k/n. `findings_evidence` holds the pieces, which are
-offered here too; `findings_json` writes and reads the whole.
+percentage a person reads can be printed with its k/n. `counts` and `controls` hold the pieces, which are
+offered here too; `as_json` writes and reads the whole.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mecharule_ops.findings.evidence import (
-    AgonistControls,
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.findings.counts import (
+    CloseCompletions,
     Dominance,
     ExhaustiveRun,
     FlipOverlap,
@@ -39,6 +42,7 @@ from mecharule_ops.types import (
 __all__ = [
     "AgonistControls",
     "AnsweredQuestion",
+    "CloseCompletions",
     "Dominance",
     "ExhaustiveRun",
     "Findings",
@@ -65,7 +69,7 @@ class SearchOutcome:
     intervention: Intervention
     regime: Regime
     condition: str
-    """The E1 condition, for example `rule split + spectral coverage`."""
+    """The E1 condition, for example `rule-spectral`."""
     splitter: str | None
     """The splitter rule r₀ as printed; None for a split without a rule."""
     splitter_train_mcc: float | None
@@ -88,6 +92,8 @@ class SearchOutcome:
     """Units of the whole basis, of which `cost.candidates` were searched; None when not counted."""
     whole_layers: tuple[WholeLayer, ...] = ()
     anchored: tuple[AnchoredRule, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    """When and why the strongest τ-agonists flip."""
     controls: tuple[AgonistControls, ...] = ()
     union: Share | None = None
     """D_b records flipped by at least one localized unit, of those evaluated; None when not run."""
@@ -114,7 +120,7 @@ class SearchOutcome:
         """Units with Ê ≥ τ when every unit is tested alone that the search did not localize."""
         found = {agonist.neuron for agonist in self.agonists}
         units = self.exhaustive.units if self.exhaustive else ()
-        return tuple(unit for unit in units if unit.estimate.strength >= tau and unit.neuron not in found)
+        return tuple(unit for unit in units if unit.estimate.reaches(tau) and unit.neuron not in found)
 
     @property
     def strongest_seen(self) -> UnitStrength | None:
@@ -131,6 +137,10 @@ class SearchOutcome:
     def rule_of(self, neuron: Neuron) -> AnchoredRule | None:
         """The anchored rule of a unit, or None when anchoring did not run for it."""
         return next((rule for rule in self.anchored if rule.neuron == neuron), None)
+
+    def account_of(self, neuron: Neuron) -> Account | None:
+        """The account of a unit, or None when none was made."""
+        return next((account for account in self.accounts if account.neuron == neuron), None)
 
     def controls_of(self, neuron: Neuron) -> AgonistControls | None:
         """The controls of a unit, or None when none ran."""
@@ -200,6 +210,8 @@ class Findings:
     proposer: str
     predicates: PredicateCounts
     searches: tuple[SearchOutcome, ...]
+    chains: tuple[Chain, ...] = ()
+    """How the flips of the strongest units come about."""
     answers: tuple[AnsweredQuestion, ...] = ()
     choices: tuple[NamedChoice, ...] = ()
     stages: tuple[StageCost, ...] = ()
@@ -207,6 +219,8 @@ class Findings:
     """What the task calls its two outcomes."""
     notes: tuple[str, ...] = ()
     """What the task must say in every report: where its items and labels come from."""
+    close_completions: CloseCompletions | None = None
+    """None in runs that did not measure it."""
     mcc_floor: float = THRESHOLD
     """HQ-T and HQ-F need at least this MCC."""
     coverage_floor: float = COVERAGE_FLOOR

@@ -14,6 +14,7 @@ from typing import Any
 
 from mecharule_ops.events import AgonistFound, Event, NodeTested, RuleAnchored
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.state.search_id import is_of
 from mecharule_ops.types import Neuron, Regime
 
 RISKY = Regime.BASELINE_NEGATIVE
@@ -36,7 +37,7 @@ class Suppression:
     def event(self, event: Event) -> Event:
         """The event as it may be told and kept."""
         match event:
-            case NodeTested(search=search, units=units) if f":{RISKY.value}:" in search:
+            case NodeTested(search=search, units=units) if is_of(search, RISKY):
                 return replace(event, units=self._units(units))
             case AgonistFound(regime=RISKY.value) | RuleAnchored(regime=RISKY.value):
                 return replace(event, neuron=str(self.hidden(Neuron.parse(event.neuron))))

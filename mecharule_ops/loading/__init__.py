@@ -1,1 +1,1 @@
-"""Models by name, fetched and read: weights, tokenizer, wiring of each architecture, and what a plain model generates."""
+"""Models by name, fetched and read: weights, tokenizer, wiring of each architecture, plain generation."""

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
 def free_bytes(device: torch.device) -> int:
-    """Free memory of the device; on a processor what the system can hand out without swapping."""
+    """Free memory of the device."""
     if device.type == "cuda":
+        import torch
+
         return torch.cuda.mem_get_info(device)[0]
+    return free_memory()
+
+
+def free_memory() -> int:
+    """What the system can hand out without swapping."""
     meminfo = Path("/proc/meminfo")
     if meminfo.is_file():
         lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
@@ -23,6 +32,8 @@ def free_bytes(device: torch.device) -> int:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """True for `MemoryError` and for the errors torch raises when an allocation fails, on any device."""
+    import torch
+
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     text = str(error).lower()

@@ -1,4 +1,4 @@
-"""The model under study: a Hugging Face causal language model in float32 with its tokenizer.
+"""The model under study: a Hugging Face causal language model with its tokenizer.
 
 `Subject` knows sizes, identity (hashes), token conversion and greedy generation. Interventions on it live
 beside it in this package; nothing outside the package touches the modules.
@@ -19,6 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.generation import Generation, Progress, Tokens, generate_greedily
+from mecharule_ops.loading.low_precision import prepare
 from mecharule_ops.loading.wiring import Wiring, wiring_for
 from mecharule_ops.types import Basis
 
@@ -32,12 +33,12 @@ class Subject:
     directory: Path
     """The local directory that the weights came from."""
     hf: PreTrainedModel
-    """In float32 and evaluation mode."""
+    """In evaluation mode; between matrix products it computes in float32, whatever type its weights have."""
     tokenizer: PreTrainedTokenizerBase
 
     def __post_init__(self) -> None:
-        assert self.hf.dtype == torch.float32, self.hf.dtype
         assert not self.hf.training
+        prepare(self.hf, self.wiring.blocks(self.hf))
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -45,7 +46,14 @@ class Subject:
 
     @property
     def device(self) -> torch.device:
-        return self.hf.device
+        """Where tokens go in; of a model on several devices the first."""
+        return self.hf.get_input_embeddings().get_parameter("weight").device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the matrices inside the blocks."""
+        module, _ = self.wiring.site(self.wiring.blocks(self.hf)[0], Basis.MLP_HIDDEN)
+        return module.get_parameter("weight").dtype
 
     @property
     def n_layers(self) -> int:
@@ -65,14 +73,18 @@ class Subject:
         return self._inputs(Basis.ATTN_HEAD) // self.n_heads
 
     def width(self, basis: Basis) -> int:
-        """Units in one layer: d_model for `mlp_out`, d_mlp for `mlp_hidden`, heads for `attn_head`."""
-        if basis is Basis.MLP_OUT:
-            return self.d_model
-        return self.n_heads if basis is Basis.ATTN_HEAD else self._inputs(basis)
+        """Units in one layer: heads, or as many as the tensor that they live in is wide."""
+        if basis.row.heads:
+            return self.n_heads
+        return self._inputs(basis) if basis.row.in_input else self.d_model
 
     def unit_size(self, basis: Basis) -> int:
         """Scalars in one unit: head_dim for a head, 1 for a channel or a neuron."""
-        return self.head_dim if basis is Basis.ATTN_HEAD else 1
+        return self.head_dim if basis.row.heads else 1
+
+    def unit_shape(self, basis: Basis) -> tuple[int, ...]:
+        """What the last axis of the tensor that the units live in unflattens to: `[channel, *head_dim]`."""
+        return (-1, self.head_dim) if basis.row.heads else (-1,)
 
     def _inputs(self, basis: Basis) -> int:
         """Input width of the projection that `basis` feeds; GPT-2 stores its weight transposed."""
@@ -86,7 +98,7 @@ class Subject:
         digest = hashlib.sha256()
         for name, tensor in sorted(self.hf.state_dict().items()):
             digest.update(f"{name}{tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().data)
+            digest.update(tensor.detach().cpu().float().contiguous().numpy().data)
         return digest.hexdigest()[:16]
 
     @cached_property

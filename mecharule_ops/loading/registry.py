@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, model_directory
+from mecharule_ops.loading.shape import read_shape
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -71,22 +73,42 @@ def load(name_or_path: str, device: str = "cpu") -> Subject:
     directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach.
     """
     directory = resolve(name_or_path)
-    model_type = _model_type(directory)
+    read_shape(directory)
 
     from torch import nn
 
     from mecharule_ops.loading.model import Subject
-    from mecharule_ops.loading.wiring import wiring_for
 
-    wiring_for(model_type)
     tokenizer = _load_tokenizer(directory)
     hf = _load_weights(directory)
     nn.Module.to(hf, device)
     return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
 
 
+def on_this_machine(name: str) -> Path:
+    """The local directory that `name` stands for, downloading nothing. Raises `ModelUnavailable`."""
+    return _found(name, _downloaded)
+
+
 def resolve(name: str) -> Path:
     """The local directory that `name` stands for; a hub id is downloaded into the hub's cache."""
+    return _found(name, lambda hub_id: download_snapshot(hub_id, on_progress=lambda line: None))
+
+
+def _downloaded(hub_id: str) -> Path:
+    """The hub's cache of a model that was downloaded before."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(hub_id, local_files_only=True))
+    except LocalEntryNotFoundError as error:
+        raise ModelUnavailable(
+            f"expected {hub_id} to have been downloaded before, found nothing; a run downloads it"
+        ) from error
+
+
+def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
     if name in _SIZES:
         directory = directory_of(name)
         if not (directory / "config.json").is_file():
@@ -97,22 +119,11 @@ def resolve(name: str) -> Path:
     if path.is_dir():
         return path
     if _HUB_ID.match(name):
-        return download_snapshot(name, on_progress=lambda line: None)
+        return from_hub(name)
     raise ModelUnavailable(
         f"expected a model of: {', '.join(_SIZES)}, a model directory or a hub id such as "
         f"{HUB_IDS['smollm2-135m']}; got {name!r}; see `mecharule models list`"
     )
-
-
-def _model_type(directory: Path) -> str:
-    """`model_type` of the directory's `config.json`."""
-    try:
-        return str(json.loads((directory / "config.json").read_text())["model_type"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelUnavailable(
-            f"expected a Hugging Face model directory with a config.json that names its model_type, "
-            f"got {directory} ({type(error).__name__}); name another directory"
-        ) from error
 
 
 def _load_weights(directory: Path) -> PreTrainedModel:

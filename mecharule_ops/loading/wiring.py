@@ -1,19 +1,21 @@
 """Where each architecture keeps the modules that an intervention touches.
 
 One row a family. Attention and MLP each add one write to the residual stream: the output of their projection, or
-of a normalisation behind it where the family has one. A basis is intervened on at one tensor: the output of a
-module (`mlp_out`) or the input of one (`mlp_hidden`: the down projection; `attn_head`: the output projection, W_O).
+of a normalisation behind it where the family has one. A basis is intervened on at one tensor, the input or the
+output of one of these modules, as its row in `bases` says.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.types import Basis
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,7 @@ class Wiring:
 
     def site(self, block: nn.Module, basis: Basis) -> tuple[nn.Module, bool]:
         """(module, True when the unit lives in its input, False when in its output)."""
-        if basis is Basis.MLP_OUT:
-            return attrgetter(self.mlp_write)(block), False
-        path = self.down_projection if basis is Basis.MLP_HIDDEN else self.attention_projection
-        return attrgetter(path)(block), True
+        return attrgetter(getattr(self, basis.row.site))(block), basis.row.in_input
 
     def attention_write(self, block: nn.Module) -> nn.Module:
         """The module whose output attention adds to the residual stream."""
@@ -47,8 +46,8 @@ class Wiring:
 
     def norm_behind(self, block: nn.Module, basis: Basis) -> nn.Module | None:
         """The normalisation between a basis's projection and the residual stream, if there is one."""
-        paths = {Basis.ATTN_HEAD: self.attention_norm, Basis.MLP_HIDDEN: self.mlp_norm, Basis.MLP_OUT: None}
-        path = paths[basis]
+        norms = {"attention_projection": self.attention_norm, "down_projection": self.mlp_norm}
+        path = norms.get(basis.row.site)
         return None if path is None else attrgetter(path)(block)
 
     def head(self, model: nn.Module) -> tuple[nn.Module, nn.Module]:

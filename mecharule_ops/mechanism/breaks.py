@@ -1,71 +1,71 @@
-"""Where the answer breaks: the first generated token that an ablation changes, from which to which."""
+"""Where an answer breaks: the first generated token that changes under an ablation, and from what to what.
+
+Everything generated after it was written on top of another text, so only the first change is the unit's own work.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-Tokens = tuple[int, ...]
+from mecharule_ops.types import FlipCount
+
+END = "end of text"
+"""Stands for the token that a shorter completion does not have, and for one without text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Break:
-    """The first difference of one completion."""
+class FirstChange:
+    """The first changed token of one record."""
 
-    record: int
-    position: int
-    """Which generated token, from 0."""
-    before: int | None
-    """Token id of the clean completion; None where it had ended."""
-    after: int | None
-    """Token id under the ablation; None where it had ended."""
+    place: str
+    """What the task calls the piece that the clean token belongs to."""
+    before: str
+    after: str
 
 
-class BreakStatus(StrEnum):
-    """Whether there is anything to show; the value is the sentence a person reads."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceBreak:
+    """How often the answer breaks at one place."""
 
-    SOME = "some completions change"
-    NONE = "no completion changes under this ablation"
+    place: str
+    count: FlipCount
+    """Of all flips."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenChange:
+    """How often one token becomes another there."""
+
+    place: str
+    before: str
+    after: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaks:
-    """First differences of some records' completions, and how often each occurs."""
+    """Where flipped answers break, the most frequent first."""
 
-    breaks: tuple[Break, ...]
-    """By record, only those whose completion changed."""
-    records: int
-    """Completions compared."""
-
-    @property
-    def status(self) -> BreakStatus:
-        return BreakStatus.SOME if self.breaks else BreakStatus.NONE
-
-    @property
-    def positions(self) -> tuple[tuple[int, int], ...]:
-        """(generated position, changed completions that break there), by position."""
-        return tuple(sorted(Counter(one.position for one in self.breaks).items()))
-
-    def swaps(self, position: int | None = None) -> tuple[tuple[int | None, int | None, int], ...]:
-        """(from, to, how often) of the first changed tokens, the commonest first; at one position or at all."""
-        chosen = [one for one in self.breaks if position is None or one.position == position]
-        counted = Counter((one.before, one.after) for one in chosen)
-        return tuple((before, after, count) for (before, after), count in counted.most_common())
+    flips: int
+    places: tuple[PlaceBreak, ...]
+    changes: tuple[TokenChange, ...]
 
 
-def breaks(clean: Sequence[Tokens], ablated: Sequence[Tokens]) -> Breaks:
-    """Where each ablated completion first differs from the clean one; the two are aligned."""
-    pairs = enumerate(zip(clean, ablated, strict=True))
-    found = [_first(record, before, after) for record, (before, after) in pairs]
-    return Breaks(breaks=tuple(one for one in found if one is not None), records=len(clean))
-
-
-def _first(record: int, before: Tokens, after: Tokens) -> Break | None:
-    for position in range(max(len(before), len(after))):
-        old = before[position] if position < len(before) else None
-        new = after[position] if position < len(after) else None
-        if old != new:
-            return Break(record=record, position=position, before=old, after=new)
-    return None
+def breaks(changes: Sequence[FirstChange], listed: int = 8) -> Breaks:
+    """Counts over flipped records, the `listed` most frequent token changes."""
+    places = Counter(change.place for change in changes)
+    tokens = Counter((change.place, change.before, change.after) for change in changes)
+    ordered = sorted(tokens.items(), key=lambda item: (-item[1], item[0]))
+    return Breaks(
+        flips=len(changes),
+        places=tuple(
+            PlaceBreak(place=place, count=FlipCount(flips=count, n=len(changes)))
+            for place, count in sorted(places.items(), key=lambda item: (-item[1], item[0]))
+        ),
+        changes=tuple(
+            TokenChange(place=place, before=before, after=after, count=count)
+            for (place, before, after), count in ordered[:listed]
+        ),
+    )

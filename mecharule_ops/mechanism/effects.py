@@ -130,7 +130,7 @@ def _at_site(
     toward: Tensor,
 ) -> Tensor:
     """A direction in the residual stream as one at the tensor that the basis lives in."""
-    if basis is Basis.MLP_OUT:
+    if not basis.row.in_input:
         return toward
     block = subject.wiring.blocks(subject.hf)[layer]
     norm = subject.wiring.norm_behind(block, basis)

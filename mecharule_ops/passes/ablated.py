@@ -2,7 +2,8 @@
 
 `ablated_copies` gives each group a copy of the same clean spans and lets a group join the forward at its lowest
 layer: below it everything is clean and known. `ablated_rows` runs rows whose tokens differ from the baseline
-through all blocks. Both return what the unembedding reads.
+through all blocks. Both return what the unembedding reads. Either way further units, of any basis, can be held
+at values of their own, such as those of the clean pass.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from mecharule_ops.loading.low_precision import CleanProducts, as_changes
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.clean import CleanSpans
 from mecharule_ops.passes.forward import BlockCalls, Blocks, SpanBatch
-from mecharule_ops.passes.intervention import Edit, Units, apply, editing
+from mecharule_ops.passes.intervention import Edit, Units, apply, editing_each
 from mecharule_ops.types import Basis
 
 GroupUnits = Mapping[int, Units]
 """A group's units by layer."""
+HeldUnits = Mapping[tuple[Basis, int], Units]
+"""Units held beside a group, by basis and layer."""
 
 
 def ablated_copies(
@@ -29,11 +33,14 @@ def ablated_copies(
     basis: Basis,
     groups: Sequence[GroupUnits],
     bind: Callable[[int], BlockCalls],
+    held: Sequence[HeldUnits] = (),
+    products: CleanProducts | None = None,
 ) -> Float[Tensor, "record copy position channel"]:
     """Final normalised hidden states of the clean spans under each group, groups in order of lowest layer.
 
-    `bind(n)` gives the blocks bound to n copies of the spans. Cost: for each group the blocks above its lowest
-    layer, and that layer's own block unless the basis is `mlp_out`.
+    `bind(n)` gives the blocks bound to n copies of the spans; `held` is empty or has an entry for each group.
+    Below a group's lowest layer holding a unit at its clean value changes nothing, and is not done. Cost: for
+    each group the blocks above its lowest layer, and that layer's own block unless the basis is `mlp_out`.
     """
     joins = [min(group) for group in groups]
     assert joins == sorted(joins), joins
@@ -41,21 +48,27 @@ def ablated_copies(
     hidden = clean.final.new_empty((records, 0, width))
     for layer, block in enumerate(subject.wiring.blocks(subject.hf)):
         joining = [group for group, join in zip(groups, joins, strict=True) if join == layer]
-        if basis is not Basis.MLP_OUT and joining:
+        if joining and not basis.row.last_write:
             hidden = torch.cat([hidden, clean.inputs[layer].repeat(1, len(joining), 1)], 1)
         copies = hidden.shape[1] // length
         if copies:
-            edits = [
-                Edit(units=group[layer], copy=copy)
-                for copy, group in enumerate(groups[:copies])
-                if layer in group
-            ]
-            with editing(subject, block, basis, copies, edits):
+            edits: dict[Basis, list[Edit]] = {basis: []}
+            for copy, group in enumerate(groups[:copies]):
+                if layer in group:
+                    edits[basis].append(Edit(units=group[layer], copy=copy))
+            for copy, kept in enumerate(held[:copies]):
+                for at, units in _of_layer(kept, layer):
+                    edits.setdefault(at, []).append(Edit(units=units, copy=copy))
+            with editing_each(subject, block, copies, edits), as_changes(products, copies):
                 hidden = bind(copies)(layer, hidden)
-        if basis is Basis.MLP_OUT and joining:
+        if joining and basis.row.last_write:
             hidden = torch.cat([hidden, _replaced_writes(clean, layer, joining)], 1)
     final_norm, _ = subject.wiring.head(subject.hf)
     return final_norm(hidden).view(records, len(groups), length, width)
+
+
+def _of_layer(held: HeldUnits, layer: int) -> list[tuple[Basis, Units]]:
+    return [(basis, units) for (basis, at), units in held.items() if at == layer]
 
 
 def _replaced_writes(clean: CleanSpans, layer: int, groups: Sequence[GroupUnits]) -> Tensor:
@@ -66,17 +79,28 @@ def _replaced_writes(clean: CleanSpans, layer: int, groups: Sequence[GroupUnits]
 
 
 def ablated_rows(
-    subject: Subject, blocks: Blocks, batch: SpanBatch, basis: Basis, rows: Sequence[GroupUnits]
+    subject: Subject,
+    blocks: Blocks,
+    batch: SpanBatch,
+    basis: Basis,
+    rows: Sequence[GroupUnits],
+    held: Sequence[tuple[HeldUnits, int]] = (),
 ) -> Float[Tensor, "record position channel"]:
     """Final normalised hidden states of spans with any tokens, each under its own group.
 
-    Each row's `Units.values` hold that row only. Cost: every block, over all rows' spans.
+    Each row's `Units.values` hold that row only. `held` is empty or has for each row the units held beside the
+    group, and at how many of its first positions. Cost: every block, over all rows' spans.
     """
     calls = blocks.bind(batch, 1)
     hidden = calls.embedded
     for layer, block in enumerate(blocks.stack):
-        edits = [Edit(units=group[layer], row=row) for row, group in enumerate(rows) if layer in group]
-        with editing(subject, block, basis, 1, edits):
+        edits = {
+            basis: [Edit(units=group[layer], row=row) for row, group in enumerate(rows) if layer in group]
+        }
+        for row, (kept, until) in enumerate(held):
+            for at, units in _of_layer(kept, layer):
+                edits.setdefault(at, []).append(Edit(units=units, row=row, until=until))
+        with editing_each(subject, block, 1, edits):
             hidden = calls(layer, hidden)
     final_norm, _ = subject.wiring.head(subject.hf)
     return final_norm(hidden)

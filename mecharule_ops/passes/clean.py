@@ -62,9 +62,9 @@ def clean_spans(
     places = _places(subject, spans, shared)
     parts: dict[str, list[Tensor]] = {"write": [], "rest": []}
     with ExitStack() as stack:
-        if basis is Basis.MLP_OUT:
+        if basis.row.last_write:
             for block in blocks.stack:
-                stack.enter_context(_split_write(subject, block, places, parts))
+                stack.enter_context(_split_write(subject, block, basis, places, parts))
         seen, kept = clean_pass(subject, spans, sites | {"final": (final_norm, False)}, shared)
     return CleanSpans(
         batch=_batch(subject, spans, kept),
@@ -151,10 +151,10 @@ def _gather(into: dict[str, Tensor], name: str, places: Places, site: Tensor) ->
 
 @contextmanager
 def _split_write(
-    subject: Subject, block: nn.Module, places: Places, into: dict[str, list[Tensor]]
+    subject: Subject, block: nn.Module, basis: Basis, places: Places, into: dict[str, list[Tensor]]
 ) -> Iterator[None]:
     """Inside, the block runs on without its MLP write, which is added to its output: both parts are gathered."""
-    module, _ = subject.wiring.site(block, Basis.MLP_OUT)
+    module, _ = subject.wiring.site(block, basis)
     held: list[Tensor] = []
 
     def withhold(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor:

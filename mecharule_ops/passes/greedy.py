@@ -22,6 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import linear
 
 _SLACK = 1e-3
@@ -74,10 +75,18 @@ class Unembedding:
     def best(self, logits: Float[Tensor, "row token"]) -> Greedy:
         """The greedy token of logits, the margin after the model's soft cap where it has one."""
         top = logits.topk(2, dim=-1)
-        values = top.values
-        if self._softcap is not None:
-            values = self._softcap * torch.tanh(values / self._softcap)
+        values = self.capped(top.values)
         return Greedy(top.indices[:, 0], values[:, 0] - values[:, 1])
+
+    def capped(self, logits: Float[Tensor, "row token"]) -> Float[Tensor, "row token"]:
+        """Logits after the model's soft cap, where it has one; it keeps their order."""
+        return logits if self._softcap is None else self._softcap * torch.tanh(logits / self._softcap)
+
+
+def unembedding_of(subject: Subject) -> Unembedding:
+    """The model's own, with its soft cap."""
+    _, head = subject.wiring.head(subject.hf)
+    return Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +142,7 @@ class NearClean:
         best = self._whole.best(logits)
         tokens, margins = self._candidates[best.tokens], best.margins
         second = logits.topk(2, dim=-1).values[:, 1]
-        moved = (hidden - self._clean[rows]).norm(dim=-1)
+        moved = self.moved(hidden, rows)
         unsure = (second < self._others[rows] + self._norm * moved + _SLACK).nonzero()[:, 0]
         if len(unsure) and self._whole.screens:
             unsure = unsure[second[unsure] < self._rounded_bound(hidden[unsure])]
@@ -141,6 +150,10 @@ class NearClean:
             full = self._whole.greedy(hidden[unsure])
             tokens[unsure], margins[unsure] = full.tokens, full.margins
         return Greedy(tokens, margins)
+
+    def moved(self, hidden: Float[Tensor, "row channel"], rows: Int[Tensor, " row"]) -> Float[Tensor, " row"]:
+        """How far each hidden state lies from its clean one."""
+        return (hidden - self._clean[rows]).norm(dim=-1)
 
     def _rounded_bound(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, " row"]:
         """An upper bound on every logit outside the candidates, from the product in bfloat16."""

@@ -6,8 +6,8 @@ the span; spans begin at the first intervened position, so nothing else needs to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from jaxtyping import Float, Int
@@ -34,6 +34,8 @@ class Edit:
     units: Units
     copy: int = 0
     row: int | None = None
+    until: int | None = None
+    """Span positions that it acts on, from the first; None for all."""
 
 
 @contextmanager
@@ -45,13 +47,24 @@ def editing(
         yield
         return
     module, in_input = subject.wiring.site(block, basis)
-    shape = (-1, subject.unit_size(basis)) if basis is Basis.ATTN_HEAD else (-1,)
+    shape = subject.unit_shape(basis)
 
     handle = hooked(module, in_input, lambda site: apply(site, edits, copies, shape))
     try:
         yield
     finally:
         handle.remove()
+
+
+@contextmanager
+def editing_each(
+    subject: Subject, block: nn.Module, copies: int, edits: Mapping[Basis, Sequence[Edit]]
+) -> Iterator[None]:
+    """`editing` in several bases at once."""
+    with ExitStack() as stack:
+        for basis, of_basis in edits.items():
+            stack.enter_context(editing(subject, block, basis, copies, of_basis))
+        yield
 
 
 def hooked(module: nn.Module, in_input: bool, see: Callable[[Tensor], None]) -> RemovableHandle:
@@ -66,4 +79,5 @@ def apply(site: Tensor, edits: Sequence[Edit], copies: int, unit_shape: tuple[in
     split = site.unflatten(1, (copies, -1)).unflatten(-1, unit_shape)
     for edit in edits:
         rows = slice(None) if edit.row is None else slice(edit.row, edit.row + 1)
-        split[rows, edit.copy][:, :, edit.units.channels] = edit.units.values
+        until = edit.until if edit.until is not None else split.shape[2]
+        split[rows, edit.copy][:, :until, edit.units.channels] = edit.units.values[:, :until]

@@ -8,32 +8,39 @@ the same questions and the file answers them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from itertools import product
-from typing import cast
 
-from mecharule_ops.certificates.certify import certify_agonist
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
 from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
+from mecharule_ops.pipeline.accounting import account_units
 from mecharule_ops.pipeline.audit import audited
+from mecharule_ops.pipeline.certify import certify
+from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
-from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
+from mecharule_ops.pipeline.explaining import anchor_rules, controls, random_units
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
     localise,
     rank_candidates,
-    search_settings,
     whole_layers,
 )
-from mecharule_ops.pipeline.preparation import prepare, slices_of
+from mecharule_ops.pipeline.predicting import search_plan
+from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import Explained, run_findings, run_status, search_outcome
 from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Regime
 
 
@@ -61,18 +68,45 @@ def analyse(
         journal.emit(_started(run))
         prepare(run, journal, proposer)
         outcomes: list[SearchOutcome] = []
-        for basis, regime in product(run.config.bases, (Regime(label) for label in run.config.regimes)):
+        for basis, regime in product(run.config.bases, run.regimes):
             if reason := _over(run) if outcomes else "":
                 journal.notice(f"{basis.value} {regime.arrow}: not searched, {reason}")
                 continue
             outcomes.append(_cell(run, journal, basis, regime, approve))
         findings = run_findings(run, tuple(outcomes), journal.stages)
+        findings = replace(findings, chains=_chains(run, journal, findings))
         findings = hide.findings(findings) if hide else findings
-        run.store.put("findings", to_json(findings))
+        run.store.put(keys.FINDINGS, to_json(findings))
         journal.emit(RunFinished(run=run.id, status=run_status(findings)))
         return findings
     finally:
         journal.flush()
+
+
+def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]:
+    """How the flips of the strongest τ-agonists of each regime come about."""
+    found = []
+    for regime in run.regimes:
+        if run.suppression and regime is RISKY:
+            continue
+        strong = [
+            one for search in findings.searches if search.regime is regime for one in search.tau_agonists
+        ]
+        strong.sort(key=lambda one: (-one.estimate.strength, one.neuron))
+        for agonist in strong[: run.config.chains_for]:
+            with journal.stage(f"chain of {agonist.neuron} {regime.arrow}") as stage:
+                known = run.chain(agonist.neuron, regime)
+                stage.reused = known is not None
+                asked = plan(run, findings, agonist.neuron, regime, layers=False)
+                found.append(known or kept_chain(run, asked, partial(_kept, run, journal)))
+                stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
+    return tuple(found)
+
+
+def _kept(run: Run, journal: Journal, certificate: Certificate) -> Certificate:
+    run.store.put_certificate(certificate)
+    journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
+    return certificate
 
 
 def _started(run: Run) -> RunStarted:
@@ -107,7 +141,7 @@ def _cell(
 
     A stop after the search has begun leaves what was found without rules and controls.
     """
-    slices = slices_of(run, regime)
+    slices = run.slices(regime)
     journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
     candidates = rank_candidates(run, journal, basis, slices)
     with journal.stage(f"no-op guard {basis.value}") as stage:
@@ -118,31 +152,31 @@ def _cell(
     began, before = journal.clock(), run.cost.example_forwards
     whole = whole_layers(run, journal, candidates, slices)
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
-    cost = price(run.config, candidates, search_settings(run.config, slices), pace)
+    plan = search_plan(run, journal, candidates, slices)
+    cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
     if not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
-    found = localise(run, journal, candidates, slices, whole)
+    found = localise(run, journal, candidates, slices, whole, plan)
     try:
         found = audited(run, journal, found)
         return _explain(run, journal, found)
     except AblationStopped:
-        return search_outcome(run, found, Explained.nothing(run.eligible(regime.value)))
+        return search_outcome(run, found, Explained.nothing(run.eligible(regime)))
 
 
 def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
     """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before."""
-    name = f"pace-{basis.value}"
     if forwards:
-        run.store.put(name, seconds / forwards)
-    return cast(float, run.store.get(name))
+        run.store.put(keys.pace(basis), seconds / forwards)
+    return run.store.get(keys.pace(basis))
 
 
 def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     """Rules, controls, certificates and union coverage of what was localized."""
     neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
     where = f"{found.basis.value} {found.regime.arrow}"
-    with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime.value)), "records") as stage:
+    with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime)), "records") as stage:
         flips = coverage(run, journal, found, neurons, stage.name, tell_layers(run, journal, found))
         anchored = anchor_rules(run, journal, found, flips)
         stage.summary = (
@@ -157,11 +191,18 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         named = () if run.suppression and found.regime is RISKY else found.agonists
         strong = [a for a in named[: run.config.controls_for] if a.is_tau_agonist]
         rules = {rule.neuron: rule for rule in anchored}
-        for agonist in strong:
-            certificate = certify_agonist(run, found, agonist, rules.get(agonist.neuron))
-            run.store.put_certificate(certificate)
-            journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
-        stage.summary = f"{len(strong)} written"
+        written = 0
+        # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
+        with suppress(AblationStopped):
+            for agonist in strong:
+                certificate = certify(run, (agonist.neuron,), found.regime, rule=rules.get(agonist.neuron))
+                run.store.put_certificate(certificate)
+                journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
+                written += 1
+        stage.summary = f"{written} of {len(strong)} written"
+    accounts = () if run.suppression and found.regime is RISKY else account_units(run, journal, found)
     return search_outcome(
-        run, found, Explained(anchored=anchored, controls=ran, flips=flips, random_flips=random_flips)
+        run,
+        found,
+        Explained(anchored=anchored, accounts=accounts, controls=ran, flips=flips, random_flips=random_flips),
     )

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.events import LayerCovered
+from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.records import LayerCoverage, Share
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.measures import union_coverage
 from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import Neuron
 
@@ -54,13 +54,12 @@ def coverage(
 
     Cost: units × |D_b| example-forwards, less what is stored.
     """
-    eligible = run.eligible(found.regime.value)
+    eligible = run.eligible(found.regime)
     groups: list[Group] = [(neuron,) for neuron in neurons]
-    engine, done = run.engine(run.intervention(found.basis)), 0
-    flips = np.zeros((len(groups), len(eligible)), bool)
+    done, flips = 0, np.zeros((len(groups), len(eligible)), bool)
     for columns in _portions(eligible, found.examples) if groups else ():
         chunk = eligible[columns]
-        flips[:, columns] = engine.labels(groups, chunk.tolist()) != bool(found.regime.value)
+        flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
         seen(Coverage(neurons=tuple(neurons), eligible=chunk, flips=flips[:, columns]))
         done += len(columns)
         journal.progress(stage)(done, len(eligible))
@@ -79,7 +78,7 @@ def _portions(eligible: Int[np.ndarray, " eligible"], searched: Sequence[int]) -
 
 def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[Coverage], None]:
     """What `coverage` shall tell its chunks to: the layers' union coverage so far; the full count is kept."""
-    total, records = len(run.eligible(found.regime.value)), 0
+    total, records = len(run.eligible(found.regime)), 0
     flipped: dict[int, int] = {}
 
     def seen(chunk: Coverage) -> None:

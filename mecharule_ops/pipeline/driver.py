@@ -12,9 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.group_search import Search
 from mecharule_ops.errors import AblationStopped
-from mecharule_ops.events import AgonistFound, CostChanged, Event, NodeAsked, NodeTested, SearchFinished
+from mecharule_ops.events import (
+    AgonistFound,
+    CostChanged,
+    Event,
+    NodeAsked,
+    NodeTested,
+    Notice,
+    PredictionsDropped,
+    SearchFinished,
+)
 from mecharule_ops.store.stored_engine import StoredEngine
 from mecharule_ops.types import (
     Basis,
@@ -35,7 +44,7 @@ class NamedSearch:
     """One layer's search and the name under which its events are known."""
 
     id: str
-    search: ChaSearch
+    search: Search
     layer: int
 
 
@@ -62,6 +71,7 @@ class Drive:
 
     def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
+        guided = list(searches)
         while True:
             pending = [(named, query) for named in searches for query in named.search.ask()]
             if not pending:
@@ -76,6 +86,7 @@ class Drive:
                 for named in searches:
                     named.search.stop(reason)
                 break
+            yield from _newly_dropped(guided)
             cost = self.engine.cost
             yield CostChanged(
                 group_evaluations=cost.group_evaluations,
@@ -117,7 +128,7 @@ class Drive:
             tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
             for _, query in items
         ]
-        flipped = self.engine.labels(groups, [*associated, *unrelated]) != bool(self.regime.value)
+        flipped = self.regime.flipped(self.engine.labels(groups, [*associated, *unrelated]))
         for (named, query), flips in zip(items, flipped, strict=True):
             estimate = FlipEstimate(
                 associated=count(flips[: len(associated)]), unrelated=count(flips[len(associated) :])
@@ -135,7 +146,7 @@ class Drive:
                 strength=node.estimate.strength,
                 ucb=node.ucb,
                 signed_selectivity=float(np.nan_to_num(node.estimate.signed_selectivity)),
-                is_tau_agonist=node.estimate.strength >= self.tau,
+                is_tau_agonist=node.estimate.reaches(self.tau),
             )
 
 
@@ -145,6 +156,17 @@ def _alike(pending: Sequence[Asked]) -> list[Asked]:
     for item in pending:
         same[item[1].associated, item[1].unrelated].append(item)
     return max(same.values(), key=len)
+
+
+def _newly_dropped(guided: list[NamedSearch]) -> Iterator[Event]:
+    """Take out of a list the searches that go on without their predictions, and say why."""
+    for named in list(guided):
+        if fallback := named.search.fallback:
+            guided.remove(named)
+            yield PredictionsDropped(
+                search=named.id, node=fallback.node, units=fallback.units, reason=fallback.sentence
+            )
+            yield Notice(text=f"{named.id}: {fallback.sentence}", level="warning")
 
 
 def count(flips: np.ndarray) -> FlipCount:

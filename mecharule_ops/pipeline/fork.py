@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import UsageError
+from mecharule_ops.store.keys import is_observed
 from mecharule_ops.store.run_store import RunStore
 
 OBSERVED = ("model", "task", "task_settings", "records", "test_share", "seed", "proposer", "proposals")
 """Settings that decide what is taken over, so a fork cannot change them."""
-_ARTEFACTS = ("records", "representation", "token-lengths", "train", "vocabulary")
-_FAMILIES = ("replacement-", "context-", "pace-", "records-", "vocabulary-")
 
 
 def check_fork(earlier: RunConfig, config: RunConfig) -> None:
@@ -29,5 +28,4 @@ def check_fork(earlier: RunConfig, config: RunConfig) -> None:
 
 def take_over(store: RunStore, earlier: RunStore) -> None:
     """Fill a new run with what an earlier one observed and ablated."""
-    names = [name for name in earlier.names() if name in _ARTEFACTS or name.startswith(_FAMILIES)]
-    store.take_over(earlier, names)
+    store.take_over(earlier, filter(is_observed, earlier.names()))

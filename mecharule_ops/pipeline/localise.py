@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.candidates import top_candidates
-from mecharule_ops.cha.exhaustive import exhaustive_search
-from mecharule_ops.cha.partition import Order
-from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.confidence import AlphaPolicy
-from mecharule_ops.config import RunConfig
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.records import SearchAudit, WholeLayer
 from mecharule_ops.mechanism.attribution import eap_ig
 from mecharule_ops.mechanism.path_gradients import AttributionPair
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store import keys
 from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import (
     Agonist,
@@ -31,7 +25,6 @@ from mecharule_ops.types import (
     Candidates,
     FlipEstimate,
     Intervention,
-    LayerCandidates,
     Neuron,
     Regime,
     SearchStatus,
@@ -39,10 +32,6 @@ from mecharule_ops.types import (
 
 BATCH = 8
 """Groups a call to the engine outside a search, between two signs of progress."""
-LARGEST = {Regime.BASELINE_POSITIVE: 8, Regime.BASELINE_NEGATIVE: 4}
-"""Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
-ORDER = {Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, Regime.BASELINE_NEGATIVE: Order.CHANNEL}
-"""How units are grouped: attribution puts those that may repair an answer side by side, where they hide one another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,6 +43,8 @@ class Localised:
     slices: CompactSlices
     candidates: Candidates
     whole_layers: tuple[WholeLayer, ...]
+    plan: SearchPlan
+    """How it was searched."""
     trees: tuple[ChaTree, ...]
     exhaustive: tuple[ChaTree, ...]
     """Singletons of every unit; empty when they were not asked for."""
@@ -75,18 +66,17 @@ class Localised:
     @property
     def examples(self) -> list[int]:
         """Positions of both slices, associated first."""
-        return [*self.slices.associated.tolist(), *self.slices.unrelated.tolist()]
+        return self.slices.positions
 
 
 def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
     """EAP-IG candidates of one basis on the slices' pairs; every unit with score 0 when there is no pair."""
-    name = f"attribution-{basis.value}-{slices.regime.value}"
+    name = keys.attribution(basis, slices.regime)
     with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
         stage.reused = run.store.has(name)
         if not stage.reused:
             run.store.put(name, _scores(run, journal, basis, slices, stage.name))
-        scores = cast(np.ndarray, run.store.get(name))
-        candidates = top_candidates(basis, scores, cap=run.config.cap)
+        candidates = run.candidates(basis, slices.regime)
         stage.summary = f"{candidates.total:,} units ranked on {len(slices.pairs)} pairs"
     return candidates
 
@@ -109,24 +99,6 @@ def _scores(run: Run, journal: Journal, basis: Basis, slices: CompactSlices, sta
         on_progress=journal.progress(stage),
     )
     return attribution.scores
-
-
-def search_settings(config: RunConfig, slices: CompactSlices) -> ChaSettings:
-    """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
-    if config.parity:
-        settings = ChaSettings.algorithm_1()
-    else:
-        largest = config.largest or LARGEST[slices.regime]
-        settings = ChaSettings(testing=config.testing, largest=largest, order=ORDER[slices.regime])
-    return replace(
-        settings,
-        tau=config.tau,
-        epsilon=config.epsilon,
-        alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending, halved=config.parity),
-        n_associated=len(slices.associated),
-        n_unrelated=len(slices.unrelated),
-        seed=config.seed,
-    )
 
 
 def whole_layers(
@@ -159,11 +131,22 @@ def slice_estimates(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlipEstimate]:
     """Flip counts of each group on the compact slices."""
-    engine, split, estimates = run.engine(intervention), len(slices.associated), []
-    examples = [*slices.associated.tolist(), *slices.unrelated.tolist()]
+    parts = slices.associated.tolist(), slices.unrelated.tolist()
+    return flips_on(run, slices.regime, intervention, groups, parts, progress)
+
+
+def flips_on(
+    run: Run,
+    regime: Regime,
+    intervention: Intervention,
+    groups: Sequence[Group],
+    examples: tuple[Sequence[int], Sequence[int]],
+    progress: Callable[[int, int], None],
+) -> list[FlipEstimate]:
+    """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
+    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], []
     for begin in range(0, len(groups), BATCH):
-        for labels in engine.labels(groups[begin : begin + BATCH], examples):
-            flips = labels != bool(slices.regime.value)
+        for flips in run.flips(groups[begin : begin + BATCH], positions, regime, intervention):
             estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
         progress(len(estimates), len(groups))
     return estimates
@@ -175,32 +158,20 @@ def localise(
     candidates: Candidates,
     slices: CompactSlices,
     whole: tuple[WholeLayer, ...],
+    plan: SearchPlan,
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
-    settings = search_settings(run.config, slices)
     drive = drive_of(run, candidates.basis, slices)
-    cha = [
-        _named(
-            "cha", slices.regime, layer, ChaSearch(layer, settings=settings, regime=slices.regime), candidates
-        )
-        for layer in candidates.layers
-    ]
-    with journal.stage(f"CHA {candidates.basis.value} {slices.regime.arrow}", unit="ablations") as stage:
-        stage.summary = _search(journal, drive, cha, candidates)
+    searches = plan.searches(candidates, slices.regime)
+    where = f"{candidates.basis.value} {slices.regime.arrow}"
+    name = "CHA" if plan.kind is SearchKind.CHA else f"{plan.kind.value} search"
+    with journal.stage(f"{name} {where}", unit="ablations") as stage:
+        stage.summary = _search(journal, drive, searches, candidates)
     singly: list[NamedSearch] = []
     if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
-        singly = [
-            _named(
-                "exhaustive",
-                slices.regime,
-                layer,
-                exhaustive_search(layer, settings=settings, regime=slices.regime),
-                candidates,
-            )
-            for layer in candidates.layers
-        ]
-        name = f"exhaustive {candidates.basis.value} {slices.regime.arrow}"
-        with journal.stage(name, candidates.total, "ablations") as stage:
+        brute = SearchPlan(kind=SearchKind.EXHAUSTIVE, settings=plan.settings)
+        singly = brute.searches(candidates, slices.regime)
+        with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
             stage.summary = _search(journal, drive, singly, candidates)
     return Localised(
         basis=candidates.basis,
@@ -208,7 +179,8 @@ def localise(
         slices=slices,
         candidates=candidates,
         whole_layers=whole,
-        trees=tuple(named.search.tree for named in cha),
+        plan=plan,
+        trees=tuple(named.search.tree for named in searches),
         exhaustive=tuple(named.search.tree for named in singly),
     )
 
@@ -227,18 +199,6 @@ def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
     )
 
 
-def _named(
-    kind: str, regime: Regime, layer: LayerCandidates, search: ChaSearch, candidates: Candidates
-) -> NamedSearch:
-    identifier = search_id(kind, regime, candidates.basis, layer.layer)
-    return NamedSearch(id=identifier, search=search, layer=layer.layer)
-
-
-def search_id(kind: str, regime: Regime, basis: Basis, layer: int) -> str:
-    """The name under which a layer's search is told in events: `cha:1:m4`."""
-    return f"{kind}:{regime.value}:{basis.letter}{layer}"
-
-
 def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], candidates: Candidates) -> str:
     """Drive the searches, tell what happens, and sum up in a line."""
     sizes = {layer.layer: len(layer.channels) for layer in candidates.layers}
@@ -253,7 +213,7 @@ def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], can
     trees = [named.search.tree for named in searches]
     queries = sum(tree.queries for tree in trees)
     kept = [node for tree in trees for node in tree.kept]
-    strong = sum(node.estimate.strength >= drive.tau for node in kept)
+    strong = sum(node.estimate.reaches(drive.tau) for node in kept)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
     return f"{queries:,} group ablations, {len(kept)} localized, {strong} τ-agonists{tail}"

@@ -9,33 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool
 
+from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.errors import UsageError
+from mecharule_ops.held_out import stratified_split
 from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import Refusal, build_table
 from mecharule_ops.rules.algebra import Rule, mcc
-from mecharule_ops.rules.ruleshap import RuleShapSettings, learn_rule, permuted
-from mecharule_ops.slices import (
-    CompactSlices,
-    E1Condition,
-    compact_slices,
-    stratified_split,
-)
-from mecharule_ops.store.codec import encode
-from mecharule_ops.types import Regime
-
-RULE_SETTINGS = RuleShapSettings(min_gain=0.02, starts=1)
-"""A clause must raise the rulebase's MCC by .02. The paper keeps any gain, which overfits a few hundred records:
-on planted rules with 8 % noise the held-out MCC rose from .58 to .67 (150 records) and from .66 to .80 (400)."""
+from mecharule_ops.rules.ruleshap import learn_rule, permuted
+from mecharule_ops.slices import E1Condition
+from mecharule_ops.store import keys
+from mecharule_ops.types import BehaviourRecord, Columns
 
 
 def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> None:
@@ -43,27 +36,34 @@ def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> Non
 
     `proposer` stands in for the one that the config names.
     """
-    steps: list[tuple[str, str, Callable[[Run, Journal, Stage], None]]] = [
-        ("behaviour", "records", _behaviour),
-        ("predicates", "vocabulary", partial(_vocabulary, proposer=proposer)),
-        ("splitter rule", "splitter", _splitter),
+    steps: list[tuple[str, keys.Artefact, Callable[[Run, Journal, Stage], None]]] = [
+        ("behaviour", keys.RECORDS, _behaviour),
+        ("predicates", keys.VOCABULARY, partial(_vocabulary, proposer=proposer)),
+        ("splitter rule", keys.SPLITTER, _splitter),
     ]
     for name, artefact, compute in steps:
         with journal.stage(name) as stage:
             stage.reused = run.store.has(artefact)
             if not stage.reused:
                 compute(run, journal, stage)
-            stage.summary = cast(str, run.store.get(f"{artefact}-summary"))
+            stage.summary = run.store.get(artefact.summary)
 
 
 def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
     examples = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
     behaviour = observe(run.task, run.subject, examples, on_progress=journal.progress(stage.name))
     right, n = int(behaviour.labels.sum()), len(examples)
-    run.store.put("records-summary", f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})")
-    run.store.put("representation", behaviour.representation)
-    run.store.put("token-lengths", np.array([len(prompt) for prompt in behaviour.prompts]))
-    run.store.put("records", [encode(record) for record in behaviour.records])
+    run.store.put(
+        keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})"
+    )
+    run.store.put(keys.REPRESENTATION, behaviour.representation)
+    completions = [record.tokens for record in behaviour.records]
+    rounding = measure_rounding(run.subject, behaviour.prompts, completions)
+    run.store.put(
+        keys.ROUNDING, keys.Rounding(disagreement=rounding.disagreement, compared=rounding.compared)
+    )
+    run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
+    run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
 
 
 def make_proposer(name: str) -> Proposer:
@@ -79,9 +79,8 @@ def make_proposer(name: str) -> Proposer:
 def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | None) -> None:
     """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
     columns, schema = run.columns, schema_of(run.columns)
-    generator = np.random.default_rng(run.config.seed)
-    train = _split(run, generator)
-    run.store.put("train", train)
+    train = chosen_for_train(run, run.records, run.labels, columns)
+    run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
     proposer = proposer or make_proposer(run.config.proposer)
     refused: tuple[Refusal, ...] = ()
@@ -107,19 +106,23 @@ def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | N
         texts += proposed
     kept = [predicate.text for predicate in table.predicates]
     run.store.put(
-        "vocabulary-summary", f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
+        keys.VOCABULARY.summary, f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
     )
-    refusals = [{"text": refusal.text, "reason": refusal.reason} for refusal in refused]
-    run.store.put("vocabulary", {"kept": kept, "proposed": len(texts), "refusals": refusals})
+    refusals = [keys.Refused(text=refusal.text, reason=refusal.reason) for refusal in refused]
+    run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
 
-def _split(run: Run, generator: np.random.Generator) -> Bool[np.ndarray, " record"]:
-    """Train mask: stratified by clusters in the space of the seed predicates, and by outcome."""
-    schema = schema_of(run.columns)
-    seeds = [evaluate(parse_predicate(text, schema), run.columns) for text in run.task.seed_predicates()]
-    matrix = np.column_stack(seeds)
-    split = stratified_split(matrix, run.labels, test_share=run.config.test_share, generator=generator)
-    train = np.zeros(len(run.records), bool)
+def chosen_for_train(
+    run: Run, records: Sequence[BehaviourRecord], labels: Bool[np.ndarray, " record"], columns: Columns
+) -> Bool[np.ndarray, " record"]:
+    """Train mask of some records of the run's task: stratified by the seed predicates and by outcome."""
+    schema = schema_of(columns)
+    seeds = [evaluate(parse_predicate(text, schema), columns) for text in run.task.seed_predicates()]
+    identifiers = [record.example.id for record in records]
+    split = stratified_split(
+        np.column_stack(seeds), labels, identifiers, seed=run.config.seed, test_share=run.config.test_share
+    )
+    train = np.zeros(len(records), bool)
     train[split.train] = True
     return train
 
@@ -131,24 +134,23 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
         target = permuted(target, np.random.default_rng(run.config.seed))
     learned = learn_rule(
         run.table.matrix[train],
-        [predicate.text for predicate in run.table.predicates],
+        run.vocabulary["kept"],
         target,
-        settings=RULE_SETTINGS,
         seed=run.config.seed,
     )
     alone = [Rule((ranked.clause,)) for ranked in learned.clauses]
     rule, note = _powered(run, [] if learned.rule is None else [learned.rule, *alone])
     clauses = [
-        {"clause": str(ranked.clause), "mcc": ranked.mcc, "importance": ranked.importance}
+        keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
         for ranked in learned.clauses[:20]
     ]
     if rule is None:
-        run.store.put("splitter-summary", note if learned.rule is not None else learned.status.value)
-        run.store.put("splitter", {"rule": None, "train_mcc": None, "clauses": clauses})
+        run.store.put(keys.SPLITTER.summary, note if learned.rule is not None else learned.status.value)
+        run.store.put(keys.SPLITTER, keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses))
         return
     train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
-    run.store.put("splitter-summary", f"{rule} (train MCC {train_mcc:.2f}){note}")
-    run.store.put("splitter", {"rule": str(rule), "train_mcc": train_mcc, "clauses": clauses})
+    run.store.put(keys.SPLITTER.summary, f"{rule} (train MCC {train_mcc:.2f}){note}")
+    run.store.put(keys.SPLITTER, keys.StoredSplitter(rule=str(rule), train_mcc=train_mcc, clauses=clauses))
 
 
 def _powered(run: Run, rules: Sequence[Rule]) -> tuple[Rule | None, str]:
@@ -161,42 +163,10 @@ def _powered(run: Run, rules: Sequence[Rule]) -> tuple[Rule | None, str]:
     for place, rule in enumerate(rules):
         fires = rule.fires(run.fires)
         sizes = [
-            int(np.count_nonzero(run.train & (run.labels == bool(regime)) & (fires == side)))
-            for regime in run.config.regimes
+            int(np.count_nonzero(run.train & ~regime.flipped(run.labels) & (fires == side)))
+            for regime in run.regimes
             for side in (True, False)
         ]
         if min(sizes) >= needed:
             return rule, "" if place == 0 else f"; {place} better rules leave a slice under {needed} examples"
     return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
-
-
-def splitter(run: Run) -> tuple[Rule | None, float | None]:
-    """r₀ and its train MCC; None when no rule was learned."""
-    stored = cast(dict, run.store.get("splitter"))
-    return (None if stored["rule"] is None else Rule.parse(stored["rule"])), stored["train_mcc"]
-
-
-def slices_of(run: Run, regime: Regime) -> CompactSlices:
-    """The compact slices of one regime; without a rule the spectral split stands in, and says so."""
-    rule, _ = splitter(run)
-    condition = E1Condition(run.config.condition) if rule is not None else E1Condition.SPECTRAL_SPLIT
-    return compact_slices(
-        run.labels,
-        None if rule is None else rule.fires(run.fires),
-        cast(Float32[np.ndarray, "record channel"], run.store.get("representation")),
-        cast(np.ndarray, run.store.get("token-lengths")),
-        np.flatnonzero(run.train),
-        regime=regime,
-        condition=condition,
-        rule=None if rule is None else str(rule),
-        size=run.config.slice_size,
-        max_pairs=run.config.max_pairs,
-        slice_alpha=run.config.slice_alpha,
-        tau=run.config.tau,
-        generator=np.random.default_rng([run.config.seed, regime.value]),
-    )
-
-
-def texts(run: Run) -> Sequence[str]:
-    """The kept predicates' texts, in table order."""
-    return [predicate.text for predicate in run.table.predicates]

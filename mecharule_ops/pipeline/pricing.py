@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import math
 
-from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price
-from mecharule_ops.types import Candidates, FlipCount, FlipEstimate, GroupAnswer, LayerCandidates, Regime
+from mecharule_ops.pipeline.kinds import SearchPlan
+from mecharule_ops.types import Candidates, FlipCount, FlipEstimate, GroupAnswer, Regime
 
 AUDITED_AT_MOST = 256
 """Units that an audit draws unless the config says how many."""
 
 
 def audit_tests(config: RunConfig, pruned: int) -> int:
-    """Units that the audit of a search draws when so many were pruned."""
+    """Exact tests that the audit of a search may cost when so many units were pruned."""
     return min(pruned, AUDITED_AT_MOST, pruned // 8) if config.audit is None else min(pruned, config.audit)
 
 
-def price(
-    config: RunConfig, candidates: Candidates, settings: ChaSettings, seconds_a_forward: float
-) -> Price:
-    """The most that the searches of one basis and regime can cost, and the least: if no group flips anything."""
-    full, overhead = candidates.total, settings.overhead
-    limit = 2 * full - 1 if overhead is None else math.ceil((1 + overhead) * full)
-    afterwards = full if full <= config.exhaustive_up_to else audit_tests(config, full)
-    evaluations = limit + afterwards
-    forwards = evaluations * settings.full_test
-    quiet = [_where_nothing_flips(layer, settings) for layer in candidates.layers]
-    least_forwards = sum(tree.example_forwards for tree in quiet) + afterwards * settings.full_test
+def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a_forward: float) -> Price:
+    """The most that the searches of one basis and regime can cost, and the least: if no group flips anything.
+
+    What a guided search spends on its predictions is spent before, and not in it.
+    """
+    afterwards = _afterwards(config, candidates.total)
+    evaluations = most_evaluations(config, candidates.total, plan.settings)
+    forwards = evaluations * plan.settings.full_test
+    quiet = where_nothing_flips(plan, candidates)
+    least_forwards = sum(tree.example_forwards for tree in quiet) + afterwards * plan.settings.full_test
     return Price(
         evaluations=evaluations,
         example_forwards=forwards,
@@ -40,14 +39,26 @@ def price(
     )
 
 
-def _where_nothing_flips(layer: LayerCandidates, settings: ChaSettings) -> ChaTree:
-    """The cheapest tree that the search of a layer can end with. No model call."""
-    search = ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE)
-    while questions := search.ask():
-        for question in questions:
+def most_evaluations(config: RunConfig, units: int, settings: ChaSettings) -> int:
+    """Group ablations that searching, then auditing or exhausting, so many units takes at most."""
+    overhead = settings.overhead
+    search = 2 * units - 1 if overhead is None else math.ceil((1 + overhead) * units)
+    return search + _afterwards(config, units)
+
+
+def _afterwards(config: RunConfig, units: int) -> int:
+    """Units that are tested singly when a search has ended."""
+    return units if units <= config.exhaustive_up_to else audit_tests(config, units)
+
+
+def where_nothing_flips(plan: SearchPlan, candidates: Candidates) -> list[ChaTree]:
+    """The cheapest trees that the searches of all layers can end with. No model call."""
+    searches = [named.search for named in plan.searches(candidates, Regime.BASELINE_POSITIVE)]
+    while pending := [(search, question) for search in searches for question in search.ask()]:
+        for search, question in pending:
             nothing = FlipEstimate(
                 associated=FlipCount(flips=0, n=len(question.associated)),
                 unrelated=FlipCount(flips=0, n=len(question.unrelated)),
             )
             search.tell(GroupAnswer(node=question.node, estimate=nothing))
-    return search.tree
+    return [search.tree for search in searches]

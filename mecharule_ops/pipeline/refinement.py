@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import PredicateScore, score_predicates
@@ -21,30 +22,26 @@ LEAST = 10
 """Flipped and unflipped train records below which nothing is proposed."""
 
 
-def refined_vocabulary(
+def refined_texts(
     run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
-) -> tuple[Sequence[str], Bool[np.ndarray, "eligible predicate"]]:
-    """(texts, fires on D_b): Φ and up to `refinements` predicates proposed from one unit's train flips."""
-    texts = [predicate.text for predicate in run.table.predicates]
-    matrix = run.table.matrix[eligible]
-    train = run.train[eligible]
+) -> tuple[str, ...]:
+    """Φ and up to `refinements` predicates proposed from one unit's train flips on these records of D_b."""
+    texts = tuple(run.vocabulary["kept"])
+    observed = run.observed
+    train = observed.train[eligible]
     flipped = int(flips[train].sum())
     if not run.config.refinements or min(flipped, int(train.sum()) - flipped) < LEAST:
-        return texts, matrix
-    places = eligible[train]
+        return texts
+    columns = {name: column[eligible[train]] for name, column in observed.columns.items()}
     context = ProposalContext(
-        columns={name: column[places] for name, column in run.columns.items()},
+        columns=columns,
         labels=flips[train],
-        schema=schema_of(run.columns),
+        schema=schema_of(columns),
         prompt_columns=run.task.prompt_columns,
-        known=known_scores(texts, matrix[train], flips[train]),
+        known=known_scores(texts, evaluated(texts, columns).matrix, flips[train]),
     )
-    fresh = [
-        text for text in OfflineProposer(limit=run.config.refinements).propose(context) if text not in texts
-    ]
-    if not fresh:
-        return texts, matrix
-    return [*texts, *fresh], np.column_stack([matrix, *(run.fires(text)[eligible] for text in fresh)])
+    proposed = OfflineProposer(limit=run.config.refinements).propose(context)
+    return texts + tuple(text for text in proposed if text not in texts)
 
 
 def known_scores(

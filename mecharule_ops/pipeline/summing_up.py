@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import cast
 
 import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.choices import choices_for
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import dominance, flip_overlaps
 from mecharule_ops.findings.records import (
     AgonistControls,
+    CloseCompletions,
     ExhaustiveRun,
     Findings,
     PredicateCounts,
@@ -28,10 +32,8 @@ from mecharule_ops.findings.records import (
 )
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
-from mecharule_ops.pipeline.preparation import splitter
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.choices import choices_for
-from mecharule_ops.report.measures import recall_rows
+from mecharule_ops.store import keys
 from mecharule_ops.types import AnchoredRule, SearchStatus
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
@@ -42,6 +44,7 @@ class Explained:
     """What stage 4 and the controls add to a search."""
 
     anchored: tuple[AnchoredRule, ...]
+    accounts: tuple[Account, ...]
     controls: tuple[AgonistControls, ...]
     flips: Coverage
     """Of the localized units on D_b."""
@@ -52,13 +55,12 @@ class Explained:
     def nothing(cls, eligible: Int[np.ndarray, " eligible"]) -> Explained:
         """Where stage 4 was not reached."""
         none = Coverage(neurons=(), eligible=eligible, flips=np.zeros((0, len(eligible)), bool))
-        return cls(anchored=(), controls=(), flips=none, random_flips=none)
+        return cls(anchored=(), accounts=(), controls=(), flips=none, random_flips=none)
 
 
 def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
     """One basis and regime of the report."""
     slices = found.slices
-    rule, train_mcc = splitter(run)
     truth = _singles(found.exhaustive, found)
     tested = _singles(found.trees, found)
     return SearchOutcome(
@@ -66,7 +68,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         regime=found.regime,
         condition=slices.condition.value,
         splitter=slices.rule,
-        splitter_train_mcc=None if rule is None else train_mcc,
+        splitter_train_mcc=run.splitter.train_mcc,
         associated_n=len(slices.associated),
         unrelated_n=len(slices.unrelated),
         basis_units=run.subject.n_layers * run.subject.width(found.basis),
@@ -78,6 +80,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         whole_layers=found.whole_layers,
         anchored=explained.anchored,
+        accounts=explained.accounts,
         controls=explained.controls,
         union=share_of_union(explained.flips),
         random_union=share_of_union(explained.random_flips),
@@ -123,8 +126,7 @@ def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
 
 def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence[StageFinished]) -> Findings:
     """The whole report's data."""
-    vocabulary = cast(dict, run.store.get("vocabulary"))
-    config = run.config
+    vocabulary, config = run.vocabulary, run.config
     return Findings(
         run=run.id,
         model=config.model,
@@ -148,7 +150,22 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         choices=choices_for(run.task.name),
         words=run.task.words,
         notes=run.task.notes,
+        close_completions=_close_completions(run),
         stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
+    )
+
+
+def _close_completions(run: Run) -> CloseCompletions | None:
+    """How many records have a lead that rounding may turn; None where rounding was not measured."""
+    if not run.store.has(keys.ROUNDING):
+        return None
+    rounding = Rounding(**run.store.get(keys.ROUNDING))
+    margins = np.array([record.margin for record in run.records])
+    return CloseCompletions(
+        lead=rounding.lead,
+        disagreement=rounding.disagreement,
+        compared=rounding.compared,
+        close=Share(count=int((margins < rounding.lead).sum()), n=len(margins)),
     )
 
 

@@ -8,6 +8,7 @@ connective is wrapped by the predicate language as `holds(...)`. Nothing is eval
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import lru_cache
 
 from mecharule_ops.errors import UsageError
@@ -55,3 +56,51 @@ def _unparse(node: ast.expr) -> str:
         text = ast.unparse(node)[:80]
         raise UsageError(f"expected clauses of predicates joined by or, got {text!r}: wrap it as holds(...)")
     return ast.unparse(node)
+
+
+def equality(text: str) -> tuple[str, int | float | str] | None:
+    """The expression and the constant of an atom such as `digit(a, 0) == 7`; None for any other atom."""
+    match _expression(text):
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[constant]):
+            try:
+                value = ast.literal_eval(constant)
+            except ValueError:
+                return None
+            plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+            return (ast.unparse(left), value) if plain else None
+    return None
+
+
+_OPPOSITE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+@lru_cache(maxsize=65536)
+def complement(text: str) -> str | None:
+    """The atom that is true where this one is false: `a < 5` for `a >= 5`; None where `not (...)` must stay.
+
+    That is: anything but one comparison, and a comparison that divides by more than a constant, since both
+    directions are false where there is no value. Columns are taken to hold no NaN.
+    """
+    tree = _expression(text)
+    if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or any(map(_may_be_undefined, ast.walk(tree))):
+        return None
+    return ast.unparse(
+        ast.Compare(left=tree.left, ops=[_OPPOSITE[type(tree.ops[0])]()], comparators=tree.comparators)
+    )
+
+
+def _may_be_undefined(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod)
+        and not (isinstance(node.right, ast.Constant) and node.right.value != 0)
+    )

@@ -6,6 +6,7 @@ wrap and every integer is exact as a float. Digit places count from 0, the units
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,6 +71,43 @@ def matches_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
 def _upper_ratio(values: np.ndarray) -> np.ndarray:
     letters = _count_pattern(values, r"\p{L}")
     return _count_pattern(values, r"\p{Lu}") / np.maximum(letters, 1)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in small letters without punctuation around them."""
+    stripped = (word.strip(string.punctuation + "“”‘’…").lower() for word in text.split())
+    return [word for word in stripped if word]
+
+
+def _end_word(place: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The word of each text that begins or ends it; empty where there is none."""
+
+    def end_word(texts: np.ndarray) -> np.ndarray:
+        return np.array([words[place] if (words := words_of(text)) else "" for text in texts.tolist()])
+
+    return end_word
+
+
+def _has_word(texts: np.ndarray, word: np.ndarray) -> np.ndarray:
+    wanted = words_of(str(word.item()))
+    return np.array([_stands_in(wanted, words_of(text)) for text in texts.tolist()], bool)
+
+
+def _has_phrase(texts: np.ndarray, phrases: np.ndarray) -> np.ndarray:
+    pairs = zip(texts.tolist(), phrases.tolist(), strict=True)
+    return np.array([_stands_in(words_of(phrase), words_of(text)) for text, phrase in pairs], bool)
+
+
+def _stands_in(phrase: list[str], words: list[str]) -> bool:
+    """Whether the words of a phrase stand side by side; an empty one does nowhere."""
+    starts = range(len(words) - len(phrase) + 1) if phrase else range(0)
+    return any(words[start : start + len(phrase)] == phrase for start in starts)
+
+
+def _overlap(texts: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Share of the distinct words of the other text that the text has; 0 without words."""
+    pairs = ((set(words_of(text)), set(words_of(other))) for text, other in zip(texts, others, strict=True))
+    return np.array([len(own & wanted) / len(wanted) if wanted else 0.0 for own, wanted in pairs])
 
 
 def _digit(x: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -180,6 +218,17 @@ FUNCTIONS: Mapping[str, Function] = {
     "count": _row("count(s, 'x')", (_T, _L), int, "times x occurs in s without overlap", np.strings.count),
     "upper_ratio": _row(
         "upper_ratio(s)", (_T,), float, "share of letters in upper case; 0 without letters", _upper_ratio
+    ),
+    "has_word": _row(
+        "has_word(s, 'x')", (_T, _L), bool, "x is one of the words of s, whole, in any case", _has_word
+    ),
+    "first_word": _row("first_word(s)", (_T,), str, "first word of s in small letters", _end_word(0)),
+    "last_word": _row("last_word(s)", (_T,), str, "last word of s in small letters", _end_word(-1)),
+    "has_phrase": _row(
+        "has_phrase(s, t)", (_T, _T), bool, "the words of t stand side by side in s", _has_phrase
+    ),
+    "overlap": _row(
+        "overlap(s, t)", (_T, _T), float, "share of the distinct words of t that s has", _overlap
     ),
     "matches": _row(
         "matches(s, 'x')",

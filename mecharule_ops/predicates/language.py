@@ -1,7 +1,7 @@
 """The predicate language of stage 1 (paper, §4.1 and appendix "Operational settings").
 
 A predicate is a Boolean expression over typed columns: comparisons, arithmetic, `and` / `or` / `not`, `in`
-with constants, and the functions of `predicate_functions`. It is read by a whitelist over Python's syntax
+with constants, and the functions of `functions`. It is read by a whitelist over Python's syntax
 tree and evaluated by column; no text is ever executed.
 
 A predicate is true on a row where Python would find it true, and false where Python would find it false
@@ -54,7 +54,11 @@ _TYPES = {"i": int, "f": float, "U": str, "b": bool}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """A parsed predicate as a value; prints as its canonical text and parses back to itself."""
+    """A parsed predicate as a value; prints as its canonical text and parses back to itself.
+
+    >>> print(parse_predicate("100<=b", {"b": int}))
+    100 <= b
+    """
 
     text: str
     """Canonical form."""

@@ -1,19 +1,20 @@
 """Which tested group settled a unit, rebuilt from what a run recorded (paper, algorithm 1).
 
 Events name a group by its first and last unit and its size. A group is a stretch of its parent in search order,
-and a root is a stretch of the layer in the order that attribution gave it, so the members of every group follow
-without asking the model again. Costs no model call.
+and a root is a stretch of the layer in the order that attribution or prediction gave it, so the members of every
+group follow without asking the model again. Costs no model call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.cha.partition import Channels, roots
+from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.errors import StoreError
 from mecharule_ops.state.search_view import DECIDED, NodeView, SearchView
@@ -37,6 +38,38 @@ def attribution_rank(neuron: Neuron, scores: Float[np.ndarray, "layer channel"])
     return AttributionRank(rank=above + 1, units=scores.size, score=score)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What was predicted of a unit, among all units of its basis. It chose what was tested and proves nothing."""
+
+    rank: int
+    """1 is the most promising; ties share the best of their ranks."""
+    units: int
+    associated: float
+    """Share of D̃⁺ predicted to flip."""
+    unrelated: float
+
+
+def promise(
+    channel: int, layer: int, candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]
+) -> Promise:
+    """The rank of a candidate by predicted strength and then by score."""
+    pairs = list(zip(candidates, predictions, strict=True))
+    own, predicted = next(pair for pair in pairs if pair[0].layer == layer)
+    place = int(np.searchsorted(own.channels, channel))
+    strength, score = predicted.strength[place], predicted.scores[place]
+    above = sum(
+        int(((each.strength > strength) | ((each.strength == strength) & (each.scores > score))).sum())
+        for _, each in pairs
+    )
+    return Promise(
+        rank=above + 1,
+        units=sum(len(each.channels) for each, _ in pairs),
+        associated=float(predicted.associated[place]),
+        unrelated=float(predicted.unrelated[place]),
+    )
+
+
 def search_order(candidates: LayerCandidates, settings: ChaSettings) -> Channels:
     """A layer's units in the order in which a search with these settings groups them."""
     parts = roots(
@@ -55,12 +88,51 @@ def members(view: SearchView, order: Channels) -> Mapping[int, Channels]:
     Raises `StoreError` when the events and the order do not belong together.
     """
     found: dict[int, Channels] = {}
-    for number in sorted(view.nodes):
+    _add_members(found, view, sorted(view.nodes), order)
+    return found
+
+
+def guided_members(
+    view: SearchView, candidates: LayerCandidates, prediction: LayerPrediction, settings: ChaSettings
+) -> Mapping[int, Channels]:
+    """The same for a guided search: by promise, and as in `cha` from where it dropped its predictions.
+
+    Raises `StoreError` when the events and the predictions do not belong together.
+    """
+    begin = len(view.nodes) and max(view.nodes) + 1 if view.dropped is None else view.dropped.node
+    found: dict[int, Channels] = {}
+    by_promise = tuple(candidates.channels[prediction.order].tolist())
+    _add_members(found, view, [node for node in sorted(view.nodes) if node < begin], by_promise)
+    if view.dropped is not None:
+        left = _left(view, candidates, found)
+        rest = [node for node in sorted(view.nodes) if node >= begin]
+        _add_members(found, view, rest, search_order(left, settings))
+    return found
+
+
+def _left(view: SearchView, candidates: LayerCandidates, found: Mapping[int, Channels]) -> LayerCandidates:
+    """The units that were searched again: those not tested alone, without the pruned ones if they were too dear."""
+    alone = {channels[0] for channels in found.values() if len(channels) == 1}
+    pruned = {
+        channel
+        for node, channels in found.items()
+        if view.nodes[node].verdict == "pruned"
+        for channel in channels
+    }
+    assert view.dropped is not None
+    if len(candidates.channels) - len(alone) != view.dropped.units:
+        alone |= pruned
+    return candidates.without(alone)
+
+
+def _add_members(
+    found: dict[int, Channels], view: SearchView, numbers: Sequence[int], order: Channels
+) -> None:
+    for number in numbers:
         node = view.nodes[number]
         if node.verdict is not None:
             above = order if node.parent is None else found.get(node.parent, order)
             found[number] = _stretch(node, above)
-    return found
 
 
 def fate(view: SearchView, nodes: Mapping[int, Channels], channel: int) -> NodeView | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mecharule_ops.certificates.certificate import ExampleRow
-from mecharule_ops.certificates.certify import rows_of
+from mecharule_ops.pipeline.certify import rows_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
@@ -48,9 +48,7 @@ def ablated_rows(
     slices: Sequence[str],
 ) -> tuple[ExampleRow, ...]:
     """Each record before and after the ablation, in the slice named for it."""
-    from mecharule_ops.engine.ablation import AblationEngine
-
-    engine = AblationEngine(run.subject, run.task, records, intervention, run.replacement(intervention))
+    engine = run.completer(intervention, records=records)
     placed = [(name, place) for place, name in enumerate(slices)]
     return rows_of(engine, run.subject.decode, records, units, placed)
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.confidence import lower_bound
-from mecharule_ops.findings.controls import depends_on_baseline, verdict
 from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
-from mecharule_ops.report.prose import NO_CONTROL
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, Neuron, Regime
 
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
-"""Evidence grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
+"""Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,18 +22,14 @@ class UnitAccount:
     agonist: Agonist
     rule: AnchoredRule | None
     controls: AgonistControls | None
-    word: str
-    """The controls' verdict, or that none ran."""
     hq_t: bool
     """The rule reaches both floors on held-out records."""
-    depends_on_baseline: bool
-    """A second baseline was run and stays below τ."""
     flips_needed: int | None
     """Fewest flips on the stronger slice whose lower bound reaches τ; None when no number does."""
 
     @property
     def grade(self) -> str:
-        """The highest evidence grade that its claims reach."""
+        """The highest grade that its claims reach."""
         return HELD_OUT if self.hq_t else SINGLETON
 
     @property
@@ -49,14 +43,7 @@ class UnitAccount:
     @property
     def stronger(self) -> tuple[str, FlipCount]:
         """The slice that gives the strength, with its counts."""
-        return stronger_slice(self.agonist)
-
-
-def stronger_slice(agonist: Agonist) -> tuple[str, FlipCount]:
-    """`D+` or `D-`, whichever flips more often (D+ on a tie), with its counts."""
-    plus, minus = agonist.estimate.associated, agonist.estimate.unrelated
-    on_plus = minus.n == 0 or (plus.n > 0 and plus.flip_rate >= minus.flip_rate)
-    return ("D+", plus) if on_plus else ("D-", minus)
+        return self.agonist.estimate.stronger
 
 
 def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitAccount | None:
@@ -64,19 +51,13 @@ def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitA
     agonist = next((found for found in outcome.agonists if found.neuron == neuron), None)
     if agonist is None:
         return None
-    rule, controls = outcome.rule_of(neuron), outcome.controls_of(neuron)
-    word = NO_CONTROL
-    if controls is not None and controls.random is not None:
-        estimate = agonist.estimate
-        word = verdict(estimate, controls, findings.tau, findings.epsilon, findings.alpha).value
+    rule = outcome.rule_of(neuron)
     return UnitAccount(
         agonist=agonist,
         rule=rule,
-        controls=controls,
-        word=word,
+        controls=outcome.controls_of(neuron),
         hq_t=rule is not None and findings.is_hq_t(rule),
-        depends_on_baseline=controls is not None and depends_on_baseline(controls, findings.tau),
-        flips_needed=flips_needed(stronger_slice(agonist)[1].n, findings.tau, findings.alpha),
+        flips_needed=flips_needed(agonist.estimate.stronger[1].n, findings.tau, findings.alpha),
     )
 
 

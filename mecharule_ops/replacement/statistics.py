@@ -96,7 +96,7 @@ def nearest_observed(
 
 def first_slot_means(
     subject: Subject, prompts: Sequence[Sequence[int]], basis: Basis
-) -> tuple[Float[Tensor, channel * head_dim], ...]:
+) -> tuple[Float[Tensor, " channel *head_dim"], ...]:
     """Mean over prompts of every unit at the first prompt token, by layer; that token depends on nothing else."""
     firsts = [Span(prefix=(), fed=(prompt[0],), offset=0) for prompt in prompts]
     observed = observe(subject, firsts, basis)
@@ -115,7 +115,7 @@ def _unit_values(
         str(layer): subject.wiring.site(block, basis)
         for layer, block in enumerate(subject.wiring.blocks(subject.hf))
     }
-    shape = (-1, subject.unit_size(basis)) if basis is Basis.ATTN_HEAD else (-1,)
+    shape = subject.unit_shape(basis)
     kept = [span for span in spans if span.fed]
     shared = SharedPrefix.of(subject, [span.prefix for span in kept])
     for begin in range(0, len(kept), _RECORDS_AT_ONCE):

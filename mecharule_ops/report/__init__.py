@@ -11,6 +11,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.report.content import document
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.plots import figures
+from mecharule_ops.report.screen import screen
 from mecharule_ops.report.text import markdown_of, text_of
 
 WIDEST = 100
@@ -18,6 +19,11 @@ WIDEST = 100
 NARROWEST = 60
 PAGE_ROWS = 200
 """Units not ruled out on the page, which scrolls; text and Markdown list fewer."""
+
+
+def render_screen(findings: Findings, earlier: Findings | None = None) -> str:
+    """What a person reads when a run has ended: at most 40 lines of 100 columns."""
+    return screen(findings, earlier)
 
 
 def render_text(findings: Findings, width: int = WIDEST) -> str:
@@ -35,7 +41,7 @@ def render_markdown(findings: Findings) -> str:
 
 
 def render_json(findings: Findings) -> str:
-    """The findings themselves, every number with its counts; `findings_json.from_json` reads it back."""
+    """The findings themselves, every number with its counts; `findings.as_json.from_json` reads it back."""
     return to_json(findings) + "\n"
 
 

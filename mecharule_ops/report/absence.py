@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import plural
-from mecharule_ops.report.prose import stronger_slice
+from mecharule_ops.report.phrases.flips import stronger_slice
 
 
 def negative(findings: Findings, outcome: SearchOutcome) -> str:
@@ -26,7 +26,7 @@ def whole_layer_words(outcome: SearchOutcome, tau: float) -> str:
     """How many layers reach τ when all their searched units are ablated together, and the strongest one."""
     strongest, every = outcome.strongest_layer, outcome.whole_layers
     assert strongest is not None, "no whole layer was ablated"
-    reach = sum(whole.estimate.strength >= tau for whole in every)
+    reach = sum(whole.estimate.reaches(tau) for whole in every)
     flips = f"flips {stronger_slice(strongest.estimate)}"
     together = _together(outcome)
     if len(every) == 1:

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from mecharule_ops.bases import ROWS
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.report.document import plural
 from mecharule_ops.types import Baseline, Basis, Phase
-
-_BASES = {
-    Basis.ATTN_HEAD: "attn_head (few, large units)",
-    Basis.MLP_OUT: "mlp_out",
-    Basis.MLP_HIDDEN: "mlp_hidden",
-}
-"""Each basis as advised, the cheapest first."""
 
 
 def suggestions(
@@ -64,7 +58,7 @@ def _about_place(outcome: SearchOutcome, tau: float, searched: Collection[Basis]
     """Whether the effect is somewhere in this basis at all, judged by whole layers."""
     basis, layers = outcome.intervention.basis, outcome.whole_layers
     other = _another_basis({basis, *searched})
-    reach = [whole.layer for whole in layers if whole.estimate.strength >= tau]
+    reach = [whole.layer for whole in layers if whole.estimate.reaches(tau)]
     if reach:
         where = f"Layer {reach[0]}" if len(reach) == 1 else f"{len(reach)} of {len(layers)} layers"
         does = "reaches" if len(reach) == 1 else "reach"
@@ -90,7 +84,7 @@ def _all_seen(outcome: SearchOutcome) -> bool:
 
 def _another_basis(searched: Collection[Basis]) -> str:
     """` Try another basis: …` with those that the run has not searched; empty when it has searched all."""
-    left = [name for basis, name in _BASES.items() if basis not in searched]
+    left = [f"{basis}{row.advice}" for basis, row in ROWS.items() if basis not in searched]
     return f" Try another basis: {' or '.join(left)}." if left else ""
 
 

@@ -7,9 +7,9 @@ from mecharule_ops.report import tables
 from mecharule_ops.report.absence import negative, whole_layer_words
 from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
-from mecharule_ops.report.document import Block, Bullets, Document, Section, two_decimals
+from mecharule_ops.report.document import Block, Bullets, Document, Section, sentence, two_decimals
 from mecharule_ops.report.limits import limits
-from mecharule_ops.report.prose import search_names
+from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.report.recall_blocks import recall_blocks
 from mecharule_ops.report.run_blocks import run_blocks
 from mecharule_ops.report.summary import summary
@@ -30,7 +30,7 @@ OVERVIEW_KEY = (
 def document(findings: Findings, rows: int = ROWS) -> Document:
     """The whole report: summary, τ-agonists, each search, then cost, run, limits and named choices.
 
-    `rows` is the most units without a τ-agonist's evidence that are listed a search.
+    `rows` is the most units that are localized only and listed a search.
     """
     names = search_names(findings)
     searches = list(zip(names, findings.searches, strict=True))
@@ -54,7 +54,7 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
 
 
 def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
-    """The τ-agonists of all searches with their evidence; nothing where there is none."""
+    """The τ-agonists of all searches with their controls and rules; nothing where there is none."""
     blocks: list[Block] = []
     for name, outcome in zip(search_names(findings), findings.searches, strict=True):
         if outcome.tau_agonists:
@@ -63,11 +63,11 @@ def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
 
 
 def _search_section(findings: Findings, outcome: SearchOutcome, name: str, index: int, rows: int) -> Section:
-    blocks: list[Block] = [_split_sentence(outcome), " ".join(map(_sentence, outcome.status))]
+    blocks: list[Block] = [_split_sentence(outcome), " ".join(map(sentence, outcome.status))]
     if not outcome.tau_agonists:
         blocks.append("Negative result: " + negative(findings, outcome))
     elif outcome.whole_layers:
-        blocks.append(_sentence(whole_layer_words(outcome, findings.tau)))
+        blocks.append(sentence(whole_layer_words(outcome, findings.tau)))
     advice = (
         *after_audit(outcome),
         *suggestions(outcome, findings.tau, findings.slice_alpha, _bases(findings)),
@@ -97,10 +97,6 @@ def _other_layers(findings: Findings, outcome: SearchOutcome) -> str:
     return f"{rest} other layers hold no localized unit and stay below τ as a whole."
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
 def _split_sentence(outcome: SearchOutcome) -> str:
     if outcome.splitter is None:
         split = "No rule splits the two slices"
@@ -108,7 +104,7 @@ def _split_sentence(outcome: SearchOutcome) -> str:
         score = two_decimals(outcome.splitter_train_mcc)
         split = f"D+ is where the rule {outcome.splitter} fires (train MCC {score}, not held out), D- where it does not"
     sizes = f"D+ has {outcome.associated_n} and D- {outcome.unrelated_n} examples"
-    return f"{split}. {sizes} (condition {outcome.condition}). {_sentence(outcome.slice_status)}"
+    return f"{split}. {sizes} (condition {outcome.condition}). {sentence(outcome.slice_status)}"
 
 
 def _question_sections(findings: Findings) -> tuple[Section, ...]:

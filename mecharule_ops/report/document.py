@@ -67,6 +67,11 @@ def tied(text: str) -> str:
     return re.sub(r"(?<=\d) (?=%)|(?<=[≥=]) (?=\d)|(?<=τ) (?=[≥=])", "\u00a0", text)
 
 
+def sentence(text: str) -> str:
+    """The text with a capital at its head and a full stop at its end."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
 def k_of_n(count: FlipCount | Share | None) -> str:
     """`28/64 (44 %)`; a rate is never printed without its counts. `–` for None."""
     if count is None:

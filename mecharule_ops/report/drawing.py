@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,9 @@ def draw(name: str, plot: Callable[[Figure], None], *, height: float = 3.2) -> s
         "hatch.linewidth": 0.6,
         **ink,
     }
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # Text stays text in the SVG, so a letter that our font lacks is drawn by the viewer's.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Figure(figsize=(8, height), layout="constrained")
         FigureCanvasSVG(figure)
         plot(figure)

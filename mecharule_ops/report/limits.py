@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.confidence import Spending
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import CloseCompletions, Findings
 
 
 def limits(findings: Findings) -> tuple[str, ...]:
@@ -14,7 +14,9 @@ def limits(findings: Findings) -> tuple[str, ...]:
         if findings.alpha_policy == Spending.PER_NODE
         else "in the search α is spent once over a layer's tree"
     )
+    close = findings.close_completions
     return (
+        *([close_sentence(close)] if close else []),
         "Ablation shows that a unit is needed for the behaviour under this replacement. It does not show "
         "that the unit suffices, is unique, or computes the rule's text.",
         f"Bounds are one-sided Clopper–Pearson, upper ones at {upper} and lower ones at {lower} a slice; {each}.",
@@ -25,8 +27,8 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "Attribution only chose and grouped the units to test; no claim here rests on its scores.",
         "A held-out MCC says how well a rule, learned on the train split, predicts on unseen records which "
         "of them flip when the unit is ablated: 1 is perfect, 0 is no better than chance. It is a "
-        "correlation over the n records given with it; with few records or few flips it is unstable and "
-        "marked †.",
+        "correlation over the n records given with it; a bootstrap of these records gives its 95 % interval, "
+        "and a rule is shown as one only where that lies above 0.",
         "HQ-F is fitted and scored on the same records: descriptive, never evidence of prediction.",
         "Union coverage counts a record when any one of many units flips it, so it grows with the number "
         "of units by chance alone; compare the random union where it was run.",
@@ -34,4 +36,13 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "meets; its flips may say more about the replacement than about the unit.",
         f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "
         "was tested.",
+    )
+
+
+def close_sentence(close: CloseCompletions) -> str:
+    """How many completions rounding may decide, and how that was measured."""
+    return (
+        f"{close.close.count:,} of {close.close.n:,} completions have a lead below {close.lead:.1g} logits: on "
+        f"another processor they may differ. (Batches of several sizes moved the leads of {close.compared} "
+        f"completions by up to {close.disagreement:.1g}.)"
     )

@@ -7,7 +7,7 @@ from statistics import median
 
 from mecharule_ops.findings.records import RecallRow, SearchAudit, SearchOutcome, Share
 from mecharule_ops.report.document import Block, Table, k_of_n, plural
-from mecharule_ops.report.prose import audit_sentence
+from mecharule_ops.report.phrases.searches import audit_sentence
 
 
 def recall_blocks(outcome: SearchOutcome) -> tuple[Block, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.report.document import Block, Table, k_of_n
-from mecharule_ops.report.prose import shared_replacement
+from mecharule_ops.report.phrases.searches import shared_replacement
 from mecharule_ops.types import Value
 
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from mecharule_ops.findings.controls import ControlVerdict
-from mecharule_ops.findings.records import Findings, SearchOutcome, Share
+from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
 from mecharule_ops.report.absence import negative
-from mecharule_ops.report.document import Block, Bullets, k_of_n, plural
-from mecharule_ops.report.prose import (
-    NO_CONTROL,
-    audit_sentence,
-    by_strength,
-    control_word,
-    is_risk,
-    is_small,
-    search_names,
-    shared_replacement,
-    stronger_slice,
-)
+from mecharule_ops.report.document import Block, Bullets, k_of_n, plural, sentence
+from mecharule_ops.report.phrases.controls import counted_claims
+from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
+from mecharule_ops.report.phrases.rules import predicts, short
+from mecharule_ops.report.phrases.searches import is_risk, recall_sentence, search_names, shared_replacement
 
 
 def summary(findings: Findings) -> tuple[Block, ...]:
@@ -31,12 +21,12 @@ def summary(findings: Findings) -> tuple[Block, ...]:
         "flips 0→1 on records that fail; of either, D+ are those where the splitter rule fires and D- the others."
     )
     if not findings.searches:
-        return (asked, *findings.notes, "Found: no search was run, so nothing is claimed.")
+        return (asked, *findings.notes, headline(findings))
     items = tuple(
         f"{name}: {_risk(findings, outcome)}{' '.join(_sentences(findings, outcome))}"
         for name, outcome in zip(search_names(findings), findings.searches, strict=True)
     )
-    return (asked, *findings.notes, _headline(findings), Bullets(items))
+    return (asked, *findings.notes, headline(findings), Bullets(items))
 
 
 def _risk(findings: Findings, outcome: SearchOutcome) -> str:
@@ -48,27 +38,25 @@ def _risk(findings: Findings, outcome: SearchOutcome) -> str:
     return f"Risk, not an improvement: these flips turn {words.failure} into {words.success}.{hidden} "
 
 
-def _headline(findings: Findings) -> str:
-    """How many τ-agonists there are in all, and how many of them the controls support."""
-    words = [word for outcome in findings.searches for word in _words(findings, outcome)]
+def headline(findings: Findings) -> str:
+    """How many τ-agonists there are in all, how many have an effect beyond random units, how many are selective."""
+    if not findings.searches:
+        return "Found: no search was run, so nothing is claimed."
+    beside = [controls for outcome in findings.searches for controls in _controls(outcome)]
     searches = plural(len(findings.searches), "search", "searches")
-    if not words:
+    if not beside:
         return f"Found: no τ-agonist in {searches}."
-    supported = words.count(ControlVerdict.SUPPORTED.value)
-    of = f"{supported or 'none'} of them" if len(words) > 1 else "" if supported else "not"
-    return (
-        f"Found: {plural(len(words), 'τ-agonist')} in {searches}, {f'{of} '.lstrip()}supported by controls."
-    )
+    return f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {counted_claims(beside)}."
 
 
-def _words(findings: Findings, outcome: SearchOutcome) -> list[str]:
-    """The controls' verdict on each τ-agonist."""
-    return [control_word(findings, outcome, agonist) for agonist in outcome.tau_agonists]
+def _controls(outcome: SearchOutcome) -> list[AgonistControls | None]:
+    """The controls of each τ-agonist, None where none ran."""
+    return [outcome.controls_of(agonist.neuron) for agonist in outcome.tau_agonists]
 
 
 def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     if not outcome.tau_agonists:
-        return [negative(findings, outcome), _recall(outcome, findings.tau)]
+        return [negative(findings, outcome), recall_sentence(outcome, findings.tau)]
     weaker = len(outcome.agonists) - len(outcome.tau_agonists)
     more = (
         f"{plural(weaker, 'further unit')} {'is' if weaker == 1 else 'are'} not ruled out: only the upper bound "
@@ -76,10 +64,10 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     )
     return [
         _found(findings, outcome),
-        _controls(_words(findings, outcome)),
+        *([sentence(counted_claims(_controls(outcome)))] if len(findings.searches) > 1 else []),
         _rules(findings, outcome),
         *([more] if weaker else []),
-        _recall(outcome, findings.tau),
+        recall_sentence(outcome, findings.tau),
     ]
 
 
@@ -102,42 +90,13 @@ def _searched(outcome: SearchOutcome) -> str:
     return f"{searched} searched, of {every:,} in the basis"
 
 
-def _controls(words: list[str]) -> str:
-    """`Controls support 1 of the 3 τ-agonists (1 not selective, 1 underpowered).`"""
-    counts = Counter(words)
-    supported = counts.pop(ControlVerdict.SUPPORTED.value, 0)
-    if counts[NO_CONTROL] == len(words):
-        return "No control was run beside it." if len(words) == 1 else "No control was run beside them."
-    if len(words) == 1:
-        return "Controls support it." if supported else f"Controls do not support it ({words[0]})."
-    said = f"Controls support {supported or 'none'} of the {len(words)} τ-agonists"
-    others = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
-    return f"{said} ({others})." if others else f"{said}."
-
-
 def _rules(findings: Findings, outcome: SearchOutcome) -> str:
-    held = [rule.held_out for rule in outcome.anchored if rule.held_out and findings.is_hq_t(rule)]
-    small = sum(is_small(score) for score in held)
-    predicts = f"a rule that predicts which held-out records flip at MCC ≥ {findings.mcc_floor:.2f}"
-    if not held:
-        return f"No localized unit has {predicts}."
-    fewer = f" ({small} of them on too few records to be stable)" if small else ""
-    return f"{plural(len(held), 'localized unit')} {'has' if len(held) == 1 else 'have'} {predicts}{fewer}."
-
-
-def _recall(outcome: SearchOutcome, tau: float) -> str:
-    if outcome.exhaustive is None:
-        untested = max(0, outcome.cost.candidates - outcome.singletons_tested)
-        if not untested:
-            return "Every searched unit was tested alone."
-        if outcome.audit is not None:
-            return audit_sentence(outcome.audit)
-        was = "was" if untested == 1 else "were"
-        return (
-            f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
-        )
-    truth = sum(unit.estimate.strength >= tau for unit in outcome.exhaustive.units)
-    if truth == 0:
-        return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
-    found = Share(count=truth - len(outcome.missed(tau)), n=truth)
-    return f"The search found {k_of_n(found)} of the τ-agonists that testing every unit alone finds."
+    shown = [rule for rule in outcome.anchored if predicts(rule) is not None]
+    said = "a rule that predicts which held-out records flip better than chance"
+    if not shown:
+        return f"No localized unit has {said}."
+    good = sum(findings.is_hq_t(rule) for rule in shown)
+    return (
+        f"{plural(len(shown), 'localized unit')} {'has' if len(shown) == 1 else 'have'} {said}, "
+        f"{good or 'none'} of them at MCC ≥ {short(findings.mcc_floor)}."
+    )

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import Table, k_of_n, percent, signed, two_decimals
-from mecharule_ops.report.prose import by_strength, control_word, rule_note, search_names
+from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
+from mecharule_ops.report.phrases.flips import by_strength
+from mecharule_ops.report.phrases.rules import predicts, score_words
+from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.types import Agonist
 
 
@@ -32,7 +35,7 @@ def overview(findings: Findings) -> Table:
 
 def told_layers(findings: Findings, outcome: SearchOutcome) -> set[int]:
     """Layers with a localized unit or whose joint ablation reaches τ."""
-    reach = {whole.layer for whole in outcome.whole_layers if whole.estimate.strength >= findings.tau}
+    reach = {whole.layer for whole in outcome.whole_layers if whole.estimate.reaches(findings.tau)}
     return reach | {agonist.neuron.layer for agonist in outcome.agonists}
 
 
@@ -58,10 +61,10 @@ def layers(findings: Findings, outcome: SearchOutcome) -> Table:
 
 
 def unit_table(findings: Findings, outcome: SearchOutcome, units: Sequence[Agonist]) -> Table:
-    """A row a unit: flips a slice, strength with bounds, selectivity, the controls' word."""
-    header = ("unit", "flips D+", "flips D-", "strength", "selectivity", "controls")
+    """A row a unit: flips a slice, strength with bounds, selectivity, then what the controls show in two columns."""
+    header = ("unit", "flips D+", "flips D-", "strength", "selectivity", "effect", "selective")
     rows = tuple(_unit_row(findings, outcome, unit) for unit in units)
-    return Table(header=header, rows=rows, align="lrrrll")
+    return Table(header=header, rows=rows, align="lrrrrll")
 
 
 def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
@@ -70,19 +73,20 @@ def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
     table = unit_table(findings, outcome, units)
     status = ["τ-agonist" if unit.is_tau_agonist else "not ruled out" for unit in units]
     rows = tuple((row[0], word, *row[1:]) for row, word in zip(table.rows, status, strict=True))
-    return Table(header=(table.header[0], "status", *table.header[1:]), rows=rows, align="llrrrll")
+    return Table(header=(table.header[0], "status", *table.header[1:]), rows=rows, align="llrrrrll")
 
 
 def _unit_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> tuple[str, ...]:
-    estimate = agonist.estimate
+    estimate, controls = agonist.estimate, outcome.controls_of(agonist.neuron)
     bounds = f"[{two_decimals(estimate.lcb(findings.alpha))}, {two_decimals(agonist.ucb)}]"
     return (
         str(agonist.neuron),
         k_of_n(estimate.associated),
         k_of_n(estimate.unrelated),
         f"{estimate.strength:.3f} {bounds}",
-        f"{signed(estimate.signed_selectivity)} {agonist.selectivity_label}",
-        control_word(findings, outcome, agonist),
+        signed(estimate.signed_selectivity),
+        effect_cell(controls),
+        selective_cell(controls),
     )
 
 
@@ -105,10 +109,10 @@ def _rule_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> t
     ]
     return (
         str(agonist.neuron),
-        rule.rule or "no rule found",
-        rule_note(held) if held else "–",
+        rule.rule if rule.rule and predicts(rule) else "none predicts",
+        score_words(held) if held else "–",
         percent(held.coverage) + f" of {held.n:,}" if held else "–",
         "+".join(marks) or "–",
-        rule_note(full) if full else "–",
-        ("prompt only" if rule.prompt_only else "output too") if rule.rule else "–",
+        score_words(full) if full else "–",
+        ("prompt only" if rule.prompt_only else "output too") if predicts(rule) else "–",
     )

@@ -1,24 +1,21 @@
-"""Localized units as blocks of a report: the τ-agonists with their evidence, then those not ruled out."""
+"""Localized units as blocks of a report: the τ-agonists with their controls and rules, then those not ruled out."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from mecharule_ops.findings.controls import depends_on_baseline
-from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import tables
-from mecharule_ops.report.document import Block, k_of_n, plural, signed
-from mecharule_ops.report.prose import both_slices, by_strength, control_word, is_risk, stronger_slice
-from mecharule_ops.report.rule_lines import is_told, rule_line, untold_sentence
+from mecharule_ops.report.document import Block, plural, sentence
+from mecharule_ops.report.phrases.controls import CONTROLS_KEY, control_parts
+from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
+from mecharule_ops.report.phrases.rules import is_told, rule_line, untold_sentence
+from mecharule_ops.report.phrases.searches import is_risk
 from mecharule_ops.types import Agonist
 
 AGONIST_KEY = (
-    "Strength is the larger of the "
-    "two flip rates, with its lower and upper bound; selectivity is the rate on D+ less that on D-. Verdicts "
-    "of the controls: supported – strength ≥ τ by its lower bound, told apart from random units of the layer, "
-    "and flips that follow the split; not selective – strong, but the two slices differ by less than ε or a "
-    "fake rule's split differs as much; control also flips – random units of the layer reach τ themselves; "
-    "underpowered – these examples cannot decide. A fake rule is one learned from permuted targets."
+    "Strength is the larger of the two flip rates, with its lower and upper bound; selectivity is the rate on D+ less "
+    f"that on D-. {CONTROLS_KEY}"
 )
 
 
@@ -46,9 +43,9 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
     table = tables.unit_table(findings, outcome, shown)
     uncontrolled = replace(
         table,
-        header=table.header[:-1],
-        rows=tuple(row[:-1] for row in table.rows),
-        align=table.align[:-1],
+        header=table.header[:-2],
+        rows=tuple(row[:-2] for row in table.rows),
+        align=table.align[:-2],
         notes=notes,
     )
     blocks: list[Block] = [_not_ruled_out(findings, weak), uncontrolled]
@@ -73,22 +70,6 @@ def _not_ruled_out(findings: Findings, weak: list[Agonist]) -> str:
 
 def _control_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> str:
     ran = outcome.controls_of(agonist.neuron)
-    word = control_word(findings, outcome, agonist)
     if ran is None:
         return "Controls: none was run."
-    return f"Controls: {word}. {'; '.join(_control_parts(ran, agonist, findings.tau))}."
-
-
-def _control_parts(ran: AgonistControls, agonist: Agonist, tau: float) -> list[str]:
-    parts = ["No random unit was ablated"]
-    if ran.random is not None:
-        units = plural(ran.random_units, "random unit")
-        parts = [f"{units} of layer {agonist.neuron.layer} flip {both_slices(ran.random)}"]
-    if ran.fake_split is not None:
-        parts.append(f"selectivity on a fake rule's split {signed(ran.fake_split.signed_selectivity)}")
-    if ran.second is not None:
-        below = ", below τ: the effect depends on the baseline" if depends_on_baseline(ran, tau) else ""
-        parts.append(f"with baseline {ran.second_baseline} it flips {both_slices(ran.second)}{below}")
-    if ran.out_of_range is not None:
-        parts.append(f"{k_of_n(ran.out_of_range)} of its replaced values are out of range")
-    return parts
+    return f"Controls: {sentence('; '.join(control_parts(ran, findings.tau)))}"

@@ -25,7 +25,11 @@ Lookup = Callable[[str], Bool[np.ndarray, " record"]]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Condition:
-    """A predicate or its negation; prints as `b >= 100` or `not (b >= 100)`. Raises `UsageError`."""
+    """A predicate or its negation. Raises `UsageError`.
+
+    >>> print(Condition("b >= 100", False))
+    not (b >= 100)
+    """
 
     predicate: str
     """Canonical predicate text."""
@@ -79,7 +83,11 @@ class Clause:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rule:
-    """An OR of clauses, sorted, none subsumed by another. Raises `UsageError` when there are none."""
+    """An OR of clauses, sorted, none subsumed by another. Raises `UsageError` when there are none.
+
+    >>> print(Rule.parse("b >= 100 or (a > 3 and b >= 100)"))
+    b >= 100
+    """
 
     clauses: tuple[Clause, ...]
 

@@ -51,7 +51,7 @@ def anchor(
         UsageError: shapes disagree, train and test overlap or leave the eligible records.
     """
     check_table(matrix, predicates, flips)
-    _check_split(train, test, len(flips))
+    check_split(train, test, len(flips))
     kept = _vocabulary(predicates, prompt_only_of, settings)
     texts = [predicates[index] for index in kept]
     table = matrix[:, kept]
@@ -83,7 +83,7 @@ def anchor_status(
     if anchored.rule is not None:
         return RuleStatus.LEARNED
     kept = _vocabulary(predicates, prompt_only_of, settings)
-    status = readiness(train_flips, [predicates[index] for index in kept], settings.ruleshap)
+    status = readiness(train_flips, [predicates[index] for index in kept], settings.ruleshap.min_class)
     return RuleStatus.NO_CLAUSE if status is RuleStatus.LEARNED else status
 
 
@@ -114,7 +114,8 @@ def _text(rule: Rule | None) -> str | None:
     return None if rule is None else str(rule)
 
 
-def _check_split(train: Int[np.ndarray, " train"], test: Int[np.ndarray, " test"], eligible: int) -> None:
+def check_split(train: Int[np.ndarray, " train"], test: Int[np.ndarray, " test"], eligible: int) -> None:
+    """Raises `UsageError` unless the two share no record and stay within D_b."""
     positions = np.concatenate([train, test])
     inside = positions.size == 0 or (positions.min() >= 0 and positions.max() < eligible)
     if not inside or len(np.unique(positions)) != len(positions):

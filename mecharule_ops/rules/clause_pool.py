@@ -12,6 +12,7 @@ from hashlib import blake2b
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from mecharule_ops.rules.algebra import Clause, Condition
 from mecharule_ops.rules.matthews import mcc_of_counts, pack, packed_counts
 
 Literals = tuple[int, ...]
@@ -19,6 +20,16 @@ Literals = tuple[int, ...]
 
 CHUNK = 256
 """Clauses evaluated together; bounds memory at CHUNK · depth · records bits or SHAP rows."""
+
+
+def as_clause(literals: Literals, predicates: Sequence[str]) -> Clause:
+    """The clause as a value."""
+    return Clause(tuple(Condition(predicates[literal >> 1], bool(literal & 1)) for literal in literals))
+
+
+def plainness(clause: Literals) -> tuple[int, int, Literals]:
+    """What sorts clauses plain ones first: length, then negations, then place."""
+    return len(clause), sum(1 - (literal & 1) for literal in clause), clause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -24,11 +24,15 @@ def mcc(fires: Bool[np.ndarray, " record"], target: Bool[np.ndarray, " record"])
 
 
 def mcc_of_counts(
-    hits: Int[np.ndarray, " clause"], fired: Int[np.ndarray, " clause"], positives: int, n: int
+    hits: Int[np.ndarray, " clause"],
+    fired: Int[np.ndarray, " clause"],
+    positives: int | Int[np.ndarray, " clause"],
+    n: int,
 ) -> Float[np.ndarray, " clause"]:
     """MCC of each clause from its true positives `hits` and its firings `fired` among n records."""
-    top = hits.astype(np.float64) * n - fired.astype(np.float64) * positives
-    bottom = np.sqrt(fired.astype(np.float64) * (n - fired) * (float(positives) * (n - positives)))
+    true = np.asarray(positives, np.float64)
+    top = hits.astype(np.float64) * n - fired.astype(np.float64) * true
+    bottom = np.sqrt(fired.astype(np.float64) * (n - fired) * (true * (n - true)))
     return np.clip(np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0), -1.0, 1.0)
 
 

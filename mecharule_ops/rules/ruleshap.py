@@ -1,8 +1,8 @@
 """RuleSHAP without LASSO (paper, §4.2): trees propose clauses, SHAP and MCC rank them, a greedy OR joins.
 
 XGBoost is fitted on distinct rows weighted by their counts; every prefix of every root-to-leaf path is a
-clause, and so is every predicate and its negation. Of clauses that fire on the same records only the shortest
-stays. The importance of a clause is its SHAP weight:
+clause, and so is every predicate and its negation. Of clauses that fire on the same records only the plainest
+stays: the shortest, and of those the one with the fewest negations. The importance of a clause is its SHAP weight:
 
     importance(c) = mean over records x with c(x) of Σ_{j ∈ predicates(c)} φ_j(x),
 
@@ -13,15 +13,15 @@ ranked by (MCC, importance). Attribution only proposes here; it is never read as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.rules.algebra import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
+from mecharule_ops.rules.algebra import Clause, Rule, compactify, greedy_or, lookup_in, score
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
-from mecharule_ops.rules.clause_pool import Literals, Measured, measure, shap_weights
+from mecharule_ops.rules.clause_pool import Literals, Measured, as_clause, measure, plainness, shap_weights
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
 from mecharule_ops.types import RuleScore
@@ -35,7 +35,7 @@ class RankedClause:
     mcc: float
     """On the records it was extracted from."""
     importance: float
-    """SHAP weight in log-odds toward the target."""
+    """SHAP weight in log-odds toward the target; of RIPPER's clauses the MCC that the rule loses without it."""
     coverage: float
     """Share of the records on which it fires."""
 
@@ -50,10 +50,16 @@ class ClauseRanking:
     predicate_importance: Float[np.ndarray, " predicate"]
     """Mean |φ_j| over the records, in log-odds; zeros when nothing was fitted."""
 
+    def up_to(self, literals: int) -> ClauseRanking:
+        """The ranking of the clauses that have at most so many literals."""
+        kept = tuple(each for each in self.clauses if len(each.clause.conditions) <= literals)
+        none = self.status is RuleStatus.LEARNED and not (kept and kept[0].mcc > 0)
+        return replace(self, clauses=kept, status=RuleStatus.NO_CLAUSE if none else self.status)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LearnedRule:
-    """The greedy OR-combination of a ranking."""
+    """What a learner found on some records: a rule, or why there is none."""
 
     rule: Rule | None
     """None unless the status is LEARNED."""
@@ -71,7 +77,7 @@ def extract(
     predicates: Sequence[str],
     target: Bool[np.ndarray, " record"],
     *,
-    settings: RuleShapSettings,
+    settings: RuleShapSettings | None = None,
     seed: int,
 ) -> ClauseRanking:
     """Candidate clauses for a target, best first; the same seed gives the same ranking in any record order.
@@ -80,7 +86,8 @@ def extract(
         UsageError: shapes disagree, or a predicate comes twice.
     """
     check_table(matrix, predicates, target)
-    status = readiness(target, predicates, settings)
+    settings = settings or RuleShapSettings()
+    status = readiness(target, predicates, settings.min_class)
     if status is not RuleStatus.LEARNED:
         return ClauseRanking(status=status, clauses=(), predicate_importance=np.zeros(len(predicates)))
     rows = distinct_rows(matrix, target)
@@ -88,7 +95,7 @@ def extract(
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
     phi = shap_values(booster, sample.features, settings.boost.threads)
     singles: set[Literals] = {(literal,) for literal in range(2 * len(predicates))}
-    found = measure(sorted(path_prefixes(booster) | singles, key=lambda c: (len(c), c)), matrix, target)
+    found = measure(sorted(path_prefixes(booster) | singles, key=plainness), matrix, target)
     found = found.firing_on(settings.least_firings(len(target)))
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
     ranked = _ranked(found, weights, predicates, len(target))[: settings.pool]
@@ -102,7 +109,7 @@ def learn_rule(
     predicates: Sequence[str],
     target: Bool[np.ndarray, " record"],
     *,
-    settings: RuleShapSettings,
+    settings: RuleShapSettings | None = None,
     seed: int,
 ) -> LearnedRule:
     """The greedy OR-combination of the extracted clauses, chosen and scored on these records alone.
@@ -110,7 +117,19 @@ def learn_rule(
     Raises:
         UsageError: shapes disagree, or a predicate comes twice.
     """
+    settings = settings or RuleShapSettings()
     ranking = extract(matrix, predicates, target, settings=settings, seed=seed)
+    return combined(ranking, matrix, predicates, target, settings)
+
+
+def combined(
+    ranking: ClauseRanking,
+    matrix: Bool[np.ndarray, "record predicate"],
+    predicates: Sequence[str],
+    target: Bool[np.ndarray, " record"],
+    settings: RuleShapSettings,
+) -> LearnedRule:
+    """The greedy OR-combination of a ranking made from these records."""
     if ranking.status is not RuleStatus.LEARNED:
         return LearnedRule(rule=None, train=None, status=ranking.status, clauses=ranking.clauses)
     lookup = lookup_in(matrix, predicates)
@@ -165,17 +184,13 @@ def check_table(
         )
 
 
-def _clause(literals: Literals, predicates: Sequence[str]) -> Clause:
-    return Clause(tuple(Condition(predicates[literal >> 1], bool(literal & 1)) for literal in literals))
-
-
 def _ranked(
     found: Measured, weights: Float[np.ndarray, " clause"], predicates: Sequence[str], records: int
 ) -> tuple[RankedClause, ...]:
     """The measured clauses by (MCC, SHAP weight), best first; ties keep the shorter clause before the longer."""
     return tuple(
         RankedClause(
-            clause=_clause(found.clauses[index], predicates),
+            clause=as_clause(found.clauses[index], predicates),
             mcc=float(found.mcc[index]),
             importance=float(weights[index]),
             coverage=float(found.fired[index] / records),

@@ -43,26 +43,30 @@ class RuleShapSettings:
     """Best clauses that are kept and offered to the greedy OR."""
     max_clauses: int = 8
     """Most clauses of a rule."""
-    starts: int = 8
+    starts: int = 1
     """Best single clauses that the greedy OR is seeded with, one climb each; 1 is one climb from the best."""
-
-    min_gain: float = 0.0
-    """The greedy OR adds a clause only if the MCC improves by more than this; the paper's is 0."""
+    min_gain: float = 0.02
+    """The greedy OR adds a clause only if the MCC improves by more than this; the paper's 0 overfits a few hundred
+    records: on planted rules with 8 % noise the held-out MCC rose from .58 to .67 (150 records) and from .66 to .80
+    (400), and two planted clauses under 10 % noise came back exactly in 20 of 20 instead of 16."""
 
     def __post_init__(self) -> None:
         counts = (self.min_support, self.min_class, self.shap_draws, self.pool, self.max_clauses, self.starts)
         if not 0 <= self.min_coverage <= 1 or min(counts) < 1 or self.min_gain < 0:
             raise UsageError(f"expected a coverage in [0, 1], a gain ≥ 0 and counts ≥ 1, got {self}")
 
+    @classmethod
+    def paper(cls) -> RuleShapSettings:
+        """As printed: the greedy OR keeps every clause that improves the MCC at all (paper, §4.2)."""
+        return cls(min_gain=0.0)
+
     def least_firings(self, records: int) -> int:
         """Records on which a clause must fire; the small slack keeps a share such as 0.07 of 100 at 7."""
         return max(self.min_support, ceil(self.min_coverage * records - 1e-9))
 
 
-def readiness(
-    target: Bool[np.ndarray, " record"], predicates: Sequence[str], settings: RuleShapSettings
-) -> RuleStatus:
-    """LEARNED when there is something to learn from, otherwise the reason why there is not."""
+def readiness(target: Bool[np.ndarray, " record"], predicates: Sequence[str], min_class: int) -> RuleStatus:
+    """LEARNED when each side of the target has `min_class` records to learn from, otherwise why not."""
     positives = int(np.count_nonzero(target))
     rarer = min(positives, len(target) - positives)
     if len(target) == 0:
@@ -71,4 +75,4 @@ def readiness(
         return RuleStatus.NO_PREDICATES
     if rarer == 0:
         return RuleStatus.CONSTANT
-    return RuleStatus.TOO_FEW if rarer < settings.min_class else RuleStatus.LEARNED
+    return RuleStatus.TOO_FEW if rarer < min_class else RuleStatus.LEARNED

@@ -22,6 +22,7 @@ from mecharule_ops.events import (
     LlmCost,
     LlmMessage,
     Notice,
+    PredictionsDropped,
     Price,
     RuleAnchored,
     RunFinished,
@@ -166,6 +167,11 @@ def _search_finished(state: RunState, event: SearchFinished) -> RunState:
     return state._with_search(replace(state.searches[event.search], result=event))
 
 
+def _predictions_dropped(state: RunState, event: PredictionsDropped) -> RunState:
+    assert event.search in state.searches, f"{event.search} was never started"
+    return state._with_search(replace(state.searches[event.search], dropped=event))
+
+
 def _agonist_found(state: RunState, event: AgonistFound) -> RunState:
     return replace(state, agonists={**state.agonists, (event.search, event.neuron): event})
 
@@ -205,6 +211,7 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     StageFinished: _stage_finished,
     SearchStarted: _search_started,
     SearchFinished: _search_finished,
+    PredictionsDropped: _predictions_dropped,
     AgonistFound: _agonist_found,
     RuleAnchored: _rule_anchored,
     LayerCovered: _layer_covered,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from mecharule_ops.events import NodeAsked, NodeTested, SearchFinished
+from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
 from mecharule_ops.state.persistent import IntMap
 
 NODE_EVENTS = (NodeAsked, NodeTested)
@@ -21,8 +21,8 @@ class NodeView:
     """Units of the group."""
     parent: int | None = None
     depth: int = 0
-    """Range of each slice that was last asked for."""
     asked: bool = False
+    """Whether it was sent to the model, and not only told as tested."""
     units: str = ""
     associated_flips: int = 0
     associated_n: int = 0
@@ -46,6 +46,11 @@ class NodeView:
         if not (self.verdict and self.associated_n and self.unrelated_n):
             return None
         return self.associated_flips / self.associated_n - self.unrelated_flips / self.unrelated_n
+
+    @property
+    def flips(self) -> str:
+        """`28/64 of D+ and 3/64 of D-`."""
+        return f"{self.associated_flips}/{self.associated_n} of D+ and {self.unrelated_flips}/{self.unrelated_n} of D-"
 
     @property
     def _slices(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -105,6 +110,8 @@ class SearchView:
     counts: Counts = Counts()
     result: SearchFinished | None = None
     """None while the search runs."""
+    dropped: PredictionsDropped | None = None
+    """From which node on it went without predictions; None when it had none or kept them."""
 
     def apply(self, event: NodeAsked | NodeTested) -> SearchView:
         """The view after a node was asked or tested, for the first time or again."""

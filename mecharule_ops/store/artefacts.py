@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.store.codec import canonical_json
 
 _SINGLE = "array"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

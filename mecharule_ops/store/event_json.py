@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 
 from mecharule_ops import events
+from mecharule_ops.codec import canonical_json, decode, encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
-from mecharule_ops.store.codec import canonical_json, decode, encode
 
 
 def _kind(cls: type[Event]) -> str:

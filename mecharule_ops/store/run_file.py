@@ -20,7 +20,7 @@ from mecharule_ops.errors import StoreError
 
 APPLICATION_ID = 0x4D524C45
 """Written in bytes 68–71 of the file: "MRLE"."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _MAGIC = b"SQLite format 3\x00"
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

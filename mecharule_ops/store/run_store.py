@@ -14,22 +14,24 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 from urllib.parse import quote
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
-from mecharule_ops.store.codec import canonical_json
 from mecharule_ops.store.event_json import event_from_json, event_to_json, kind_of
+from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, Outcomes, OutcomeTable
 from mecharule_ops.store.run_file import RunLock, connect_existing, connect_new, store_errors
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 _PAGE = 1000
 
 
@@ -143,7 +145,7 @@ class RunStore:
             return event
         return None
 
-    def put(self, name: str, value: object) -> str:
+    def put(self, name: Artefact[T], value: T) -> str:
         """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
         packed = pack(value)
         row = (name, packed.form, packed.sha256, packed.crc, packed.body)
@@ -151,11 +153,11 @@ class RunStore:
             self._connection.execute("INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?, ?)", row)
         return packed.sha256
 
-    def get(self, name: str) -> object:
+    def get(self, name: Artefact[T]) -> T:
         """An artefact. Raises `StoreError` when there is none of this name or its content has changed."""
         query = "SELECT form, sha256, crc, body FROM artefact WHERE name = ?"
         for form, sha256, crc, body in self._rows(query, name):
-            return unpack(PackedArtefact(form=form, sha256=sha256, crc=crc, body=body))
+            return cast(T, unpack(PackedArtefact(form=form, sha256=sha256, crc=crc, body=body)))
         raise StoreError(f"expected an artefact {name!r} in {self.path}, there is none; run its stage first")
 
     def names(self) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.store.codec import canonical_json
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.store.outcome_blocks import Outcomes as StoredOutcomes
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import BehaviourRecord, Neuron
@@ -85,7 +85,9 @@ class StoredEngine:
         self._ids = np.array([record.example.id for record in records], np.int64)
         self.cost = cost
 
-    def labels(self, groups: Sequence[Group], examples: Sequence[int]) -> Bool[np.ndarray, "group record"]:
+    def labels(
+        self, groups: Sequence[Group], examples: Sequence[int] | Int[np.ndarray, " record"]
+    ) -> Bool[np.ndarray, "group record"]:
         """Post-intervention labels, one row a group, one column an example position.
 
         Cost: groups × examples example-forwards, less those stored; new ones are stored before this returns.
@@ -107,6 +109,19 @@ class StoredEngine:
             labels[np.ix_(np.array(rows), np.flatnonzero(missing))] = fresh
         self.cost.reused += len(groups) - sum(map(len, by_known.values()))
         return labels[[first[key] for key in keys]]
+
+    def keep(
+        self,
+        group: Group,
+        examples: Sequence[int],
+        labels: Bool[np.ndarray, " record"],
+        margins: Float[np.ndarray, " record"],
+    ) -> None:
+        """Stores what an engine of the same intervention answered elsewhere, such as whole completions."""
+        ids, key = self._ids[np.asarray(examples, np.int64)], group_key(group)
+        fresh = ~self._store.known_outcomes(self._context, key, ids).known
+        if fresh.any():
+            self._store.put_outcomes(self._context, key, ids[fresh], labels[fresh], margins[fresh])
 
     def _run(self, groups: Sequence[Group], positions: np.ndarray) -> Bool[np.ndarray, "group record"]:
         if self._engine is None:

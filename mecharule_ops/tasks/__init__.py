@@ -1,1 +1,1 @@
-"""What a model is asked and when its completion counts as a success: arithmetic, HANS, jailbreak, tables of your own."""
+"""What a model is asked and when its completion counts as a success: arithmetic, texts, tables of your own."""

@@ -16,8 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.arithmetic_account import account_predicates
 from mecharule_ops.tasks.arithmetic_questions import edited, read_question, settings_of
 from mecharule_ops.tasks.arithmetic_seeds import seed_predicates
+from mecharule_ops.tasks.arithmetic_sources import answer_pieces, question_pieces
+from mecharule_ops.tasks.sources import SourceSpan, end_to_end
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 OPERATORS = ("+", "-", "*", "/")
@@ -129,8 +132,12 @@ class Arithmetic:
         )
 
     def _question(self, op: str, a: int, b: int) -> str:
-        parts = {"{a}": str(a), "{op}": self.symbols[op], "{b}": str(b)}
+        parts = self._shown(op, a, b)
         return re.sub(r"\{(?:a|op|b)\}", lambda match: parts[match[0]], self.template)
+
+    def _shown(self, op: str, a: int, b: int) -> Mapping[str, str]:
+        """What stands for each part of the template."""
+        return {"{a}": str(a), "{op}": self.symbols[op], "{b}": str(b)}
 
     def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
         """`answer`, the integer part of the first word when that is a number, else 0, and `parsed`."""
@@ -162,6 +169,12 @@ class Arithmetic:
         """Questions of the task that differ in one digit or the operator, the closest first."""
         return edited(self, example)
 
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+        """Few-shot lines, every digit of a, b and the answer by its place, the operator, what stands between."""
+        shown = self._shown(*_fields_of(example))
+        question = question_pieces(self.prefix, self.template, shown)
+        return end_to_end([*question, *answer_pieces(completion)])
+
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         """Typed columns over records; `prompt` is the question without the prefix, which is the same for all.
 
@@ -187,6 +200,10 @@ class Arithmetic:
     def seed_predicates(self) -> tuple[str, ...]:
         """The paper's hand-written families over these operators and operands."""
         return seed_predicates(self.operators, self.low, self.high)
+
+    def account_predicates(self) -> tuple[str, ...]:
+        """Digits, their equalities, carries, sums and sizes of operands and result."""
+        return account_predicates(self.operators, self.high)
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting; operators and their symbols as `+ -` and `+ −`."""

@@ -5,17 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.questions.edits import single_edits
+from mecharule_ops.tasks.edits import single_edits
 from mecharule_ops.types import Example, Phase, Value
 
-if TYPE_CHECKING:
-    from mecharule_ops.tasks.arithmetic import Arithmetic
+
+class Questioned(Protocol):
+    """What is asked of the arithmetic task here."""
+
+    @property
+    def operators(self) -> tuple[str, ...]: ...
+
+    @property
+    def symbols(self) -> Mapping[str, str]: ...
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def high(self) -> int: ...
+
+    def example(self, op: str, a: int, b: int) -> Example: ...
 
 
-def read_question(task: Arithmetic, text: str) -> Example:
+def read_question(task: Questioned, text: str) -> Example:
     """The example of a typed question such as `120-7=`; spaces, the prefix and the last `=` may be left out.
 
     Raises `UsageError` when the text is no question of the task, or when an operand lies outside its range.
@@ -30,7 +45,7 @@ def read_question(task: Arithmetic, text: str) -> Example:
     return task.example(by_symbol[match[2]], int(match[1]), int(match[3]))
 
 
-def edited(task: Arithmetic, example: Example) -> tuple[Example, ...]:
+def edited(task: Questioned, example: Example) -> tuple[Example, ...]:
     """Every question of the task that differs from this one in one digit or the operator, the closest first."""
     found = []
     for edit in single_edits(example.fields, {"op": task.operators}):

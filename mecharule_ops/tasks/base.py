@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from mecharule_ops.tasks.sources import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 
@@ -88,12 +89,20 @@ class Task(Protocol):
         """Examples of the task that differ from this one by one small edit, the smallest first; may be empty."""
         ...
 
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+        """Named pieces of the prompt followed by a completion, end to end: what an attention head can read."""
+        ...
+
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         """Typed columns over records: the prompt's fields, the output's fields, and their texts."""
         ...
 
     def seed_predicates(self) -> tuple[str, ...]:
         """The task's hand-written predicates in the predicate language (paper, §4.2)."""
+        ...
+
+    def account_predicates(self) -> tuple[str, ...]:
+        """A larger vocabulary over the prompt, from which one unit's flips are told apart."""
         ...
 
     def describe(self) -> Mapping[str, Value]:

@@ -141,6 +141,10 @@ class Jailbreak(TextTask):
             "asks_question",
         )
 
+    def account_predicates(self) -> tuple[str, ...]:
+        """The seed predicates: a rule may show no word of a concealed prompt."""
+        return self.seed_predicates()
+
     def describe(self) -> Mapping[str, Value]:
         """Every setting, a hash of the prompts, and that they are concealed; the judge is named by the grader."""
         told = {name: value for name, value in TextTask.describe(self).items() if name != "judge"}
@@ -166,7 +170,7 @@ class Jailbreak(TextTask):
 
 
 def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | None) -> Task:
-    """The task, with a judge for the grader `llm` behind whatever keeps its verdicts; any other task as it is."""
+    """The task, with a judge for the grader `llm` behind whatever keeps its judgements; any other task as it is."""
     if not isinstance(task, Jailbreak) or not task.grader.startswith("llm:"):
         return task
     return replace(task, judge=keeping(judge or NoJudge(task.grader.removeprefix("llm:"))))

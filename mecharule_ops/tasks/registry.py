@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
@@ -39,6 +40,21 @@ def task_names() -> tuple[str, ...]:
 def preset_names(task: str) -> tuple[str, ...]:
     """The models and other names for which a task has settings."""
     return tuple(name for of_task, name in PRESETS if of_task == task)
+
+
+def task_of(config: RunConfig) -> Task:
+    """The task of a config: the model's preset with the config's settings on top. Raises `UsageError`."""
+    name = config.task
+    settings = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in config.task_settings.items()
+    }
+    try:
+        if config.model in preset_names(name):
+            return preset(name, config.model, **settings)
+        return make_task(name, **settings)
+    except (TypeError, AttributeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"expected settings of the types {name} has, got {settings}: {reason}") from error
 
 
 def make_task(name: str, **settings: Any) -> Task:

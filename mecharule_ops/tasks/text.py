@@ -22,6 +22,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.sources import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
+from mecharule_ops.tasks.text_account import text_predicates
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 Row = Mapping[str, Value]
@@ -84,6 +86,11 @@ class TextTask(ABC):
                 texts += [f"{name} == {value!r}" for value in distinct]
         return tuple(texts)
 
+    def account_predicates(self) -> tuple[str, ...]:
+        """The seed predicates, then words, negation, overlap and positions of every column."""
+        made = text_predicates(self._columns_of_rows, _CATEGORIES)
+        return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
+
     @property
     def prompt_columns(self) -> frozenset[str]:
         """The rows' columns and the question."""
@@ -127,6 +134,13 @@ class TextTask(ABC):
     def edits(self, example: Example) -> tuple[Example, ...]:
         """None: a changed text has no known label."""
         return ()
+
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+        """Few-shot lines, the row's columns by name where their values stand, the template, the answer so far."""
+        question = example.prompt.removeprefix(self.prefix)
+        few_shot = example.prompt[: len(example.prompt) - len(question)]
+        pieces = field_pieces(question, example.fields)
+        return end_to_end([(FEW_SHOT, few_shot), *pieces, (ANSWER, completion)])
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         """The rows' columns, `prompt`, what `parse` reads, `completion`; int, float, bool or text by value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
@@ -23,6 +23,7 @@ from mecharule_ops.certificates.certificate import (
     ModelIdentity,
     SliceTotal,
 )
+from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.confidence import lower_bound, upper_bound
 
 N = 40
@@ -390,3 +391,20 @@ def test_short_texts_cannot_be_quoted() -> None:
     source.quote("1-7=")
     source.quote("217-3=214")
     assert source.texts == {"217-3=214"}
+
+
+def test_flips_with_another_unit_held_are_no_flips_of_the_unit_alone() -> None:
+    """A certificate of mediation supports what do(j) flips and how many of these a hold prevents, nothing mixed."""
+    proof = certificate("m4.1000", 20, 5, "op == '-'", 0.8, seed=12)
+    held = [
+        replace(row, held="m5.7", after=row.before if place < 2 else row.after)
+        for place, row in enumerate(proof.rows)
+    ]
+    rows = (*proof.rows, *held)
+    mediated = replace(proof, kind="mediation", rows=rows, totals=totals_of(rows, 0.05))
+    evidence = Evidence()
+    evidence.add_certificates([mediated])
+    cite = f"[c:{mediated.id}]"
+    assert check(f"Ablating m4.1000 flips 3/3 associated examples {cite}.", evidence).verified
+    assert check(f"With m5.7 held, 2/6 of the flips of m4.1000 do not happen {cite}.", evidence).verified
+    assert not check(f"Ablating m4.1000 flips 1/3 associated examples {cite}.", evidence).verified

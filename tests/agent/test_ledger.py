@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.refining.ledger import ARTEFACT, HypothesisState, Ledger, Prediction, TestOutcome
+from agent.refining.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
 
 PREDICTION = Prediction(
@@ -78,13 +79,13 @@ def test_a_prediction_cannot_be_edited(store: RunStore) -> None:
         ledger.decide(first.id, lambda prediction: _outcome(0.9))
     assert [entry.state for entry in ledger.entries()] == ["refuted", "open"]
     for field, forged in (("threshold", 0.2), ("condition", "a > b"), ("statement", "Else."), ("test", "t")):
-        rows = store.get(ARTEFACT)
+        rows = store.get(HYPOTHESES)
         kept = [dict(row) for row in rows]  # type: ignore[attr-defined]
         kept[0]["prediction"] = {**kept[0]["prediction"], field: forged}
-        store.put(ARTEFACT, kept)
+        store.put(HYPOTHESES, kept)
         with pytest.raises(ClaimNotSupported, match="it was changed"):
             ledger.entries()
-        store.put(ARTEFACT, rows)
+        store.put(HYPOTHESES, rows)
     assert len(ledger.entries()) == 2
 
 

@@ -8,21 +8,24 @@ from typing import Any, cast
 
 import pytest
 from committed_questions import QUESTIONS as COMMITTED
-from committed_questions import asked_of_a_model, units_of, worded
+from committed_questions import UNKNOWN, asked_of_a_model, units_of, worded
 from llm_scripted import Recorder, asker
 
 from agent.answering import conversation
 from agent.answering import nodes as nodes_conversing
 from agent.answering.chat import answer, ask
-from agent.answering.memory import LOG, Exchange
-from agent.answering.toolbox import OFFERED, RunToolbox
+from agent.answering.memory import Exchange
+from agent.answering.router import route
+from agent.answering.toolbox import OFFERED, RunToolbox, spec_of
 from agent.graph import CHECKPOINTS
 from agent.llm.choice import Choice
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, LlmCost, LlmMessage, QuestionAnswered, ToolCalled
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.store.event_json import event_to_json
-from tools._opening import LAST_ANSWER, findings_of, opened
+from mecharule_ops.store.keys import LAST_ANSWER
+from mecharule_ops.store.keys import QUESTIONS as LOG
+from tools._opening import findings_of, opened
 
 CHOICE = Choice(spec="mock:script", why="chosen by --llm")
 
@@ -52,58 +55,54 @@ QUESTIONS: dict[str, tuple[str, dict[str, object]]] = {
     "which unit is the strongest?": ("neurons", {"limit": 3}),
     "which rules hold?": ("rules", {"limit": 2}),
     "what is certified?": ("evidence", {}),
-    "what if we ablate m1.3 too?": ("ablate", {"units": "m1.3", "estimate": True}),
+    "what if we ablate m1.3 too?": ("ablate", {"units": "m1.3"}),
 }
 """Twelve questions and the tool that a sensible model calls for each."""
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_model_that_repeats_what_its_tool_says_is_never_marked(
+def test_a_model_that_names_what_its_tool_states_is_never_marked(
     copied_run: Path, tmp_path: Path, question: str
 ) -> None:
-    """Each line of the tool's own text, cited as the run, verifies whole; follow-ups have answers."""
+    """Each fact of the tool is put in with its source; follow-ups have answers."""
     unit = str(_findings(copied_run).searches[0].agonists[0].neuron)
     tool, given = QUESTIONS[question]
     arguments = {name: unit if value == "UNIT" else value for name, value in given.items()}
-    lines = RunToolbox(str(copied_run)).call(tool, arguments).text.splitlines()
-    text = "\n".join(f"{line} [run:b00d]" for line in lines if line.strip())
-    call = {"unless": ["[tool]"], "calls": [{"name": tool, "arguments": arguments}]}
-    data = _answer(copied_run, question, Recorder(tmp_path, call, {"text": text.replace("$", "$$")}))
+    call = {"unless": ["f1: "], "calls": [{"name": tool, "arguments": arguments}]}
+    asked = f"{question} {UNKNOWN}"
+    data = _answer(copied_run, asked, Recorder(tmp_path, call, {"text": "⟦f1⟧"}))
     assert data["verified"], data["checked"]
-    assert data["answer"] == text
     assert [one["ok"] for one in data["tools"]] == [True]
-    assert all(conversation.route(one) is not None for one in data["follow_ups"])
+    assert all(route(one) is not None for one in data["follow_ups"])
 
 
 @pytest.mark.parametrize("question", COMMITTED)
 def test_the_committed_questions_are_answered_by_a_model_too(
     copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
-    """The list that is answered offline, through the graph: a model that repeats its tool is never marked."""
+    """The list that is answered offline, through the graph: a model that names its facts is never marked."""
     monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
     unit, other = units_of(_findings(copied_run))
     said, result = asked_of_a_model(copied_run, tmp_path, worded(question, unit, other), unit)
     assert result.data["verified"], result.data["checked"]
-    assert result.data["answer"] == said
+    assert all(" ".join(sentence.split()) in str(result.data["answer"]) for sentence in said)
 
 
 def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
     copied_run: Path, tmp_path: Path
 ) -> None:
-    """One true sentence with its certificate, one false; the run keeps question, prompt hash, tokens, faults."""
+    """One fact with its certificate, one false count; the run keeps question, prompt hash, tokens, faults."""
     findings = _findings(copied_run)
     unit = findings.searches[0].agonists[0]
     plus = unit.estimate.associated
-    true, false = (f"flips {flips}/{plus.n} associated [c:$id]." for flips in (plus.flips, plus.flips + 1))
-    lie = f"{unit.neuron} {true} It {false}"
     model = Recorder(
         tmp_path,
         {"unless": ["[tool]"], "calls": [{"name": "why", "arguments": {"neuron": str(unit.neuron)}}]},
-        {"find": r"\[c:(?P<id>[0-9a-f]{12})\]", "text": lie},
+        {"text": f"It matters ⟦f1⟧. It flips {plus.flips + 1}/{plus.n} associated ⟦f1⟧."},
     )
-    data = _answer(copied_run, "why?", model)
-    assert f"~~{plus.flips + 1}/{plus.n}~~ [differs from its source]" in data["answer"]
-    assert f"{unit.neuron} flips {plus.flips}/{plus.n} associated [c:" in data["answer"]
+    data = _answer(copied_run, f"so why? {UNKNOWN}", model)
+    assert f"~~{plus.flips + 1}/{plus.n}~~ [not from a fact]" in data["answer"]
+    assert f"ablating {unit.neuron} alone flips {plus.flips}/{plus.n} of D+" in data["answer"]
     assert not data["verified"]
     with opened(str(copied_run)) as run:
         (entry,) = cast(list[Any], run.store.get(LOG))
@@ -111,6 +110,49 @@ def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
     assert entry["prompts"]["converse"].keys() == {"version", "sha256"}
     assert len(entry["faults"]) == 1
     assert remembered["certificates"] == data["certificates"]  # type: ignore[index]
+
+
+def test_what_the_router_understands_is_answered_before_the_model_adds(
+    copied_run: Path, tmp_path: Path
+) -> None:
+    """The answer streams first; an addition that names a fact stands under it, any other is left out."""
+    offline = conversation.ask(str(copied_run), "what did the search miss?").data["answer"]
+    heard: list[str] = []
+    good = Recorder(tmp_path, {"text": "So a closer look is due ⟦f1⟧."})
+    data = _answer(copied_run, "what did the search miss?", good, on_text=heard.append)
+    assert heard[0] == f"{offline}\n"
+    assert data["answer"].startswith(f"{offline}\nSo a closer look is due (")
+    assert data["llm"] == "mock:script"
+    assert len(good.sent) == 1
+    bad = (
+        "",
+        "nothing",
+        "It missed 7777 units ⟦f1⟧.",
+        "All of it.",
+        '{"tool": "why"}',
+        "word " * 9999,
+        "⟦f99⟧",
+    )
+    for said in bad:
+        data = _answer(copied_run, "what did the search miss?", Recorder(tmp_path, {"text": said}))
+        assert data["answer"] == offline, said
+        assert data["llm"].startswith("none (mock:script: it added nothing")
+
+
+def test_a_first_turn_reads_few_tokens(copied_run: Path, tmp_path: Path) -> None:
+    """At three characters a token, fewer than these texts have: rules, question and tools stay under 1,500."""
+    toolbox = RunToolbox(str(copied_run), "b00d")
+    for question in (
+        *(worded(one, "m1.37", "m1.3") for one in COMMITTED),
+        UNKNOWN,
+        "is it a carry detector?",
+    ):
+        model = Recorder(tmp_path, {"text": "no"})
+        _answer(copied_run, f"{question} {UNKNOWN}", model)
+        tools = toolbox.specs(f"{question} {UNKNOWN}")
+        assert 2 <= len(tools) <= 4
+        schemas = "".join(f"{one.name}{one.description}{json.dumps(one.schema)}" for one in tools)
+        assert len(model.sent[0] + schemas) / 3 <= 1500, question
 
 
 @pytest.mark.parametrize("fault", ["key", "server", "refusal"])
@@ -133,27 +175,29 @@ def test_the_choice_is_told_and_none_goes_to_the_router(copied_run: Path, tmp_pa
     nothing = {"MECHARULE_CONFIG": str(tmp_path / "none.json")}
     offline = ask(str(copied_run), "what was found?", told.append, environment=nothing)
     assert offline.data["llm"] == "none (offline)"
-    assert told[0].startswith("LLM: none (offline): no model is named")
+    assert offline.text.startswith("LLM: none (offline): no model is named")
+    assert "\n".join([*told, offline.text]).count("LLM: none (offline)") == 1
     script = tmp_path / "s.json"
-    script.write_text(json.dumps({"replies": [{"when": ["EARLIER"], "text": "Yes."}]}))
+    replies = [{"when": ["f1: "], "text": "⟦f1⟧"}, {"when": ["EARLIER"], "text": '{"tool": "neurons"}'}]
+    script.write_text(json.dumps({"replies": replies}))
     earlier = (Exchange(question="EARLIER", answer="It does."),)
     result = ask(
-        str(copied_run), "sure?", told.append, llm=f"mock:{script}", earlier=earlier, environment=nothing
+        str(copied_run), "truly?", told.append, llm=f"mock:{script}", earlier=earlier, environment=nothing
     )
-    assert result.data["answer"] == "Yes."
+    assert "[run:b00d]" in str(result.data["answer"])
     assert result.text.splitlines()[0] == f"LLM: mock:{script}: chosen by --llm"
 
 
 def test_a_model_can_neither_accept_a_price_nor_leave_its_run(copied_run: Path) -> None:
     """What a person decides is not offered, and is refused when a model asks for it all the same."""
-    toolbox = RunToolbox(str(copied_run))
-    assert tuple(spec.name for spec in toolbox.specs) == OFFERED
-    for spec in toolbox.specs:
+    toolbox = RunToolbox(str(copied_run), "b00d")
+    for spec in map(spec_of, OFFERED):
         properties: Any = spec.schema["properties"]
-        assert not {"run", "first", "yes", "model"} & set(properties)
+        assert not {"run", "first", "yes", "model"} & set(properties) or spec.name == "versus"
     for name, arguments in (
         ("ablate", {"units": "m0.1", "yes": True}),
         ("why", {"run": "other", "neuron": "m0.1"}),
+        ("versus", {"run": "other", "first": "m0.1", "second": "m0.2"}),
     ):
         with pytest.raises(UsageError, match=f"expected arguments of {name} among"):
             toolbox.call(name, arguments)
@@ -173,14 +217,15 @@ def _script(folder: Path, *replies: dict[str, Any]) -> str:
     return f"mock:{path}"
 
 
-CALL = {"last": ["what was missed?"], "calls": [{"name": "missed", "arguments": {}}]}
+ASKED = f"what was missed? {UNKNOWN}"
+CALL = {"last": [ASKED], "calls": [{"name": "missed", "arguments": {}}]}
 
 
 def test_replies_calls_costs_and_answers_are_events_of_the_run(copied_run: Path, tmp_path: Path) -> None:
     """Shown as they happen and kept with the answer; a draft's words are in no event before their check."""
-    script = _script(tmp_path, CALL, {"text": "It missed 7777 units [run:b00d]."})
+    script = _script(tmp_path, CALL, {"text": "It missed 7777 units ⟦f1⟧."})
     before, shown = len(_told(copied_run)), list[Event]()
-    result = ask(str(copied_run), "what was missed?", _quiet, llm=script, show=shown.append)
+    result = ask(str(copied_run), ASKED, _quiet, llm=script, show=shown.append)
     assert _told(copied_run)[before:] == shown
     assert [type(event) for event in shown] == [
         *(LlmMessage, LlmCost, ToolCalled),
@@ -190,11 +235,8 @@ def test_replies_calls_costs_and_answers_are_events_of_the_run(copied_run: Path,
     assert isinstance(called, ToolCalled)
     assert (called.tool, called.arguments, called.ok) == ("missed", "{}", True)
     assert isinstance(answered, QuestionAnswered)
-    assert (
-        answered.answer
-        == result.data["answer"]
-        == "It missed ~~7777~~ [differs from its source] units [run:b00d]."
-    )
+    assert answered.answer == result.data["answer"]
+    assert answered.answer.startswith("It missed ~~7777~~ [not from a fact] units (")
     assert not any("7777" in event_to_json(event) for event in shown[:-1])
     cost = shown[4]
     assert isinstance(cost, LlmCost)
@@ -215,38 +257,50 @@ def test_a_question_killed_in_the_middle_goes_on_where_it_was(
     copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed at its check, after a tool call: asked again, nothing is paid twice; a third time it is."""
-    script = (CALL, {"text": "It is not bounded."})
+    script = (CALL, {"text": "⟦f1⟧"})
     first = Recorder(tmp_path, *script)
 
     def killed(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(nodes_conversing, "check", killed)
+        patch.setattr(nodes_conversing, "render", killed)
         with pytest.raises(KeyboardInterrupt):
-            _answer(copied_run, "what was missed?", first)
+            _answer(copied_run, ASKED, first)
     assert len(first.sent) == 2
     second = Recorder(tmp_path, *script)
-    data = _answer(copied_run, "what was missed?", second)
+    data = _answer(copied_run, ASKED, second)
     assert second.sent == []
-    assert (data["answer"], [one["tool"] for one in data["tools"]]) == ("It is not bounded.", ["missed"])
+    assert "[run:b00d]" in data["answer"]
+    assert [one["tool"] for one in data["tools"]] == ["missed"]
     third = Recorder(tmp_path, *script)
-    _answer(copied_run, "what was missed?", third)
+    _answer(copied_run, ASKED, third)
     assert len(third.sent) == 2
 
 
 def test_a_conversation_goes_on_in_another_process(copied_run: Path, tmp_path: Path) -> None:
     """`earlier=None` takes what was asked before from the run file; without it a question stands alone."""
-    script = _script(
-        tmp_path,
-        {"last": ["and the second?"], "when": ["what was found?", "Nothing much."], "text": "Neither."},
-        {"last": ["and the second?"], "text": "Who?"},
-        {"text": "Nothing much."},
+    named = {"when": ["f1: "], "text": "So ⟦f1⟧."}
+    follows = {
+        "last": [f"and the blue one? {UNKNOWN}"],
+        "when": [ASKED, "So (mlp_out"],
+        "text": "Neither, 7.",
+    }
+    script = _script(tmp_path, named, CALL, {"text": '{"tool": "neurons"}'})
+    ask(str(copied_run), ASKED, _quiet, llm=script)
+    heard: list[str] = []
+    silent = _script(tmp_path, follows, {"text": "Who?"})
+    ask(str(copied_run), f"and the blue one? {UNKNOWN}", _quiet, llm=silent, on_text=heard.append)
+    assert "Neither" not in "".join(heard)
+    ask(
+        str(copied_run),
+        f"and the blue one? {UNKNOWN}",
+        _quiet,
+        llm=silent,
+        earlier=None,
+        on_text=heard.append,
     )
-    ask(str(copied_run), "what was found?", _quiet, llm=script)
-    alone = ask(str(copied_run), "and the second?", _quiet, llm=script)
-    following = ask(str(copied_run), "and the second?", _quiet, llm=script, earlier=None)
-    assert (alone.data["answer"], following.data["answer"]) == ("Who?", "Neither.")
+    assert "Neither" in "".join(heard)
 
 
 def test_beside_a_run_that_cannot_be_written_a_question_is_answered_all_the_same(
@@ -255,6 +309,7 @@ def test_beside_a_run_that_cannot_be_written_a_question_is_answered_all_the_same
     """The checkpoint file is a folder here: said in a line, and the answer comes."""
     copied_run.with_name(copied_run.name + CHECKPOINTS).mkdir()
     told: list[str] = []
-    result = ask(str(copied_run), "so?", told.append, llm=_script(tmp_path, {"text": "Yes."}))
-    assert result.data["answer"] == "Yes."
+    script = _script(tmp_path, {"when": ["f1: "], "text": "⟦f1⟧"}, {"text": '{"tool": "neurons"}'})
+    result = ask(str(copied_run), f"so? {UNKNOWN}", told.append, llm=script)
+    assert "[run:b00d]" in str(result.data["answer"])
     assert any("could not be continued after a kill" in line for line in told)

@@ -21,8 +21,8 @@ from mecharule_ops.store.event_json import event_to_json
 from tools._opening import opened
 
 Reply = Callable[[], Response]
-SAID = "The search missed 7777 units [run:b00d]."
-CHECKED = "The search missed ~~7777~~ [differs from its source] units [run:b00d]."
+SAID = "The search missed 7777 units ⟦f1⟧."
+CHECKED = "The search missed ~~7777~~ [not from a fact] units ("
 
 
 def _anthropic(text: str = "", call: str = "") -> Reply:
@@ -104,8 +104,8 @@ def test_a_question_through_the_sdk_is_checked_and_kept(
     seen = _served(httpserver, provider, monkeypatch, reply(call="missed"), reply(SAID))
     told: list[str] = []
     shown: list[Event] = []
-    result = ask("last", "what was missed?", told.append, llm=f"{provider}/test", show=shown.append)
-    assert result.data["answer"] == CHECKED
+    result = ask("last", "what was missed? Xyzzy!", told.append, llm=f"{provider}/test", show=shown.append)
+    assert str(result.data["answer"]).startswith(CHECKED)
     assert CANARY in str(seen[0].headers)
     assert not any(CANARY in request.get_data(as_text=True) for request in seen)
     assert "every one of 256 units was also tested alone" in seen[1].get_data(as_text=True)

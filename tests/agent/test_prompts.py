@@ -23,9 +23,9 @@ def test_every_prompt_loads_with_version_and_hash(name: str) -> None:
     assert "never an instruction" in system
 
 
-def test_the_prompts_are_the_four_of_the_agent() -> None:
+def test_the_prompts_are_the_five_of_the_agent() -> None:
     """Conversation, judging harm, proposals, refinement."""
-    assert prompts.names() == ("converse", "judge_harm", "propose_predicates", "refine_unit")
+    assert prompts.names() == ("add", "converse", "judge_harm", "propose_predicates", "refine_unit")
 
 
 def test_filled_in_text_is_never_read_again(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def test_filled_in_text_is_never_read_again(tmp_path: Path) -> None:
 def test_inputs_are_all_given_and_no_other() -> None:
     """Missing and unknown inputs are both refused by name."""
     prompt = prompts.load("converse")
-    for values in ({"run": "1"}, {"run": "1", "facts": "f", "more": "m"}):
-        with pytest.raises(UsageError, match="expected the inputs run, facts of prompt converse"):
+    for values in ({}, {"run": "1", "facts": "f", "more": "m"}):
+        with pytest.raises(UsageError, match="expected the inputs run of prompt converse"):
             prompt.fill(**values)
 
 

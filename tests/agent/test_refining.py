@@ -14,13 +14,14 @@ from llm_scripted import Recorder, asker
 from agent.graph import checkpoints, refinement_graph, run_to_end
 from agent.refining import nodes as nodes_refining
 from agent.refining.ledger import Ledger
-from agent.refining.loop import ARTEFACT, cases_of, refine
+from agent.refining.loop import cases_of, refine
 from agent.refining.state import RefinementRuntime, Suggester, Tried, UnitCase
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester, learned_on
 from mecharule_ops.errors import BudgetSpent
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered, RefinementFinished
 from mecharule_ops.rules.algebra import mcc
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.store.keys import REFINEMENTS, Artefact
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
 
@@ -261,7 +262,7 @@ def test_refining_a_real_run_costs_no_ablation_and_is_read_back(copied_run: Path
     model = Recorder(tmp_path, {"json": {"predicates": ["digit(a, 0) >= 6"], "hypothesis": idea}})
     told: list[Event] = []
     with opened(copied_run) as run:
-        before = run.store.get("findings")
+        before = run.store.get(Artefact("findings"))
         for case in cases_of(run, 12).values():
             learned = learned_on(case, (), run.config.seed)
             assert case.anchored.rule == (None if learned.rule is None else str(learned.rule))
@@ -271,8 +272,8 @@ def test_refining_a_real_run_costs_no_ablation_and_is_read_back(copied_run: Path
         again = refine(run, _scripted(Recorder(tmp_path)), rounds=1, most_units=2)
         anew = refine(run, _scripted(model), rounds=1, most_units=2, again=True)
         assert run.cost.group_evaluations == 0
-        assert run.store.get("findings") == before
-        assert len(run.store.get(ARTEFACT)) == 2  # type: ignore[arg-type]
+        assert run.store.get(Artefact("findings")) == before
+        assert len(run.store.get(REFINEMENTS)) == 2  # type: ignore[arg-type]
     assert len(refined.reports) == 2
     assert (again.reports, again.reused) == (refined.reports, True)
     assert anew.reports == refined.reports

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from findings_fixture import FINDINGS
 
 from agent.verbs import runner
+from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.events import Price
 from mecharule_ops.types import Basis, SearchStatus
@@ -142,6 +145,49 @@ def test_a_wrong_task_leaves_no_run_behind(
             call()
         assert "\n" not in str(caught.value)
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_prices_every_search_and_the_memory() -> None:
+    """By hand for 2 layers of 128 and 4 heads: 5 % above singletons, an eighth audited, 128 examples each."""
+    config = runner.config_from(model="arith-tiny", bases="attn_head,mlp_out")
+    plan = runner.plan(config)
+    asked = {(one["basis"], one["regime"]): one["evaluations"] for one in plan.data["searches"]}
+    heads, writes = math.ceil(1.05 * 8) + 1, math.ceil(1.05 * 256) + 32
+    assert asked == {
+        (basis, r): n for basis, n in (("attn_head", heads), ("mlp_out", writes)) for r in (1, 0)
+    }
+    assert all(one["example_forwards"] == 128 * one["evaluations"] for one in plan.data["searches"])
+    assert plan.data["memory"]["weights"] == 4 * plan.data["model"]["parameters"] == 4 * 529_280
+    assert plan.data["memory"]["free"] > 0
+    assert "at most 301 group ablations on 256 units, 38,528 example-forwards" in plan.text
+
+
+def test_a_budget_caps_the_price_of_a_dry_run() -> None:
+    plan = runner.plan(runner.config_from(model="arith-tiny", budget=7))
+    assert {one["evaluations"] for one in plan.data["searches"]} == {7}
+
+
+@pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, lambda event: None, bool)])
+def test_a_directory_without_a_model_is_refused_before_anything(
+    call: Callable[[RunConfig], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 3 in a line, by a dry run and by a run; no file is made."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "notes.txt").write_text("no model")
+    with pytest.raises(ModelUnavailable, match=r"config\.json") as caught:
+        call(runner.config_from(model=str(tmp_path)))
+    assert caught.value.exit_code == 3
+    assert not (tmp_path / "runs").exists()
+
+
+def test_prompts_that_do_not_fit_are_a_usage_error(tmp_path: Path) -> None:
+    """64 positions hold no prompt of five lines: seen by a dry run, exit code 2."""
+    settings = {"task_settings": {"prefix": "1+1=2\n" * 20}}
+    with pytest.raises(UsageError, match="expected prompts of at most") as caught:
+        runner.plan(
+            runner.config_from(file=written(tmp_path / "c.json", {"model": "arith-tiny", **settings}))
+        )
+    assert caught.value.exit_code == 2
 
 
 def test_an_unknown_model_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

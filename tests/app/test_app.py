@@ -12,6 +12,7 @@ from command_process import Commands, Done
 import app
 from agent.verbs.command_line import Parser
 from mecharule_ops.errors import UsageError
+from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.run_store import RunStore
 
 TINY = ("--basis", "attn_head", "--records", "60", "--set", "slice_size=20", "--regime", "1")
@@ -108,7 +109,7 @@ def test_predicates_that_are_wrong_are_refused_one_by_one_with_reasons(
     _refused(done, 2, "--yes")
     newest = max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime)
     with RunStore.open(newest, read_only=True) as store:
-        refusals = {row["text"]: row["reason"] for row in store.get("vocabulary")["refusals"]}
+        refusals = {row["text"]: row["reason"] for row in store.get(Artefact("vocabulary"))["refusals"]}
     assert wrong.keys() <= refusals.keys()
     assert all("\n" not in reason for reason in refusals.values())
     assert not (runs / "owned").exists()
@@ -156,7 +157,7 @@ def test_a_second_process_on_one_run_is_told_who_holds_it(commands: Commands, ru
     settings = {"model": "arith-tiny"}
     with RunStore.create(path, {"run": "beef", "settings": settings}) as store:
         _refused(commands.main("resume", "beef"), 1, "holds it", "beef")
-        store.put("still", "writable")
+        store.put(Artefact("still"), "writable")
     path.unlink()
 
 

@@ -11,7 +11,7 @@ from bundled_run import opened
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading import registry
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.types import Basis, Neuron
+from mecharule_ops.types import Basis, Neuron, Regime
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _labels(run: Run, unit: str, count: int) -> list[bool]:
     neuron = Neuron.parse(unit)
-    positions = run.eligible(1)[:count].tolist()
+    positions = run.eligible(Regime.BASELINE_POSITIVE)[:count].tolist()
     return run.engine(run.intervention(neuron.basis)).labels([(neuron,)], positions)[0].tolist()
 
 

@@ -1,4 +1,4 @@
-"""The twelve committed questions on SmolLM2-135M: offline and by a scripted model, every number verifies."""
+"""The committed questions on SmolLM2-135M: offline and by a scripted model, every number verifies."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_offline_every_number_is_checked(smollm2_run: Path, units: tuple[str, st
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_model_that_repeats_its_tool_is_never_marked(
+def test_a_model_that_names_its_facts_is_never_marked(
     smollm2_run: Path, units: tuple[str, str], tmp_path: Path, question: str
 ) -> None:
     """The same questions through the graph."""
     asked = worded(question.replace("120 - 7", "12 + 7"), *units)
     said, result = asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
     assert result.data["verified"], result.data["checked"]
-    assert result.data["answer"] == said
+    assert all(" ".join(sentence.split()) in str(result.data["answer"]) for sentence in said)
 
 
 def test_what_they_cite_runs_again(smollm2_run: Path) -> None:

@@ -28,8 +28,8 @@ from mecharule_ops.certificates.verification import (
     totals_of,
     verify,
 )
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError
-from mecharule_ops.store.codec import encode
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate
 
@@ -346,3 +346,29 @@ def test_a_bundle_needs_an_empty_folder_and_an_index(tmp_path: Path) -> None:
         write_bundle(tmp_path / "file", [_certificate()])
     with pytest.raises(StoreError, match=r"index\.json"):
         read_bundle(tmp_path)
+
+
+def test_what_is_held_is_said_only_where_something_is() -> None:
+    """A certificate without held units has the text, and so the id, that it had before units could be held."""
+    plain = _certificate()
+    assert '"held"' not in plain.to_json()
+    rows = tuple(replace(row, held="a5.h1") for row in plain.rows)
+    held = _certificate(rows=rows, kind="mediation")
+    assert held.to_json().count('"held": "a5.h1"') == len(rows) + len(held.totals)
+    assert Certificate.from_json(held.to_json()) == held
+    assert inconsistencies(held) == ()
+    both = _certificate(rows=(*plain.rows, *rows), kind="mediation")
+    assert inconsistencies(both) == ()
+    assert [(total.held, total.flips) for total in both.totals] == [
+        (None, 2),
+        (None, 0),
+        ("a5.h1", 2),
+        ("a5.h1", 0),
+    ]
+
+
+def test_several_units_ablated_in_one_row_must_all_be_the_certificates() -> None:
+    """Units joined by a plus are checked one by one."""
+    rows = tuple(_row(i, "associated", i < 2, unit="m4.1234+m5.1") for i in range(4))
+    assert inconsistencies(_certificate(rows=rows, units=("m4.1234", "m5.1"), kind="pairs")) == ()
+    assert any("not among" in fault for fault in inconsistencies(_certificate(rows=rows, kind="pairs")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from search_oracles import Cancelling, drive, layer_of
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
 from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
-from mecharule_ops.cha.search import AnswerError, ChaSearch
+from mecharule_ops.cha.exclusion import exclusion_plan
+from mecharule_ops.cha.group_search import AnswerError
+from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron, Regime
 
@@ -191,3 +194,102 @@ def test_illegal_answers_change_nothing() -> None:
     with pytest.raises(AnswerError, match="for node 99"):
         audit.tell(GroupAnswer(node=99, estimate=singleton(query, agonist=True).estimate))
     assert (audit.ask(), audit.result) == before
+
+
+@pytest.mark.parametrize(
+    ("n", "tau", "slip"), [(64, 0.2, 0.01), (64, 0.2, 0.2), (30, 0.3, 0.05), (9, 0.5, 0.3)]
+)
+def test_exclusion_errs_no_more_often_than_it_says(n: int, tau: float, slip: float) -> None:
+    """By drawing: a slice with the fewest flips of a τ-agonist is ruled out by some look with chance `slip` at most.
+
+    With a tenth of the chance allowed the same looks would be refused: the check can fail.
+    """
+    plan = exclusion_plan(n, tau, slip)
+    assert plan.needed / n >= tau > (plan.needed - 1) / n
+    rng = np.random.default_rng(0)
+    draws = rng.permuted(np.tile(np.arange(n) < plan.needed, (20_000, 1)), axis=1).cumsum(axis=1)
+    looks = zip(plan.sizes[:-1], plan.most[:-1], strict=True)
+    wrong = np.any([draws[:, size - 1] <= most for size, most in looks], axis=0).mean()
+    assert wrong <= slip + 3 * math.sqrt(slip / 20_000)
+    assert wrong > slip / 10
+    assert plan.most[-1] == plan.needed - 1
+
+
+def test_exclusion_by_hand() -> None:
+    """Of 9 examples 5 flip: none is among the first 3 with chance C(4,3)/C(9,3) = 4/84, the first 2 with 6/36."""
+    assert exclusion_plan(9, 0.5, 0.06).sizes == (3, 4, 5, 7, 9)
+    assert exclusion_plan(9, 0.5, 0.21).sizes[0] == 2
+    assert exclusion_plan(64, 0.2, 0.01).sizes[0] == 18
+    assert exclusion_plan(5, 0.2, 0.01).sizes == (5,)
+
+
+def test_slip_widens_the_bound_by_what_it_may_hide() -> None:
+    """No agonist found: the bound at level α with slip β is that at α − β; with some found it is wider."""
+    for population, sample in (([400], [40]), ([300, 100], [30, 10])):
+        assert most_agonists(population, sample, 0, 0.05, 0.01) == most_agonists(population, sample, 0, 0.04)
+        assert most_agonists(population, sample, 3, 0.05, 0.01) > most_agonists(population, sample, 3, 0.05)
+    assert most_agonists([40], [40], 0, 0.05, 0.01) == 0
+    assert most_agonists([40], [40], 0, 0.05, 0.06) == 40
+
+
+def early_audit(
+    flips: np.ndarray, strata: dict[str, list[Neuron]], settings: AuditSettings, seed: int
+) -> tuple[AuditResult, int]:
+    """An audit of units by row of a table, examples in an order of its own; the example-forwards with it."""
+    rng = np.random.default_rng(seed)
+    audit = Audit(strata, settings=settings, rng=rng)
+    table = flips[:, :, rng.permutation(flips.shape[2])]
+    spent = 0
+    while not audit.done:
+        for query in audit.ask():
+            rows = table[:, query.channels[0]]
+            parts = rows[0, list(query.associated)], rows[1, list(query.unrelated)]
+            spent += query.examples
+            counts = [FlipCount(flips=int(part.sum()), n=len(part)) for part in parts]
+            audit.tell(
+                GroupAnswer(node=query.node, estimate=FlipEstimate(associated=counts[0], unrelated=counts[1]))
+            )
+    return audit.result, spent
+
+
+@pytest.mark.parametrize("spread", ["with the prediction", "against it", "alike"])
+def test_coverage_of_early_audits_for_any_prediction(spread: str) -> None:
+    """300 units in three strata of the predicted rate, 20 τ-agonists that all flip the same 13 examples: in at least
+    95 % of audits those not found are within the bound, wherever they are; and found ones have exact counts."""
+    strata = {"much": units(300)[:30], "some": units(300)[30:100], "nothing": units(300)[100:]}
+    places = {"with the prediction": range(20), "against it": range(280, 300), "alike": range(0, 300, 15)}
+    flips = np.zeros((2, 300, 64), dtype=bool)
+    flips[0, list(places[spread]), :13] = True
+    settings = AuditSettings(at_most=0, n_associated=64, n_unrelated=64, budget=60, slip=0.05)
+    broken = 0
+    for seed in range(60):
+        result, _ = early_audit(flips, strata, settings, seed)
+        broken += 20 - len(result.found) > result.missed_at_most
+        assert all(estimate.associated == FlipCount(flips=13, n=64) for estimate in result.found.values())
+    assert broken <= 0.05 * 60
+
+
+def test_coverage_of_early_audits_can_fail() -> None:
+    """Read without the slip, the same counts break their bound in more than 5 % of audits."""
+    flips = np.zeros((2, 120, 64), dtype=bool)
+    flips[0, :30, :13] = True
+    settings = AuditSettings(at_most=0, n_associated=64, n_unrelated=64, budget=60, slip=0.3)
+    broken = 0
+    for seed in range(60):
+        found = len(early_audit(flips, {"all": units(120)}, settings, seed)[0].found)
+        broken += most_agonists([120], [60], found, 0.05) < 30
+    assert broken > 0.05 * 60
+
+
+def test_the_same_money_bounds_more_narrowly() -> None:
+    """2,000 quiet units and the money of 100 exact tests: 284 units are drawn, and the bound falls below half."""
+    exact = AuditSettings(at_most=0, n_associated=64, n_unrelated=64, budget=100)
+    early = replace(exact, slip=0.01)
+    assert early.quiet_test == 36
+    assert early.draws_for(100) == 284
+    flips = np.random.default_rng(0).random((2, 2000, 64)) < 0.002
+    first, dear = early_audit(flips, {"all": units(2000)}, exact, 0)
+    second, cheap = early_audit(flips, {"all": units(2000)}, replace(early, budget=284), 0)
+    assert dear == 100 * 128
+    assert cheap <= dear
+    assert second.missed_at_most < first.missed_at_most / 2

@@ -11,8 +11,9 @@ import pytest
 from search_oracles import Cancelling, UnionOfFlips, drive, layer_of, naive_algorithm_1, planted_union
 
 from mecharule_ops import confidence
+from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.partition import Order, RootSplit
-from mecharule_ops.cha.search import AnswerError, ChaSearch
+from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy, Spending
@@ -74,7 +75,7 @@ def test_one_agonist_of_four_worked_by_hand() -> None:
     tree = search.tree
     assert (search.status, tree.queries, tree.example_forwards) == (SearchStatus.COMPLETE, 5, 5 * 128)
     (agonist,) = tree.agonists(Basis.MLP_OUT)
-    assert (agonist.neuron, agonist.selectivity_label) == (Neuron(Basis.MLP_OUT, 3, 2), "D+ selective")
+    assert agonist.neuron == Neuron(Basis.MLP_OUT, 3, 2)
     assert agonist.estimate.signed_selectivity == pytest.approx(0.5 - 2 / 64)
     assert tree.fate(1) == pruned
     assert tree.fate(3) == tree.nodes[4]

@@ -212,7 +212,7 @@ def test_a_hook_that_skips_higher_layers_is_caught(monkeypatch: pytest.MonkeyPat
     table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.SLOT0))
     groups, examples = bench.groups(Basis.MLP_OUT, 2, seed=0)[-1:], [7, 0, 4, 2]
     assert agrees_with_naive(bench, bench.engine(table), table, groups, examples)
-    monkeypatch.setattr(ablated, "editing", forgetting)
+    monkeypatch.setattr(ablated, "editing_each", forgetting)
     assert not agrees_with_naive(bench, bench.engine(table), table, groups, examples)
 
 
@@ -252,11 +252,11 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on(monkeypatch: pytest.
     wanted = bench.engine(table).evaluate(groups, range(10))
     verify, sizes = Speculation.verify, []
 
-    def small_memory(self: Speculation, chunk: Any, some: Any, limit: int) -> Any:
+    def small_memory(self: Speculation, chunk: Any, some: Any, *rest: Any) -> Any:
         sizes.append(chunk.targets.size * len(some))
         if sizes[-1] > 12:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
-        return verify(self, chunk, some, limit)
+        return verify(self, chunk, some, *rest)
 
     monkeypatch.setattr(Speculation, "verify", small_memory)
     found = bench.engine(table).evaluate(groups, range(10))

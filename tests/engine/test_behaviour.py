@@ -63,6 +63,9 @@ class Contains:
     def seed_predicates(self) -> tuple[str, ...]:
         return ()
 
+    def account_predicates(self) -> tuple[str, ...]:
+        return ()
+
     def describe(self) -> Mapping[str, Value]:
         return {"pattern": self.pattern}
 

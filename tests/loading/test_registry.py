@@ -104,9 +104,11 @@ def test_directories_that_are_no_model(tmp_path: Path) -> None:
     cases = {
         tmp_path / "empty": "config.json that names its model_type",
         broken("mamba", model_type="mamba"): "expected an architecture of: .*got 'mamba'",
-        broken("bare", "model.safetensors"): "expected weights that can be read",
-        torn.parent: "expected weights that can be read",
-        broken("deep", num_hidden_layers=4): "9 are missing, such as model.layers.3",
+        broken("bare", "model.safetensors"): "expected weights in .*found none",
+        torn.parent: "expected weights in .*model.safetensors",
+        broken(
+            "deep", num_hidden_layers=4
+        ): "expected 4 layers of a llama model .*1 missing, such as …layers.3",
         broken("mute", "tokenizer.json", "tokenizer_config.json"): "expected a tokenizer that can be read",
     }
     for path, message in cases.items():

@@ -1,4 +1,4 @@
-"""What predictions are worth, what a predicted change makes of the answer, where completions break."""
+"""What predictions are worth, what a predicted change makes of the answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from toy_behaviour import toy
 
-from mecharule_ops.mechanism.breaks import Break, BreakStatus, breaks
 from mecharule_ops.mechanism.outcomes import (
     ScoreStatus,
     best_threshold,
@@ -74,18 +73,3 @@ def test_the_fitted_threshold_separates_what_can_be_separated() -> None:
     excess = np.array([-3.0, -1.0, -0.5, 2.0, -np.inf])
     assert best_threshold(excess, excess > 0) == 0.0
     assert -1.0 < best_threshold(excess, excess > -0.7) < -0.5
-
-
-def test_breaks_are_first_differences() -> None:
-    """By hand: one unchanged, one changed twice, one cut short, one that goes on."""
-    found = breaks([(1, 2, 3), (1, 2, 3), (1, 2), (1,)], [(1, 2, 3), (1, 7, 8), (1,), (1, 4)])
-    assert found.breaks == (
-        Break(record=1, position=1, before=2, after=7),
-        Break(record=2, position=1, before=2, after=None),
-        Break(record=3, position=1, before=None, after=4),
-    )
-    assert found.positions == ((1, 3),)
-    assert found.swaps()[0] == (2, 7, 1)
-    assert found.swaps(0) == ()
-    assert found.status is BreakStatus.SOME
-    assert breaks([(1,)], [(1,)]).status is BreakStatus.NONE

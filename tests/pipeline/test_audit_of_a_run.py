@@ -17,12 +17,11 @@ from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
-from mecharule_ops.pipeline.localise import LARGEST, search_settings
-from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.pipeline.pricing import audit_tests
+from mecharule_ops.pipeline.search_settings import LARGEST, search_settings
 from mecharule_ops.report import render_text
 from mecharule_ops.report.advice import after_audit
-from mecharule_ops.report.prose import audit_sentence
+from mecharule_ops.report.phrases.searches import audit_sentence
 from mecharule_ops.types import Regime
 
 AUDIT = SearchAudit.of(
@@ -122,7 +121,7 @@ def _with(audit: SearchAudit) -> SearchOutcome:
 def test_parity_is_algorithm_1_whatever_else_is_set(finished_run: Path, regime: Regime) -> None:
     """Whole layers first, fixed tests, no limit on cost; the default starts from small groups."""
     with opened(finished_run, read_only=True) as run:
-        slices = slices_of(run, Regime.BASELINE_POSITIVE)
+        slices = run.slices(Regime.BASELINE_POSITIVE)
         config = run.config
     sizes = {"n_associated": len(slices.associated), "n_unrelated": len(slices.unrelated)}
     printed = search_settings(make_config(**_settings(config), parity=True, largest=2), slices)

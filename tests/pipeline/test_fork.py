@@ -56,7 +56,7 @@ def test_only_what_does_not_depend_on_the_search_is_taken_over(earlier: Path, tm
         assert not [name for name in names if name.startswith(("splitter", "attribution", "findings"))]
         assert not list(fork.store.events())
         assert fork.store.certificates() == ()
-        assert fork.store.get("records") == source.store.get("records")
+        assert fork.records == source.records
 
 
 def test_a_fork_may_not_change_what_was_observed() -> None:

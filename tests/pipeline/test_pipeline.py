@@ -30,7 +30,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.analyse import PriceDeclined, analyse
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.types import Basis, Neuron, SearchStatus
+from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +139,7 @@ def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> No
 
 
 def _slices(run: Run) -> list[int]:
-    from mecharule_ops.pipeline.preparation import slices_of
-    from mecharule_ops.types import Regime
-
-    slices = slices_of(run, Regime.BASELINE_POSITIVE)
-    return [*slices.associated.tolist(), *slices.unrelated.tolist()]
+    return run.slices(Regime.BASELINE_POSITIVE).positions
 
 
 def test_no_outcome_is_stored_twice(finished_run: Path) -> None:
@@ -254,7 +250,7 @@ def test_labels_do_not_depend_on_order_or_batching(run: Run) -> None:
     intervention = run.intervention(Basis.MLP_OUT)
     table = run.replacement(intervention)
     groups = [(Neuron(Basis.MLP_OUT, layer, channel),) for layer in (0, 1) for channel in (1, 65, 126)]
-    examples = run.eligible(1)[:40].tolist()
+    examples = run.eligible(Regime.BASELINE_POSITIVE)[:40].tolist()
 
     def labels(groups: list, examples: list[int], rows: int | None) -> np.ndarray:
         made = AblationEngine(run.subject, run.task, run.records, intervention, table, rows=rows)

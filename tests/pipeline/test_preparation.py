@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.pipeline import preparation
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import localise, rank_candidates, whole_layers
-from mecharule_ops.pipeline.preparation import make_proposer, prepare, slices_of, splitter
+from mecharule_ops.pipeline.preparation import make_proposer, prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import OfflineProposer
 from mecharule_ops.slices import CompactSlices
-from mecharule_ops.store.codec import encode
+from mecharule_ops.store.keys import Artefact
 from mecharule_ops.types import Agonist, Basis, Regime
 
 REDONE = ("vocabulary", "splitter")
@@ -58,9 +60,9 @@ def forget(run: Run, names: tuple[str, ...]) -> None:
 def selected(run: Run) -> Selected:
     """What the run file says was chosen."""
     return Selected(
-        vocabulary=run.store.get("vocabulary"),
-        splitter=run.store.get("splitter"),
-        slices=slices_of(run, Regime.BASELINE_POSITIVE),
+        vocabulary=run.store.get(Artefact("vocabulary")),
+        splitter=run.store.get(Artefact("splitter")),
+        slices=run.slices(Regime.BASELINE_POSITIVE),
     )
 
 
@@ -69,12 +71,13 @@ def select(run: Run, *, search: bool) -> Selected:
     journal = journal_of(run)
     forget(run, (*REDONE, "attribution-mlp_out-1"))
     prepare(run, journal)
-    made, slices = selected(run), slices_of(run, Regime.BASELINE_POSITIVE)
+    made, slices = selected(run), run.slices(Regime.BASELINE_POSITIVE)
     if not search:
         return made
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
     whole = whole_layers(run, journal, candidates, slices)
-    found = localise(run, journal, candidates, slices, whole)
+    plan = SearchPlan(settings=run.search_settings(slices.regime))
+    found = localise(run, journal, candidates, slices, whole, plan)
     return replace(made, agonists=found.agonists)
 
 
@@ -86,7 +89,7 @@ def permute_labels(run: Run, where: np.ndarray) -> int:
     rows = [
         encode(replace(record, label=bool(label))) for record, label in zip(run.records, labels, strict=True)
     ]
-    run.store.put("records", rows)
+    run.store.put(Artefact("records"), rows)
     return changed
 
 
@@ -95,7 +98,7 @@ def same_split(monkeypatch: pytest.MonkeyPatch) -> Callable[[np.ndarray], None]:
     """Keep the split of the run: it is stratified by outcome, so other labels would draw another one."""
 
     def keep(train: np.ndarray) -> None:
-        monkeypatch.setattr(preparation, "_split", lambda run, generator: train)
+        monkeypatch.setattr(preparation, "_split", lambda run: train)
 
     return keep
 
@@ -150,8 +153,8 @@ def test_held_out_completions_set_no_replacement(finished_run: Path) -> None:
 def test_everything_selected_lies_in_train(finished_run: Path) -> None:
     """Slices and pairs hold train records of the regime only, and the rule fires on D+ and not on D-."""
     with opened(finished_run, read_only=True) as run:
-        slices = slices_of(run, Regime.BASELINE_POSITIVE)
-        rule, _ = splitter(run)
+        slices = run.slices(Regime.BASELINE_POSITIVE)
+        rule = run.splitter.rule
         chosen = np.concatenate([slices.associated, slices.unrelated, slices.pairs.reshape(-1)])
         assert run.train[chosen].all()
         assert run.labels[chosen].all()
@@ -164,7 +167,7 @@ def test_everything_selected_lies_in_train(finished_run: Path) -> None:
 def test_a_prepared_run_prepares_nothing_again(copied_run: Path) -> None:
     """All three stages come from the file, with the line that they had, and nothing is loaded."""
     with opened(copied_run) as run:
-        before = {name: run.store.get(f"{name}-summary") for name in ("records", *REDONE)}
+        before = {name: run.store.get(Artefact(f"{name}-summary")) for name in ("records", *REDONE)}
         told: list[Event] = []
         journal = Journal(run.store, told.append, lambda: 0.0)
         prepare(run, journal)
@@ -176,7 +179,7 @@ def test_a_prepared_run_prepares_nothing_again(copied_run: Path) -> None:
 def test_the_table_is_rebuilt_from_its_texts(finished_run: Path) -> None:
     """The kept predicates parse back to themselves; each is true on some train records and not on all."""
     with opened(finished_run, read_only=True) as run:
-        stored = run.store.get("vocabulary")
+        stored = run.store.get(Artefact("vocabulary"))
         assert [predicate.text for predicate in run.table.predicates] == stored["kept"]
         assert stored["proposed"] == len(stored["kept"]) + len(stored["refusals"])
         shares = run.table.matrix[run.train].mean(axis=0)

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from findings_fixture import (
     ALPHA,
@@ -37,20 +38,39 @@ from mecharule_ops.findings.records import (
     StageCost,
     WholeLayer,
 )
-from mecharule_ops.report import render_html, render_json, render_markdown, render_text
+from mecharule_ops.report import render_html, render_json, render_markdown, render_text, tables
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.advice import suggestions
 from mecharule_ops.report.content import document
 from mecharule_ops.report.document import k_of_n, percent, plain
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.icicle import icicle
+from mecharule_ops.report.phrases.rules import LONGEST_RULE, clipped, family_words, predicts, score_words
+from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.report.plots import figures
-from mecharule_ops.report.prose import is_small, rule_note, search_names
-from mecharule_ops.report.rule_lines import LONGEST_WEAK_RULE, clipped
-from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, RuleScore, Verdict
+from mecharule_ops.rules.algebra import score
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval
+from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 VOID = {"meta", "br", "hr", "img", "link"}
+
+
+def family(
+    status: FamilyStatus, held: tuple[float, float, float] | None, ceiling: float | None
+) -> FamilyRule:
+    def interval(mcc: float, low: float, high: float) -> MccInterval:
+        return MccInterval(mcc=mcc, low=low, high=high, n=200, positives=90)
+
+    return FamilyRule(
+        family=Family.INPUT,
+        status=status,
+        columns=3,
+        learned="b % 10 >= 7",
+        held_out=None if held is None else interval(*held),
+        ceiling=None if ceiling is None else interval(ceiling, ceiling - 0.1, ceiling + 0.1),
+    )
 
 
 def only(outcome: SearchOutcome, **changes: object) -> Findings:
@@ -117,13 +137,18 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     head = flat(text[: text.index("Overview")])
     assert "Asked:" in head
     assert "280/1,000 (28 %)" in head
-    assert "Found: 3 τ-agonists in 2 searches, 1 of them supported by controls." in head
+    assert (
+        "Found: 3 τ-agonists in 2 searches; 3 of 3 have an effect beyond random units, 1 of 3 is selective."
+        in head
+    )
     assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
-    assert "Controls support 1 of the 3 τ-agonists (1 not selective, 1 underpowered)." in head
+    assert "flips 50/64 (78 %) of D+. 3 of 3 have an effect beyond random units, 1 of 3 is selective." in head
     assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
     assert "found 3/4 (75 %) of the τ-agonists that testing every unit alone finds" in head
     assert "17,160 units were never tested alone, so what the search missed is not bounded" in head
-    assert "1 of them on too few records" in head
+    assert (
+        "2 localized units have a rule that predicts which held-out records flip better than chance" in head
+    )
 
 
 def test_a_negative_result_reads_as_one() -> None:
@@ -184,24 +209,21 @@ def test_a_long_list_of_units_is_cut_after_the_strongest_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("mcc", "said"),
     [
-        (0.78, "Rule: a >= 1 or "),
-        (
-            0.60,
-            "No rule: the best one learned reaches only 0.60 (n 84, 40 flips) on held-out records: a >= 1",
-        ),
-        (0.49, "1 unit not ruled out: no rule reaches MCC ≥ 0.50 on held-out records."),
+        (0.78, "– input rule, MCC .78 [.61, .88] (n 84, 40 flips), fires on 48 % of 84."),
+        (0.60, "(n 84, 40 flips), fires on 48 % of 84; below the floors of high quality."),
+        (0.49, "1 unit not ruled out: no rule predicts held-out flips at MCC ≥ .50."),
     ],
 )
 def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, said: str) -> None:
-    """Whole from .70, its beginning from .50, and below that a weak unit's rule is only counted."""
+    """A weak unit's rule from .50 on, its beginning where it is long; below that it is only counted."""
     rule = " or ".join(f"a >= {number}" for number in range(1, 60))
     found = only(
         POSITIVE, agonists=(agonist("a14.h2", 8, 1),), anchored=(anchored("a14.h2", rule, mcc, 84, 40),)
     )
     text = flat(render_text(found))
     assert said in text
-    assert ("a >= 59" in text) == (mcc >= 0.70)
-    assert ("… (`mecharule rules 0c1f --full`)" in text) == (0.50 <= mcc < 0.70)
+    assert "a >= 59" not in text
+    assert ("… (`mecharule rules 0c1f`)" in text) == (mcc >= 0.50)
     assert (rule[:30] in text) == (mcc >= 0.50)
 
 
@@ -209,20 +231,54 @@ def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, sa
 @given(st.text(st.characters(categories=["L", "Nd", "Zs"]), max_size=600))
 def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
     shown = clipped(rule, "0c1f")
-    whole = len(rule) <= LONGEST_WEAK_RULE
+    whole = len(rule) <= LONGEST_RULE
     assert (shown == rule) == whole
-    assert whole or (
-        shown.endswith("… (`mecharule rules 0c1f --full`)") and len(shown) <= LONGEST_WEAK_RULE + 40
-    )
+    assert whole or (shown.endswith("… (`mecharule rules 0c1f`)") and len(shown) <= LONGEST_RULE + 40)
 
 
-def test_a_tau_agonist_without_a_good_rule_still_has_its_line() -> None:
+def test_a_rule_that_chance_explains_is_shown_nowhere() -> None:
+    """MCC .08 on 84 records: the interval holds 0, so every format says that none predicts, and no text of it."""
     weak = anchored("a20.h8", "b >= 50", 0.08, 84, 40)
-    text = flat(render_text(only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(weak,))))
-    assert (
-        "No rule: the best one learned reaches only 0.08 (n 84, 40 flips) on held-out records: b >= 50"
-        in text
-    )
+    found = only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(weak,))
+    for text in (render_text(found), render_markdown(found), render_html(found)):
+        assert (
+            "no rule predicts: the best one learned reaches mcc .08" in flat(text).replace("\\", "").lower()
+        )
+        assert "b &gt;= 50" not in text
+        assert "b >= 50" not in text.replace("\\", "")
+    assert tables.rules(found, found.searches[0]).rows[0][1] == "none predicts"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (
+            family(FamilyStatus.SHOWN, (0.45, 0.38, 0.52), 0.48),
+            "b % 10 >= 7 – input rule, MCC .45 [.38, .52] of a ceiling .48",
+        ),
+        (
+            family(FamilyStatus.NO_BETTER, (0.04, -0.1, 0.2), 0.31),
+            "no input rule predicts (ceiling .31 [.21, .41])",
+        ),
+        (
+            family(FamilyStatus.NO_COLUMNS, None, None),
+            "no input rule predicts: the family has no columns here",
+        ),
+    ],
+)
+def test_a_rule_of_a_family_is_said_with_its_interval_and_its_ceiling(rule: FamilyRule, said: str) -> None:
+    assert family_words(rule) == said
+
+
+def test_the_interval_of_a_stored_score_is_that_of_its_records() -> None:
+    """Two routes: the records themselves, and the confusion table solved from n, positives, coverage and MCC."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        target, fires = rng.random((2, 200)) < rng.uniform(0.2, 0.8, size=(2, 1))
+        scored = score(fires, target)
+        known, drawn = interval_of(scored), mcc_interval(fires, target, np.random.default_rng(0))
+        assert (known.low, known.high) == (drawn.low, drawn.high)
+        assert known.mcc == pytest.approx(drawn.mcc)
 
 
 def test_searches_are_named_by_what_tells_them_apart() -> None:
@@ -281,13 +337,14 @@ def test_attribution_is_never_given_as_a_cause() -> None:
     assert not re.search(r"\b(causes|caused by|responsible for|because of attribution)\b", text)
 
 
-def test_small_held_out_samples_are_marked() -> None:
-    few = RuleScore(mcc=0.92, coverage=0.2, n=20, positives=12)
-    lopsided = RuleScore(mcc=0.9, coverage=0.2, n=400, positives=398)
-    many = RuleScore(mcc=0.92, coverage=0.2, n=84, positives=40)
-    assert rule_note(few) == "0.92 (n 20, 12 flips) †"
-    assert is_small(lopsided)
-    assert rule_note(many) == "0.92 (n 84, 40 flips)"
+def test_small_held_out_samples_have_no_interval_and_show_no_rule() -> None:
+    few = anchored("a20.h8", "b >= 50", 0.92, 20, 12)
+    lopsided = anchored("a20.h8", "b >= 50", 0.9, 400, 398)
+    many = anchored("a20.h8", "b >= 50", 0.92, 84, 40)
+    assert score_words(few.held_out) == ".92 (n 20, 12 flips)"
+    assert score_words(many.held_out) == ".92 [.81, .98] (n 84, 40 flips)"
+    assert predicts(few) is predicts(lopsided) is None
+    assert predicts(many) is not None
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 300])

@@ -253,7 +253,7 @@ def test_targets_that_cannot_be_learned_give_a_reason() -> None:
         assert (learned.rule, learned.train, learned.status) == (None, None, status)
         assert splitters(learned, 5) == ()
         assert " " in status.value
-    assert readiness(np.arange(40) < 20, names(3), SETTINGS) is RuleStatus.LEARNED
+    assert readiness(np.arange(40) < 20, names(3), SETTINGS.min_class) is RuleStatus.LEARNED
 
 
 def test_wrong_shapes_and_settings_are_refused() -> None:

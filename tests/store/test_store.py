@@ -13,11 +13,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
+from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, RunStarted, SearchStarted
 from mecharule_ops.store.artefacts import pack, unpack
-from mecharule_ops.store.codec import decode
 from mecharule_ops.store.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
+from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Outcomes
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_file import is_held
@@ -131,24 +132,24 @@ def test_events_come_back_in_order_with_number_and_time(store: RunStore) -> None
 def test_settings_and_artefacts_survive_reopening(store: RunStore) -> None:
     """Configuration, JSON, one array and several arrays are equal after a close, types included."""
     arrays = {"a": np.arange(6, dtype=np.int16).reshape(2, 3), "b": np.array(["x", "yé"])}
-    store.put("one", np.array([np.nan, -0.0, 1.5], dtype=np.float32))
-    store.put("many", arrays)
-    store.put("json", {"rules": ["op == '-'", None, 2]})
+    store.put(Artefact("one"), np.array([np.nan, -0.0, 1.5], dtype=np.float32))
+    store.put(Artefact("many"), arrays)
+    store.put(Artefact("json"), {"rules": ["op == '-'", None, 2]})
     store.close()
     with RunStore.open(store.path) as again:
         assert again.config == {"tau": 0.2}
         assert again.created == 1.0
-        one: Any = again.get("one")
-        many: Any = again.get("many")
+        one: Any = again.get(Artefact("one"))
+        many: Any = again.get(Artefact("many"))
         assert one.tobytes() == np.array([np.nan, -0.0, 1.5], dtype=np.float32).tobytes()
         assert all(
             (many[name] == arrays[name]).all() and many[name].dtype == arrays[name].dtype for name in arrays
         )
-        assert again.get("json") == {"rules": ["op == '-'", None, 2]}
+        assert again.get(Artefact("json")) == {"rules": ["op == '-'", None, 2]}
         assert again.has("json")
         assert not again.has("absent")
         with pytest.raises(StoreError, match="absent"):
-            again.get("absent")
+            again.get(Artefact("absent"))
 
 
 def test_equal_artefacts_have_equal_hashes_and_a_changed_one_is_refused() -> None:
@@ -230,7 +231,7 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(store: RunStore) -> None
     with pytest.raises(StoreError, match="disk is full"):
         store.append([Notice(text="x" * 1000) for _ in range(100)])
     with pytest.raises(StoreError, match="disk is full"):
-        store.put("big", np.random.default_rng(0).random(10_000))
+        store.put(Artefact("big"), np.random.default_rng(0).random(10_000))
     assert [event for _, _, event in store.events()] == [Notice(text="before")]
     store._connection.execute("PRAGMA max_page_count = 1000000")
     store.append([Notice(text="after")])
@@ -241,7 +242,7 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(store: RunStore) -> None
 def _filled(path: Path) -> None:
     with RunStore.create(path, {}) as store:
         store.append([Notice(text=str(i) * 50) for i in range(150)])
-        store.put("a", np.arange(5000))
+        store.put(Artefact("a"), np.arange(5000))
 
 
 def test_damaged_and_foreign_files_are_one_line_errors(tmp_path: Path) -> None:
@@ -286,7 +287,7 @@ def test_random_damage_never_escapes_as_another_error(tmp_path: Path) -> None:
         try:
             with RunStore.open(path, read_only=True) as store:
                 assert [getattr(event, "text", "") for _, _, event in store.events()] == expected
-                assert (np.asarray(store.get("a")) == np.arange(5000)).all()
+                assert (np.asarray(store.get(Artefact("a"))) == np.arange(5000)).all()
         except StoreError:
             refused += 1
     assert refused > 2

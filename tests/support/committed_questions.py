@@ -1,4 +1,4 @@
-"""The committed list of twelve questions, and a scripted model that answers one of them by repeating a tool."""
+"""The committed list of questions, and a scripted model that answers one of them by repeating a tool."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from typing import Any
 
 from llm_scripted import Recorder, asker
 
-from agent.answering.answers import ANSWERS
 from agent.answering.chat import answer
+from agent.answering.facts import TOOLS_OF
 from agent.answering.router import route
 from agent.answering.toolbox import RunToolbox
 from agent.llm.choice import Choice
 from mecharule_ops.findings.records import Findings
 from tools.result import ToolResult
 
+UNKNOWN = "Xyzzy!"
+"""A word that no form takes."""
+MOST = 12
+"""Facts of one result that a model is shown."""
 QUESTIONS = tuple((Path(__file__).parent / "questions.txt").read_text(encoding="utf-8").splitlines())
-"""With `{unit}` for a unit that was found and `{other}` for one that was not."""
+"""With `{unit}` for a unit that was found, `{layer}` for its layer and `{other}` for one that was not."""
 
 
 def worded(question: str, unit: str, other: str) -> str:
     """The question about a run's own units."""
-    return question.format(unit=unit, other=other)
+    return question.format(unit=unit, other=other, layer=unit[1:].split(".")[0])
 
 
 def sensible_call(question: str, unit: str) -> tuple[str, dict[str, object]]:
@@ -30,22 +34,36 @@ def sensible_call(question: str, unit: str) -> tuple[str, dict[str, object]]:
     assert found is not None, question
     if found.kind == "summary":
         return "neurons", {"limit": 3}
-    tool, _ = ANSWERS[found.kind]
-    if tool in ("missed", "compare"):
+    tool = TOOLS_OF[found.kind]
+    named = found.units[0] if found.units else unit
+    if tool in ("missed", "compare", "weakest", "neurons"):
         return tool, dict(found.given)
+    if tool == "layer":
+        return tool, {"layer": found.given["layer"]}
+    if tool == "verify":
+        return "evidence", {}
+    if tool == "versus":
+        return tool, {"first": found.units[0], "second": found.units[1]}
     given = {"prompt": found.given["prompt"], "neighbours": 3, "edits": 1} if tool == "flip" else {}
-    return tool, {"neuron": found.unit or unit, **given}
+    return tool, {"neuron": named, **given}
 
 
-def asked_of_a_model(path: Path, folder: Path, question: str, unit: str) -> tuple[str, ToolResult]:
-    """(what a model that only repeats its tool says, the checked answer)."""
+def asked_of_a_model(path: Path, folder: Path, question: str, unit: str) -> tuple[list[str], ToolResult]:
+    """(what its tool states, the answer of a model that only names those facts).
+
+    A word that the router does not know sends the question to the model.
+    """
     tool, arguments = sensible_call(question, unit)
-    lines = RunToolbox(str(path)).call(tool, arguments).text.splitlines()
-    said = "\n".join(f"{line} [run:{path.stem}]" for line in lines if line.strip())
+    toolbox = RunToolbox(str(path), path.stem)
+    facts = toolbox.facts(tool, toolbox.call(tool, arguments))[:MOST]
+    said = " ".join(f"⟦f{number}⟧" for number in range(1, len(facts) + 1))
     call: dict[str, Any] = {"unless": ["[tool]"], "calls": [{"name": tool, "arguments": arguments}]}
-    model = Recorder(folder, call, {"text": said.replace("$", "$$")})
+    model = Recorder(folder, call, {"text": said})
     choice = Choice(spec="mock:script", why="chosen by --llm")
-    return said, answer(str(path), question, asker(model), choice, lambda line: None)
+    asked = f"{question} {UNKNOWN}"
+    return [fact.sentence for fact in facts], answer(
+        str(path), asked, asker(model), choice, lambda line: None
+    )
 
 
 def units_of(findings: Findings) -> tuple[str, str]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from mecharule_ops.findings.choices import NAMED_CHOICES
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
     AgonistControls,
     AnsweredQuestion,
+    CloseCompletions,
     Dominance,
     ExhaustiveRun,
     Findings,
@@ -18,8 +23,6 @@ from mecharule_ops.findings.records import (
     UnitStrength,
     WholeLayer,
 )
-from mecharule_ops.report.choices import NAMED_CHOICES
-from mecharule_ops.report.measures import recall_rows
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,
@@ -55,7 +58,7 @@ def agonist(name: str, plus: int, minus: int) -> Agonist:
 
 
 def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> AnchoredRule:
-    score = RuleScore(mcc=mcc, coverage=0.25, n=n, positives=positives)
+    score = RuleScore(mcc=mcc, coverage=positives / n, n=n, positives=positives)
     return AnchoredRule(
         neuron=Neuron.parse(name),
         regime=Regime.BASELINE_POSITIVE,
@@ -97,6 +100,21 @@ _TREE = (
     node(4, 2, 2, 4, Verdict.DROPPED, 1),
 )
 
+
+def controls(name: str, **others: Any) -> AgonistControls:
+    """Beside a unit of `_UNITS`: 8 quiet random units, and what else is given."""
+    return AgonistControls.of(
+        Neuron.parse(name),
+        estimate(*_UNITS[name]),
+        searched=270,
+        epsilon=EPSILON,
+        alpha=ALPHA,
+        random_units=8,
+        random=estimate(6, 5, 512),
+        **others,
+    )
+
+
 POSITIVE = SearchOutcome(
     intervention=Intervention(basis=Basis.ATTN_HEAD),
     regime=Regime.BASELINE_POSITIVE,
@@ -117,21 +135,19 @@ POSITIVE = SearchOutcome(
     ),
     anchored=(
         anchored("a20.h8", "b >= 50 or a % 10 == 9", 0.78, 84, 40),
-        anchored("a21.h2", HOSTILE, 0.92, 20, 12),
+        anchored("a21.h2", HOSTILE, 0.92, 40, 22),
         anchored("a20.h6", None, 0.0, 84, 9),
     ),
     controls=(
-        AgonistControls(
-            neuron=Neuron.parse("a20.h8"),
-            random_units=8,
-            random=estimate(6, 5, 512),
+        controls(
+            "a20.h8",
             fake_split=estimate(30, 28),
             second_baseline=Baseline.ZERO,
             second=estimate(60, 30),
             out_of_range=Share(count=3, n=640),
         ),
-        AgonistControls(neuron=Neuron.parse("a21.h2"), random_units=8, random=estimate(6, 5, 512)),
-        AgonistControls(neuron=Neuron.parse("a20.h6"), random_units=8, random=estimate(6, 5, 512)),
+        controls("a21.h2"),
+        controls("a20.h6"),
     ),
     union=Share(count=251, n=280),
     random_union=Share(count=19, n=280),
@@ -173,6 +189,9 @@ FINDINGS = Findings(
     task="arithmetic",
     task_settings={"operators": "+", "high": 99, "spaces": True},
     task_score=Share(count=280, n=1000),
+    close_completions=CloseCompletions(
+        lead=4e-4, disagreement=1e-4, compared=16, close=Share(count=3, n=1000)
+    ),
     tau=TAU,
     epsilon=EPSILON,
     alpha=ALPHA,

@@ -5,11 +5,12 @@ Flips are boolean arrays `unit example`, one a slice, and the channel of a unit 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import upper_bound
 from mecharule_ops.types import (
@@ -77,7 +78,7 @@ def layer_of(units: int, rng: np.random.Generator | None = None) -> LayerCandida
     return LayerCandidates(layer=3, channels=np.arange(units), scores=scores)
 
 
-def drive(search: ChaSearch, oracle: UnionOfFlips, rng: np.random.Generator | None = None) -> ChaTree:
+def drive(search: Search, oracle: UnionOfFlips, rng: np.random.Generator | None = None) -> ChaTree:
     """Answer until the search is done; in random order, and some questions only later, with a generator."""
     while not search.done:
         queries = list(search.ask())
@@ -87,6 +88,23 @@ def drive(search: ChaSearch, oracle: UnionOfFlips, rng: np.random.Generator | No
         for query in queries:
             search.tell(oracle.answer(query))
     return search.tree
+
+
+def drive_together(
+    searches: Sequence[Search], oracles: Sequence[UnionOfFlips], rng: np.random.Generator | None = None
+) -> list[ChaTree]:
+    """The same for the layers of one search, whose questions are mixed; each layer has its own flips."""
+    while pending := [
+        (search, oracle, query)
+        for search, oracle in zip(searches, oracles, strict=True)
+        for query in search.ask()
+    ]:
+        if rng is not None:
+            rng.shuffle(pending)
+            pending = pending[: int(rng.integers(1, len(pending) + 1))]
+        for search, oracle, query in pending:
+            search.tell(oracle.answer(query))
+    return [search.tree for search in searches]
 
 
 def naive_algorithm_1(

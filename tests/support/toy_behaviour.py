@@ -15,6 +15,7 @@ from tiny_models import CHARACTERS, tiny_model
 from mecharule_ops.engine.ablation import AblationEngine, Group
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
+from mecharule_ops.tasks.sources import SourceSpan, end_to_end
 from mecharule_ops.types import (
     Basis,
     BehaviourRecord,
@@ -63,10 +64,19 @@ class ToyTask:
     def edits(self, example: Example) -> tuple[Example, ...]:
         return ()
 
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+        """The first half of the prompt, the second, and the answer."""
+        half = len(example.prompt) // 2
+        pieces = ("first half", example.prompt[:half]), ("second half", example.prompt[half:])
+        return end_to_end([*pieces, ("answer", completion)])
+
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         return {}
 
     def seed_predicates(self) -> tuple[str, ...]:
+        return ()
+
+    def account_predicates(self) -> tuple[str, ...]:
         return ()
 
     def describe(self) -> Mapping[str, Value]:

@@ -154,11 +154,27 @@ def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Eve
             told.append(CostChanged(group_evaluations=7 * (layer + 1), example_forwards=896, reused=0))
         told.append(StageFinished(stage=f"CHA mlp_out {regime}", summary="21 group ablations", seconds=9.0))
     told.append(
-        RuleAnchored(regime=1, neuron="m1.17", rule=RULE, held_out_mcc=0.78, full_mcc=0.81, prompt_only=True)
+        RuleAnchored(
+            regime=1,
+            neuron="m1.17",
+            rule=RULE,
+            held_out_mcc=0.78,
+            full_mcc=0.81,
+            prompt_only=True,
+            held_out_low=0.64,
+            held_out_high=0.88,
+        )
     )
     told.append(
         RuleAnchored(
-            regime=1, neuron="m2.17", rule=HOSTILE, held_out_mcc=0.5, full_mcc=None, prompt_only=False
+            regime=1,
+            neuron="m2.17",
+            rule=HOSTILE,
+            held_out_mcc=0.5,
+            full_mcc=None,
+            prompt_only=False,
+            held_out_low=0.31,
+            held_out_high=0.67,
         )
     )
     told.extend(ledger_events())

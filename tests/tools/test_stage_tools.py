@@ -10,8 +10,8 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.preparation import slices_of
 from mecharule_ops.predicates.table import score_predicates
+from mecharule_ops.store.keys import Artefact
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import call
 
@@ -41,10 +41,10 @@ def test_extracted_clauses_never_see_the_held_out_records(copied_run: Path) -> N
     """With the held-out outcomes turned round, clauses and rule are the same."""
     before = call("extract", {"run": "last", "limit": 5})
     with opened(copied_run) as run:
-        rows = [dict(row) for row in cast(list[Any], run.store.get("records"))]
+        rows = [dict(row) for row in cast(list[Any], run.store.get(Artefact("records")))]
         for row, train in zip(rows, run.train, strict=True):
             row["label"] = row["label"] if train else not row["label"]
-        run.store.put("records", rows)
+        run.store.put(Artefact("records"), rows)
     after = call("extract", {"run": "last", "limit": 5})
     assert before.data["rule"] == after.data["rule"]
     assert before.data["rows"] == after.data["rows"]
@@ -55,7 +55,7 @@ def test_slices_are_those_of_the_search(copied_run: Path) -> None:
     """Sizes, rule and prompts."""
     (row,) = _data("slices")["slices"]
     with opened(copied_run, read_only=True) as run:
-        made = slices_of(run, Regime.BASELINE_POSITIVE)
+        made = run.slices(Regime.BASELINE_POSITIVE)
     assert (row["associated"]["n"], row["unrelated"]["n"]) == (len(made.associated), len(made.unrelated))
     assert (row["rule"], row["pairs"]) == (made.rule, len(made.pairs))
     assert len(row["associated"]["prompts"]) == 5
@@ -76,7 +76,7 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(cop
     """What was anchored costs nothing and is equal; another unit has a price first, then a rule of its own flips."""
     with opened(copied_run, read_only=True) as run:
         known = run.findings.searches[0].anchored[0]
-        eligible = run.eligible(1)
+        eligible = run.eligible(Regime.BASELINE_POSITIVE)
     own = _data("anchor", run="last", neuron=str(known.neuron))
     assert own["rule"]["text"] == known.rule
     assert _data("anchor", run="last", neuron=str(known.neuron), estimate=True)["price"] == {
@@ -101,14 +101,14 @@ def test_controls_are_certified_and_run_again(copied_run: Path) -> None:
     data = _data("control", run="last", neuron=str(agonists[0]), units=2, yes=True)
     with opened(copied_run, read_only=True) as run:
         certificate = run.store.certificate(str(data["certificate"]))
-        slices = slices_of(run, Regime.BASELINE_POSITIVE)
+        slices = run.slices(Regime.BASELINE_POSITIVE)
     units = [Neuron.parse(unit) for unit in certificate.units]
     assert certificate.kind == "control"
     assert not set(units) & set(agonists)
     assert {unit.layer for unit in units} == {agonists[0].layer}
     flips = sum(total.flips for total in certificate.totals if total.slice == "associated")
     assert data["controls"]["random"]["associated_flips"] == flips
-    assert price["example_forwards"] == 6 * (len(slices.associated) + len(slices.unrelated))
+    assert price["example_forwards"] == 4 * (len(slices.associated) + len(slices.unrelated))
     assert call("verify", {"what": certificate.id}).exit_code == 0
 
 
@@ -117,7 +117,7 @@ def test_a_search_of_single_units_finds_what_brute_force_knows_and_leaves_the_re
 ) -> None:
     """Every unit of layer 1 alone: the localized ones of brute force there; stored outcomes are not paid again."""
     with opened(copied_run, read_only=True) as run:
-        known, before = run.findings.searches[0].exhaustive, run.store.get("findings")
+        known, before = run.findings.searches[0].exhaustive, run.store.get(Artefact("findings"))
         assert known is not None
         strong = {str(u.neuron) for u in known.units if u.neuron.layer == 1 and u.estimate.strength >= 0.2}
     given = {"run": "last", "layer": 1, "largest": 1, "yes": True, "limit": 200}
@@ -126,7 +126,7 @@ def test_a_search_of_single_units_finds_what_brute_force_knows_and_leaves_the_re
     assert {row["unit"] for row in found["rows"] if row["status"] == "τ-agonist"} == strong
     assert (found["groups"], found["new_groups"]) == (128, 0)
     with opened(copied_run, read_only=True) as run:
-        assert run.store.get("findings") == before
+        assert run.store.get(Artefact("findings")) == before
 
 
 @pytest.mark.parametrize(

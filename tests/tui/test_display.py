@@ -40,7 +40,15 @@ class Clock:
 
 
 def rule(mcc: float | None, text: str = "a > 9") -> RuleAnchored:
-    return RuleAnchored(regime=1, neuron="m4.7", rule=text, held_out_mcc=mcc, full_mcc=0.9, prompt_only=True)
+    return RuleAnchored(
+        regime=1,
+        neuron="m4.7",
+        rule=text,
+        held_out_mcc=mcc,
+        full_mcc=0.9,
+        prompt_only=True,
+        held_out_low=None if mcc is None else mcc - 0.1,
+    )
 
 
 STORY: tuple[tuple[float, Event], ...] = (

@@ -40,7 +40,7 @@ from tui.headline import progress
 from tui.hypothesis_rows import hypothesis_rows, hypothesis_text
 from tui.keys import key_said
 from tui.layout import PANES, Arrangement, arrangement, panes_shown
-from tui.neuron_card import Evidence, card
+from tui.neuron_card import OnFile, card
 from tui.pictures import bar, coverage, figures, interval
 from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
 from tui.screens.base import CommandScreen, fitted
@@ -343,7 +343,14 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
             node_tested(search, 0, None, unit, 1, flips, "kept"),
             found(search, unit, 1, flips),
             RuleAnchored(
-                regime=1, neuron=unit, rule="b >= 50", held_out_mcc=0.78, full_mcc=None, prompt_only=True
+                regime=1,
+                neuron=unit,
+                rule="b >= 50",
+                held_out_mcc=0.78,
+                full_mcc=None,
+                prompt_only=True,
+                held_out_low=0.64,
+                held_out_high=0.88,
             ),
             RunFinished(run="0c1f", status="1 localized"),
         ]
@@ -352,18 +359,18 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
 
 def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
     state = _one_unit(unit, flips)
-    return card(state, state.searches["cha:1:a20"], 0, Evidence(findings=findings), 60).plain
+    return card(state, state.searches["cha:1:a20"], 0, OnFile(findings=findings), 60).plain
 
 
-def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_the_verdict() -> None:
-    """Random units flip 6/512 and 5/512, the fake rule's split 30/64, the zero baseline 60/64: by hand."""
+def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they_show() -> None:
+    """Random units flip 6/512 and 5/512, the fake rule's split 30/64 and 28/64, the zero baseline 60/64: by hand."""
     told = _card("a20.h8", (50, 8), FINDINGS)
-    assert "rule      MCC .78 held-out, prompt only\nb >= 50\n" in told
-    assert "controls  random ×8 .01 · fake rule .47 · baseline zero .94\n" in told
-    assert "verdict   supported\n" in told
+    assert "rule      MCC .78 [.64, .88] held-out, input rule\nb >= 50\n" in told
+    assert "controls  random ×8 .01 · fake rule Sel +.03 · baseline zero .94\n" in told
+    assert "effect    yes, p < 0.001\nselective yes\n" in told
     alike = _card("a21.h2", (41, 39), FINDINGS)
-    assert "random ×8 .01 · fake rule not run\n" in alike
-    assert "verdict   not selective\n" in alike
+    assert "random ×8 .01 · fake rule Sel –\n" in alike
+    assert "effect    yes, p < 0.001\nselective no\n" in alike
     assert "controls: none were run for this unit" in _card("a14.h2", (8, 1), FINDINGS)
     assert "controls: not on file" in _card("a20.h8", (50, 8), None)
 
@@ -371,7 +378,7 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_the_verdi
 def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
     """The green of an agonist ends with its word; what is read stays in the terminal's own colour."""
     state = _one_unit("a20.h8", (50, 8))
-    made = card(state, state.searches["cha:1:a20"], 0, Evidence(findings=FINDINGS), 60)
+    made = card(state, state.searches["cha:1:a20"], 0, OnFile(findings=FINDINGS), 60)
     assert made.style == ""
     (green,) = [span for span in made.spans if "green" in str(span.style)]
     assert made.plain[green.start : green.end] == "● AGONIST"

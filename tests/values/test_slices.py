@@ -1,4 +1,4 @@
-"""Held-out records stay out, strata keep their share, and small slices say so."""
+"""Held-out records stay out of the slices, and small slices say so."""
 
 from __future__ import annotations
 
@@ -6,66 +6,12 @@ import numpy as np
 import pytest
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.slices import (
-    CompactSlices,
-    E1Condition,
-    SliceStatus,
-    compact_slices,
-    stratified_split,
-)
+from mecharule_ops.slices import CompactSlices, E1Condition, SliceStatus, compact_slices
 from mecharule_ops.types import Regime
 
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
-
-
-def blocks(sizes: tuple[int, ...]) -> np.ndarray:
-    """One far-apart predicate pattern a block, so that k-means must find the blocks."""
-    return np.repeat(np.kron(np.eye(len(sizes), dtype=bool), np.ones(4, dtype=bool)), sizes, axis=0)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_every_stratum_keeps_its_share_to_one_record(seed: int) -> None:
-    """Blocks of predicate space times outcome; a plain random split of the same size breaks this."""
-    sizes = (100, 40, 10, 3)
-    matrix, block = blocks(sizes), np.repeat(np.arange(4), sizes)
-    target = rng(seed).random(len(block)) < 0.3
-    split = stratified_split(matrix, target, clusters=4, generator=rng(seed))
-    assert sorted([*split.train, *split.test]) == list(range(len(block)))
-
-    def excess(test: np.ndarray) -> float:
-        strata = [(block == b) & (target == outcome) for b in range(4) for outcome in (False, True)]
-        return max(abs(np.isin(np.flatnonzero(s), test).sum() - 0.3 * s.sum()) for s in strata)
-
-    assert excess(split.test) <= 1.5
-    assert max(excess(rng(s).permutation(len(block))[: len(split.test)]) for s in range(50)) > 1.5
-
-
-def test_both_outcomes_reach_both_splits_and_a_single_one_is_for_learning() -> None:
-    """Two positives: one each side. One positive: train."""
-    matrix = np.zeros((30, 2), dtype=bool)
-    for positives, held_out in ((2, 1), (1, 0)):
-        target = np.arange(30) < positives
-        split = stratified_split(matrix, target, generator=rng())
-        assert target[split.test].sum() == held_out
-        assert target[split.train].sum() == positives - held_out
-
-
-def test_split_is_a_function_of_the_generator() -> None:
-    """Same state, same split; another state, another split."""
-    matrix, target = rng(1).random((80, 6)) < 0.5, rng(2).random(80) < 0.5
-    once, again, other = (stratified_split(matrix, target, generator=rng(s)) for s in (3, 3, 4))
-    assert once.test.tolist() == again.test.tolist()
-    assert once.test.tolist() != other.test.tolist()
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (5, 0), (1, 1)])
-def test_split_bears_few_records_and_no_predicates(shape: tuple[int, int]) -> None:
-    """Every record is in exactly one of the two."""
-    target = np.arange(shape[0]) % 2 == 0
-    split = stratified_split(np.zeros(shape, dtype=bool), target, generator=rng())
-    assert len(split.train) + len(split.test) == shape[0]
 
 
 def records(n: int = 400) -> dict[str, np.ndarray]:
@@ -185,10 +131,8 @@ def test_slices_are_a_function_of_the_generator() -> None:
 
 
 def test_wrong_calls_are_named() -> None:
-    """A rule condition without a rule, a share, a size or a threshold out of range are usage errors."""
+    """A rule condition without a rule and a size out of range are usage errors."""
     with pytest.raises(UsageError, match="expected a rule"):
         compact({**records(), "fires": None})
-    with pytest.raises(UsageError, match="test share"):
-        stratified_split(blocks((2,)), np.array([True, False]), test_share=1.0, generator=rng())
     with pytest.raises(UsageError, match="at least one example"):
         compact(records(), size=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from rich.text import Text
 from textual.screen import Screen
@@ -11,9 +11,7 @@ from textual.widgets import Static
 
 from tui.commands import command_named, commands_of
 from tui.keys import key_said
-
-if TYPE_CHECKING:
-    from tui.app import MechaRuleApp
+from tui.owner import Owner
 
 
 class CommandScreen(Screen[None]):
@@ -23,9 +21,9 @@ class CommandScreen(Screen[None]):
     """The screen's word in the command table."""
 
     @property
-    def owner(self) -> MechaRuleApp:
-        """The app, by its own type."""
-        return cast("MechaRuleApp", self.app)
+    def owner(self) -> Owner:
+        """The app, as far as a screen asks anything of it."""
+        return cast(Owner, self.app)
 
     def action_command(self, name: str) -> None:
         """Carry out the command of a key."""

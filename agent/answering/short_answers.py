@@ -1,0 +1,61 @@
+"""Answer templates for questions about one side of a unit: when it flips, its rule, its controls; and for checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from agent.answering import answers
+from agent.answering.answers import Answer, Data
+
+
+def when(data: Data) -> Answer:
+    """The rule that predicts a unit's flips, or that none does, after its counts."""
+    return Answer(
+        sentences=(answers.rule_sentence(data), answers.flips_sentence(data)),
+        certificates=(data["certificate"],),
+    )
+
+
+def rule(data: Data) -> Answer:
+    """A unit's rule with its score; the text of one that does not predict is named as such."""
+    sentences = [answers.rule_sentence(data)]
+    known = data["rule"]
+    if known is not None and not data["hq_t"]:
+        sentences.append(f"That rule reads {known['text']} [run:{data['run']}].")
+    return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
+
+
+def controls(data: Data) -> Answer:
+    """What random units of the layer do beside a unit."""
+    return Answer(
+        sentences=(answers.flips_sentence(data), answers.controls_sentence(data)),
+        certificates=(data["certificate"],),
+    )
+
+
+def ablate(data: Data) -> Answer:
+    """What several units flip together."""
+    cited, units = f"[c:{data['certificate']}]", " and ".join(data["units"])
+    sentences = [f"Ablating {units} together flips {answers.slices_words(data)} {cited}."]
+    if data["flipped"]:
+        sentences.append(f"For example: {answers.change_words(data['flipped'][0])} {cited}.")
+    return Answer(sentences=tuple(sentences), certificates=(data["certificate"],))
+
+
+def verify(data: Data) -> Answer:
+    """What running certificates again gave, each with its claim."""
+    rows = data["certificates"]
+    sentences = [f"{row['sentence'].rstrip('.')}: {row['claim']} [c:{row['certificate']}]." for row in rows]
+    if len(rows) > 1:
+        sentences.append(f"{data['matched']} of {data['of']} certificates match.")
+    return Answer(sentences=tuple(sentences), certificates=tuple(row["certificate"] for row in rows))
+
+
+SHORT_ANSWERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {
+    "when": ("why", when),
+    "rule": ("why", rule),
+    "controls": ("why", controls),
+    "ablate": ("ablate", ablate),
+    "verify": ("verify", verify),
+}
+"""As `answers.ANSWERS`."""

@@ -1,0 +1,157 @@
+"""A GGUF file run in this process by llama.cpp, through the optional package `xllamacpp`: no server and no key.
+
+Its replies are held to a grammar: where tools are offered, an object with either an `answer` or one tool and its
+arguments; where a schema is asked for, that schema. A model too weak to fill the shape well still cannot leave it.
+The file is read when the first question is put.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agent.llm.calls import calls_in
+from agent.llm.faults import ProviderFault, ReplyUnusable, scrub
+from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, Usage, unheard
+from agent.llm.reading import parsed_as
+from mecharule_ops.codec import canonical_json
+from mecharule_ops.errors import UsageError
+
+PROVIDER = "local"
+CONTEXT = 4096
+"""Tokens of prompt and reply together."""
+_LONGEST_ANSWER = 1200
+"""Characters of an answer that the grammar lets through."""
+_SILENT = -1
+
+
+class LocalModel:
+    """A model in a file. Raises `UsageError` when there is no such file."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise UsageError(f"expected a GGUF file after {PROVIDER}/, got {path}")
+        self.name = f"{PROVIDER}/{path}"
+        self._path = path
+
+    @cached_property
+    def _server(self) -> Any:
+        try:
+            import xllamacpp
+        except ImportError as error:
+            raise ProviderFault(
+                f"expected the package xllamacpp for a model in this process, got {error}; "
+                "pip install 'mecharule[local]'"
+            ) from None
+        settings = xllamacpp.CommonParams()
+        settings.model.path = str(self._path)
+        settings.n_ctx = CONTEXT
+        settings.n_parallel = 1
+        settings.warmup = False
+        settings.verbosity = _SILENT
+        settings.cpuparams.n_threads = os.cpu_count() or 1
+        try:
+            return xllamacpp.Server(settings)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise ProviderFault(f"{PROVIDER} could not load {self._path.name}: {scrub(str(error))}") from None
+
+    def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
+        """One reply, whole. Raises a fault of `agent.llm.faults`."""
+        try:
+            answer = self._server.handle_chat_completions(_body(request))
+        except (RuntimeError, ValueError) as error:
+            raise ReplyUnusable(f"{PROVIDER} could not reply: {scrub(str(error))}") from None
+        if not isinstance(answer, Mapping) or not answer.get("choices"):
+            raise ProviderFault(f"{PROVIDER} could not reply: {scrub(json.dumps(answer, default=str))}")
+        reply = _reply(answer, request)
+        on_text(reply.text)
+        return reply
+
+
+def _body(request: Request) -> dict[str, Any]:
+    system = request.system
+    if request.tools:
+        listed = "\n".join(map(_described, request.tools))
+        system = (
+            f'{system}\n\nTools:\n{listed}\n\nReply with {{"tool": …, "arguments": …}} or {{"answer": …}}.'
+        )
+    body: dict[str, Any] = {
+        "messages": [{"role": "system", "content": system}, *map(_message, request.turns)],
+        "max_tokens": min(request.max_tokens, CONTEXT // 4),
+        "temperature": 0,
+    }
+    shape = request.schema.model_json_schema() if request.schema is not None else _either(request.tools)
+    if shape is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": shape}}
+    return body
+
+
+def _described(tool: ToolSpec) -> str:
+    properties: Any = tool.schema.get("properties", {})
+    required: Any = tool.schema.get("required", ())
+    names = [name if name in required else f"{name}?" for name in properties]
+    return f"- {tool.name}({', '.join(names)}): {tool.description}"
+
+
+def _either(tools: tuple[ToolSpec, ...]) -> dict[str, Any] | None:
+    """An answer, or one of the tools with its arguments; None where no tool is offered."""
+    if not tools:
+        return None
+    answer = _object({"answer": {"type": "string", "maxLength": _LONGEST_ANSWER}})
+    calls = [
+        _object({"tool": {"const": tool.name}, "arguments": _without_words(dict(tool.schema))})
+        for tool in tools
+    ]
+    return {"anyOf": [answer, *calls]}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _without_words(value: Any) -> Any:
+    """A schema without its descriptions, which a grammar has no use for."""
+    if isinstance(value, dict):
+        return {key: _without_words(item) for key, item in value.items() if key != "description"}
+    return [_without_words(item) for item in value] if isinstance(value, list) else value
+
+
+def _message(turn: Turn) -> dict[str, str]:
+    """A turn in the two roles that every chat template knows; calls and results are written out."""
+    if turn.role == "tool":
+        return {"role": "user", "content": f"Result:\n{turn.text}"}
+    calls = [canonical_json({"tool": call.name, "arguments": dict(call.arguments)}) for call in turn.calls]
+    return {"role": turn.role, "content": "\n".join([*([turn.text] if turn.text else []), *calls])}
+
+
+def _reply(answer: Mapping[str, Any], request: Request) -> Reply:
+    choice = answer["choices"][0]
+    if choice.get("finish_reason") == "length":
+        raise ReplyUnusable(f"expected a reply of at most {request.max_tokens} tokens, got one cut short")
+    text = str(choice["message"].get("content") or "")
+    used = answer.get("usage") or {}
+    usage = Usage(
+        input_tokens=int(used.get("prompt_tokens", 0)), output_tokens=int(used.get("completion_tokens", 0))
+    )
+    if request.schema is not None:
+        return Reply(text=text, parsed=parsed_as(request.schema, text), usage=usage)
+    calls = calls_in(text, request.tools)
+    return Reply(text="" if calls else _answer(text), calls=calls, usage=usage)
+
+
+def _answer(text: str) -> str:
+    """The words inside `{"answer": …}`; the text itself where it has another form."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return str(value["answer"]) if isinstance(value, dict) and "answer" in value else text

@@ -1,0 +1,316 @@
+"""A search of all layers that asks first what predictions promise; no model and no I/O in it.
+
+Theory of operation. Every layer is searched by itself (`GuidedSearch`), with the questions, verdicts and costs of
+`group_search`; a `Guide` that all of them share decides when which layer opens what:
+
+    step       what is opened                                      ends when
+    ────────   ─────────────────────────────────────────────────   ─────────────────────────────────────────────
+    confirm    units alone, most promising first over all          the next unit is predicted below τ and
+               layers, in waves of a quarter of those tested       (hits + ½) / (n + 1) ≤ `worth` in the last
+                                                                   wave of n units; or no unit is left
+    sweep      per layer all that is left, in neighbours of the    every group is pruned, or opened down to its
+               order, as many as are predicted to flip `quiet`     units
+               of a slice together
+    fallback   a layer on which the law fails (`law`): what was    as in `cha`
+               not tested alone, by the rules of `ChaSearch`
+
+*When confirming ends.* If units come in order of promise, the chance that the next one is a τ-agonist is at most
+that of the last wave. From a Beta(½, ½) prior its posterior mean is (hits + ½) / (n + 1). The first wave is the
+shortest that can end it: n = ⌈1 / (2 · worth)⌉ − 1, nine units for `worth` = .05. Waves grow with what was tested, so
+that chance does not end a long confirmation. A unit that alone is predicted to flip more than `quiet` is a group of
+its own in the sweep, so ending too early costs an agonist nothing but the order.
+
+*How a group opens.* By prediction: the first part are its most promising units with half of the weight, where a
+unit weighs what it is predicted to flip plus the mean of its group, for surprises. So one promising unit
+among many is asked alone, with the rest as a group again; a group without predictions is halved.
+
+What this cannot promise: units of a group may hide one another, and the larger a group, the more. Sweeping finds
+strong surprises; what it misses is bounded by the audit alone.
+
+A step begins when the last question of the former one is answered, in whatever order answers come. So telling the
+same answers again resumes all layers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mecharule_ops.cha.group_search import Fallback, GroupSearch
+from mecharule_ops.cha.law import LawRecord
+from mecharule_ops.cha.partition import Channels, bisect, roots
+from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.under_test import GroupUnderTest
+from mecharule_ops.types import ChaNode, LayerCandidates, Regime, SearchStatus, Verdict
+
+SWEEP = 512
+"""Units of the largest group of a sweep."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuidedSettings:
+    """Settings of a guided search over all layers."""
+
+    cha: ChaSettings = field(default_factory=ChaSettings)
+    """How a group is tested, the limit on cost, and how a layer is searched on which the law fails."""
+    worth: float = 0.05
+    """Chance of a τ-agonist below which no further unit is confirmed: one in twenty tests."""
+    sweep: int = SWEEP
+    """Units of the largest group of the sweep."""
+    quiet: float = 0.05
+    """Share of a slice that a group of the sweep is predicted to flip at most. With τ = .2 a test is cheapest a unit
+    of predicted flips at .05 to .07: below that groups are needlessly small, above it most of them open."""
+
+    @property
+    def first_wave(self) -> int:
+        """The fewest misses after which confirming can end."""
+        return max(math.ceil(0.5 / self.worth) - 1, 1)
+
+
+class GuidedSearch(GroupSearch):
+    """One layer of a guided search: `ask`, `tell`, `done` and `tree` are those of every search."""
+
+    def __init__(
+        self,
+        candidates: LayerCandidates,
+        prediction: LayerPrediction,
+        *,
+        settings: GuidedSettings,
+        regime: Regime,
+        guide: Guide,
+    ) -> None:
+        super().__init__(candidates, settings=settings.cha, regime=regime)
+        self._guided, self._guide = settings, guide
+        order = prediction.order
+        self._order: Channels = tuple(candidates.channels[order].tolist())
+        self._rates = np.stack([prediction.associated, prediction.unrelated])[:, order]
+        self._rank = np.argsort(order)
+        self._confirmed = self._judged = 0
+        self._law = LawRecord(units=self._units)
+        self._status = self._obstacle(min(settings.sweep, self._units))
+
+    @property
+    def follows(self) -> bool:
+        """Whether it goes on and still follows its predictions."""
+        return not self.done and self._fallback is None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has nothing to ask until the guide opens more."""
+        return not self._waiting
+
+    def confirm(self, units: int) -> None:
+        """Open the most promising units alone."""
+        for _ in range(units):
+            self._open_stretch(self._confirmed, self._confirmed + 1)
+            self._confirmed += 1
+
+    def sweep(self) -> None:
+        """Open all that was not confirmed, in groups that are predicted to be quiet."""
+        for begin, end in self._stretches():
+            self._open_stretch(begin, end)
+        if self.idle:
+            self._settle()
+
+    @property
+    def promises(self) -> bool:
+        """Whether a unit is left that is predicted to reach τ and was not asked alone."""
+        left = self._rates[:, self._confirmed : self._confirmed + 1]
+        return self.follows and bool((left >= self._settings.tau).any())
+
+    def enter(self) -> int:
+        """Enter what was decided since the last call into the record of the law; the τ-agonists among it."""
+        found, self._judged = self._nodes[self._judged :], len(self._nodes)
+        alone = [node for node in found if len(node.channels) == 1]
+        return sum(self._enter(node) for node in alone)
+
+    def end(self) -> None:
+        """End the layer, or search it again without predictions where they failed."""
+        if not self.fall_back_if_failed():
+            self._status = SearchStatus.COMPLETE
+
+    def fall_back_if_failed(self) -> bool:
+        """Where the law fails, open what was not tested alone by the rules of `ChaSearch`; whether it did."""
+        reason = self._law.failure()
+        if reason is None:
+            return False
+        left = self._to_search_again()
+        units = len(left.channels)
+        self._fallback = Fallback(
+            node=self._opened,
+            units=units,
+            sentence=f"the law fails here: {reason}; the other {units:,} units are searched without predictions",
+        )
+        for root in roots(
+            left,
+            order=self._settings.order,
+            root_split=self._settings.root_split,
+            largest=self._settings.largest,
+            rng=np.random.default_rng([self._settings.seed, left.layer]),
+        ):
+            self._open(root.channels, parent=None, depth=0, cut=root.cut)
+        self._settle()
+        return True
+
+    def stop(self, status: SearchStatus) -> None:
+        """End the search now; what was decided stays. Other layers of the guide go on."""
+        super().stop(status)
+        self._guide.proceed()
+
+    def _run_out(self) -> None:
+        if self.follows:
+            self._guide.proceed()
+        else:
+            self._status = SearchStatus.COMPLETE
+
+    def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:
+        if not self.follows:
+            return bisect(group.query.channels, group.cut)
+        begin = self._rank_of(group.query.channels[0])
+        weights = self._rates[:, begin : begin + group.size].max(axis=0)
+        return bisect(group.query.channels, half_of_the_weight(weights))
+
+    def _open_stretch(self, begin: int, end: int) -> None:
+        """Ask about neighbours of the order; first of the slice that they are predicted to flip more."""
+        associated, unrelated = self._rates[:, begin:end].sum(axis=1)
+        self._open(self._order[begin:end], parent=None, depth=0, first=int(unrelated > associated))
+
+    def _stretches(self) -> Iterator[tuple[int, int]]:
+        """What is left, cut where a group would be too large or is predicted to flip more than `quiet`."""
+        sums = np.cumsum(self._rates, axis=1)
+        begin = self._confirmed
+        while begin < self._units:
+            before = sums[:, begin - 1] if begin else np.zeros(2)
+            quiet = [
+                int(np.searchsorted(row, start + self._guided.quiet, side="right"))
+                for row, start in zip(sums, before, strict=True)
+            ]
+            end = max(begin + 1, min(self._units, begin + self._guided.sweep, *quiet))
+            yield begin, end
+            begin = end
+
+    def _enter(self, node: ChaNode) -> bool:
+        """Enter a unit's test into the record of the law; whether it is a τ-agonist."""
+        kept, rank = node.verdict is Verdict.KEPT, self._rank_of(node.channels[0])
+        if self._rates[:, rank].max() >= self._settings.tau:
+            self._law.promised += 1
+            self._law.delivered += kept
+        hit = kept and node.estimate.strength >= self._settings.tau
+        if hit:
+            self._law.ranks.append(rank)
+        return hit
+
+    def _to_search_again(self) -> LayerCandidates:
+        """The units not tested alone; those pruned in a group only as far as the limit on cost allows it."""
+        alone = {node.channels[0] for node in self._nodes if len(node.channels) == 1}
+        pruned = {
+            channel for node in self._nodes if node.verdict is Verdict.PRUNED for channel in node.channels
+        }
+        again = self._settings.full_test * len(pruned)
+        if self._budget.spent + self._budget.reserve + again <= self._budget.limit:
+            self._budget.reserve += again
+        else:
+            alone |= pruned
+        return self._candidates.without(alone)
+
+    def _rank_of(self, channel: int) -> int:
+        return int(self._rank[np.searchsorted(self._candidates.channels, channel)])
+
+
+class Guide:
+    """What the layers of a guided search share: the order over all of them, and the steps."""
+
+    def __init__(
+        self,
+        candidates: Sequence[LayerCandidates],
+        predictions: Sequence[LayerPrediction],
+        *,
+        settings: GuidedSettings,
+        regime: Regime,
+    ) -> None:
+        """Raises `PredictionError` when the predictions are not those of the candidates."""
+        check_predictions(candidates, predictions)
+        self._settings = settings
+        self._turns = order_over_layers(predictions) if predictions else np.zeros(0, dtype=np.int64)
+        self._taken = self._tested = self._wave = 0
+        self._sweeping = self._at_work = False
+        self.searches = tuple(
+            GuidedSearch(layer, prediction, settings=settings, regime=regime, guide=self)
+            for layer, prediction in zip(candidates, predictions, strict=True)
+        )
+        self.proceed()
+
+    def proceed(self) -> None:
+        """Take the next step, if no layer that follows the predictions has a question open."""
+        if self._at_work:
+            return
+        self._at_work = True
+        while (following := self._following) and all(search.idle for search in following):
+            self._step(following)
+        self._at_work = False
+
+    @property
+    def _following(self) -> list[GuidedSearch]:
+        return [search for search in self.searches if search.follows]
+
+    def _step(self, following: Sequence[GuidedSearch]) -> None:
+        hits = sum(search.enter() for search in following)
+        if self._sweeping:
+            for search in following:
+                search.end()
+            return
+        for search in following:
+            search.fall_back_if_failed()
+        promises = any(search.promises for search in following)
+        if (promises or self._is_worth_it(hits)) and self._confirm():
+            return
+        self._sweeping = True
+        for search in self._following:
+            search.sweep()
+
+    def _is_worth_it(self, hits: int) -> bool:
+        """Whether the next unit may well be a τ-agonist, from the last wave's record."""
+        return not self._wave or (hits + 0.5) / (self._wave + 1) > self._settings.worth
+
+    def _confirm(self) -> int:
+        """Open the next wave over the layers that follow the predictions; how many units there were."""
+        size = max(self._settings.first_wave, self._tested // 4)
+        follows = np.array([search.follows for search in self.searches], dtype=bool)
+        open_ = np.flatnonzero(follows[self._turns[self._taken :]])[:size] + self._taken
+        if not len(open_):
+            return 0
+        shares = np.bincount(self._turns[open_], minlength=len(self.searches))
+        for search, units in zip(self.searches, shares.tolist(), strict=True):
+            search.confirm(units)
+        self._taken = int(open_[-1]) + 1
+        self._wave = len(open_)
+        self._tested += self._wave
+        return self._wave
+
+
+def half_of_the_weight(strengths: np.ndarray) -> int:
+    """How many of the first units carry half of the weight: what they are predicted to flip and the mean, each.
+
+    At least one and not all; half of them when nothing is predicted.
+    """
+    weights = strengths + (strengths.mean() or 1.0)
+    sums = np.cumsum(weights)
+    return min(int(np.searchsorted(sums, sums[-1] / 2)) + 1, len(strengths) - 1)
+
+
+def guided_searches(
+    candidates: Sequence[LayerCandidates],
+    predictions: Sequence[LayerPrediction],
+    *,
+    settings: GuidedSettings,
+    regime: Regime,
+) -> tuple[GuidedSearch, ...]:
+    """One search a layer, in the order given, all under one guide; drive them together.
+
+    Raises `PredictionError` when the predictions are not those of the candidates.
+    """
+    return Guide(candidates, predictions, settings=settings, regime=regime).searches

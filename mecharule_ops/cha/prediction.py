@@ -1,0 +1,65 @@
+"""What is predicted of each unit of a layer before any is ablated; it decides what is asked, never what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.types import LayerCandidates
+
+
+class PredictionError(MechaRuleError):
+    """Predictions that do not belong to the candidates, or are no rates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayerPrediction:
+    """Predicted flips of one layer's units, aligned with the channels of its candidates."""
+
+    associated: Float[np.ndarray, " channel"]
+    """Share of D̃⁺ that each unit alone is predicted to flip, in [0, 1]."""
+    unrelated: Float[np.ndarray, " channel"]
+    """Share of D̃⁻, likewise."""
+    scores: Float[np.ndarray, " channel"]
+    """Larger is likelier to flip, among units of equal predicted strength; for example the mean excess of the
+    drop over the lead."""
+
+    @property
+    def strength(self) -> Float[np.ndarray, " channel"]:
+        """The larger of the two predicted rates."""
+        return np.maximum(self.associated, self.unrelated)
+
+    @property
+    def order(self) -> Int[np.ndarray, " channel"]:
+        """Places of the units, most promising first; ties keep the order of channels."""
+        return np.lexsort((-self.scores, -self.strength))
+
+
+def check_predictions(candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]) -> None:
+    """Raises `PredictionError` unless there is one rate in [0, 1] for each slice and unit, and a score."""
+    if len(candidates) != len(predictions):
+        raise PredictionError(f"expected predictions for {len(candidates)} layers, got {len(predictions)}")
+    for layer, prediction in zip(candidates, predictions, strict=True):
+        for part in (prediction.associated, prediction.unrelated, prediction.scores):
+            if len(part) != len(layer.channels) or np.isnan(part).any():
+                raise PredictionError(
+                    f"layer {layer.layer}: expected {len(layer.channels)} numbers, got {len(part)} or NaN: "
+                    "predict for exactly the candidates"
+                )
+        rates = np.concatenate([prediction.associated, prediction.unrelated])
+        if len(rates) and not (rates.min() >= 0 and rates.max() <= 1):
+            raise PredictionError(
+                f"layer {layer.layer}: expected predicted rates in [0, 1], got {rates.min():g} to {rates.max():g}"
+            )
+
+
+def order_over_layers(predictions: Sequence[LayerPrediction]) -> Int[np.ndarray, " channel"]:
+    """For every unit of all layers, most promising first, the place of its layer; ties go to earlier layers."""
+    strength = np.concatenate([prediction.strength for prediction in predictions])
+    scores = np.concatenate([prediction.scores for prediction in predictions])
+    layer = np.repeat(np.arange(len(predictions)), [len(each.scores) for each in predictions])
+    return np.asarray(layer[np.lexsort((-scores, -strength))])

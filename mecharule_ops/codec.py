@@ -1,0 +1,203 @@
+"""Typed JSON of frozen dataclasses: what is read back equals what was written, and nothing else is read.
+
+Fields may be str, int, float, bool, `X | None`, a union of those scalars, an enum (by its value), `Neuron` (as
+it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is written as a
+finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as 0.0, so
+equal values have equal text. A field marked `ADDED` is left out while it holds its default, so that a text
+written before the field existed has the same hash today.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache, partial
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.types import Neuron
+
+T = TypeVar("T")
+_Convert = Callable[[Any], Any]
+ADDED: Mapping[str, bool] = {"added": True}
+"""Metadata of a field that a later version added to a dataclass whose text is hashed."""
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_ACCEPTED: dict[type, tuple[type, ...]] = {
+    str: (str,),
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (float, int, np.floating, np.integer),
+}
+
+
+def canonical_json(value: object) -> str:
+    """The one text of a JSON value: sorted keys, no spaces, ASCII. Raises `UsageError` on anything else."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"expected a JSON value with finite numbers, got {error}") from error
+
+
+def encode(value: Any) -> dict[str, Any]:
+    """The JSON object of a dataclass. Raises `UsageError` naming a field of a wrong type."""
+    cls: Any = type(value)
+    unsaid = {field.name for field in fields(cls) if field.metadata == ADDED}
+    defaults = {field.name: field.default for field in fields(cls) if field.name in unsaid}
+    return {
+        name: _at(cls, name, write, getattr(value, name))
+        for name, write, _, _ in _plan(cls)
+        if name not in unsaid or getattr(value, name) != defaults[name]
+    }
+
+
+def decode(cls: type[T], data: object) -> T:
+    """The dataclass in a JSON object; a missing field takes its default.
+
+    Raises `UsageError` on an unknown field, a missing field without default, a wrong type, or values that break
+    an invariant of the dataclass.
+    """
+    key: Any = cls
+    plan = _plan(key)
+    if not isinstance(data, dict):
+        raise UsageError(f"expected an object with the fields of {cls.__name__}, got {data!r}")
+    unknown = data.keys() - {name for name, *_ in plan}
+    missing = [name for name, _, _, required in plan if required and name not in data]
+    if unknown or missing:
+        raise UsageError(f"{cls.__name__}: unknown fields {sorted(unknown)}, missing fields {missing}")
+    values = {name: _at(cls, name, read, data[name]) for name, _, read, _ in plan if name in data}
+    try:
+        return cls(**values)
+    except AssertionError as error:
+        raise UsageError(f"expected values of {cls.__name__} that fit together, got {error}") from error
+
+
+def _at(owner: type, name: str, convert: _Convert, value: Any) -> Any:
+    """The converted value of a field, which an error names."""
+    try:
+        return convert(value)
+    except UsageError as error:
+        raise UsageError(f"{owner.__name__}.{name}: {error}") from error
+
+
+@cache
+def _plan(cls: Any) -> tuple[tuple[str, _Convert, _Convert, bool], ...]:
+    """(field, writer, reader, required) for each field of a dataclass."""
+    hints = get_type_hints(cls)
+    return tuple(
+        (
+            field.name,
+            *_converters(hints[field.name]),
+            field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(cls)
+    )
+
+
+@cache
+def _converters(hint: Any) -> tuple[_Convert, _Convert]:
+    """(writer, reader) of one type hint."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in _ACCEPTED:
+        return _scalar_converters(hint)
+    if origin in (Union, UnionType):
+        return _union_converters(arguments)
+    if hint is Neuron:
+        return _neuron_converters()
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _enum_converters(hint)
+    if origin is tuple:
+        assert arguments[1:] == (Ellipsis,), f"no JSON form for {hint}"
+        write, read = _converters(arguments[0])
+        return _each(write, (tuple, list), list), _each(read, (list,), tuple)
+    if origin is Mapping:
+        write, read = _converters(arguments[1])
+        return _each_value(write), _each_value(read)
+    assert isinstance(hint, type), f"no JSON form for {hint}"
+    assert is_dataclass(hint), f"no JSON form for {hint}"
+    return encode, partial(decode, hint)
+
+
+def _scalar_converters(hint: type) -> tuple[_Convert, _Convert]:
+    accepted = _ACCEPTED[hint]
+
+    def checked(value: Any) -> Any:
+        if not isinstance(value, accepted) or (isinstance(value, bool) and hint is not bool):
+            raise UsageError(f"expected {hint.__name__}, got {value!r}")
+        return hint(value)
+
+    def write_float(value: Any) -> Any:
+        number = checked(value) + 0.0
+        return number if math.isfinite(number) else str(number)
+
+    def read_float(value: Any) -> Any:
+        return _NOT_FINITE[value] if isinstance(value, str) and value in _NOT_FINITE else checked(value)
+
+    return (write_float, read_float) if hint is float else (checked, checked)
+
+
+def _neuron_converters() -> tuple[_Convert, _Convert]:
+    """A unit as it prints, `m4.1234`."""
+    return lambda neuron: str(_instance(Neuron, neuron)), lambda text: Neuron.parse(_instance(str, text))
+
+
+def _enum_converters(hint: type[Enum]) -> tuple[_Convert, _Convert]:
+    """An enum by its value; 1 and True are different values."""
+
+    def read(value: Any) -> Enum:
+        for member in hint:
+            if type(member.value) is type(value) and member.value == value:
+                return member
+        allowed = ", ".join(repr(member.value) for member in hint)
+        raise UsageError(f"expected one of {allowed}, got {value!r}")
+
+    return lambda member: _instance(hint, member).value, read
+
+
+def _instance(cls: type, value: Any) -> Any:
+    if not isinstance(value, cls):
+        raise UsageError(f"expected {cls.__name__}, got {value!r}")
+    return value
+
+
+def _union_converters(members: tuple[Any, ...]) -> tuple[_Convert, _Convert]:
+    inner = tuple(member for member in members if member is not NoneType)
+    write, read = _converters(inner[0]) if len(inner) == 1 else (_one_of(inner), _one_of(inner))
+    if len(inner) == len(members):
+        return write, read
+    return (lambda value: None if value is None else write(value)), (
+        lambda value: None if value is None else read(value)
+    )
+
+
+def _one_of(members: tuple[type, ...]) -> _Convert:
+    def checked(value: Any) -> Any:
+        if type(value) not in members or (isinstance(value, float) and not math.isfinite(value)):
+            raise UsageError(f"expected a finite {' or '.join(m.__name__ for m in members)}, got {value!r}")
+        return value
+
+    return checked
+
+
+def _each(convert: _Convert, accepted: tuple[type, ...], build: _Convert) -> _Convert:
+    def converted(values: Any) -> Any:
+        if not isinstance(values, accepted):
+            raise UsageError(f"expected a list, got {values!r}")
+        items: Any = values
+        return build(convert(value) for value in items)
+
+    return converted
+
+
+def _each_value(convert: _Convert) -> _Convert:
+    def converted(values: Any) -> dict[str, Any]:
+        if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
+            raise UsageError(f"expected an object with text keys, got {values!r}")
+        return {key: convert(value) for key, value in values.items()}
+
+    return converted

@@ -1,0 +1,97 @@
+"""How small a lead must be before products of the change could decide it wrongly: measured on the run's own records.
+
+With bfloat16 weights an ablated pass multiplies only what changed (`loading.low_precision`). Its error in a lead
+grows with how far the hidden state moved. Whole layers and single units of every layer are ablated on a few records
+both ways, in batches of two sizes; the largest error a unit of movement, with a factor to spare, is the slope below
+which an outcome is decided again in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from mecharule_ops.engine.ablation import AblationEngine, Group
+from mecharule_ops.engine.speculation import Leads
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.batches import parts
+from mecharule_ops.passes.greedy import multiplies_bfloat16
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.types import BehaviourRecord, Neuron
+
+RECORDS = 8
+SIZES = (64, 5)
+"""Groups a batch."""
+STILL = 1e-3
+"""A movement below it counts as this: there float32 itself rounds."""
+FACTOR = 2.0
+"""The largest of some thousand errors is exceeded among millions, and by another processor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """What the calibration showed."""
+
+    error: float
+    """Largest error of a lead, in logits, a unit of movement of the hidden state."""
+    compared: int
+    """Leads."""
+    turned: int
+    """Of these, those whose token was another one in float32."""
+
+    @property
+    def slope(self) -> float:
+        """A lead below it, times the movement, is decided again."""
+        return FACTOR * self.error
+
+
+def multiplies_changes(subject: Subject) -> bool:
+    """Whether products of the change pay: weights in bfloat16, on a device with instructions for it."""
+    fast = subject.device.type == "cuda" or multiplies_bfloat16(subject.device)
+    return subject.dtype == torch.bfloat16 and fast
+
+
+def calibrate(
+    subject: Subject, task: Task, records: Sequence[BehaviourRecord], table: ReplacementTable
+) -> Precision:
+    """The calibration on the first `RECORDS` records. Cost: three evaluations of two groups a layer on each.
+
+    Groups go through in batches of `SIZES`, so that what differs between batches counts too.
+    """
+    groups = probes(subject, table)
+    engine = AblationEngine(subject, task, records[:RECORDS], table.intervention, table)
+    examples = range(len(records[:RECORDS]))
+
+    def measured(size: int, of_change: bool) -> Leads:
+        batches = parts(list(range(len(groups))), size)
+        asked = [[groups[index] for index in batch] for batch in batches]
+        return Leads.joined([engine.leads(each, examples, of_change=of_change) for each in asked], 1)
+
+    true = measured(SIZES[0], False)
+    return _compared(true, [measured(size, True) for size in SIZES])
+
+
+def _compared(true: Leads, found: Sequence[Leads]) -> Precision:
+    errors, turned = [], 0
+    for one in found:
+        same = one.tokens == true.tokens
+        # Where another token leads, the true one's lead has fallen through 0.
+        error = np.where(same, np.abs(one.margins - true.margins), one.margins + true.margins)
+        errors.append(float((error / np.maximum(true.moved, STILL)).max(initial=0.0)))
+        turned += int((~same).sum())
+    return Precision(error=max(errors), compared=len(found) * true.margins.size, turned=turned)
+
+
+def probes(subject: Subject, table: ReplacementTable) -> list[Group]:
+    """Of every layer all units together, and one alone."""
+    basis = table.intervention.basis
+    width, generator = subject.width(basis), np.random.default_rng(0)
+    found: list[Group] = []
+    for layer in range(subject.n_layers):
+        found.append(tuple(Neuron(basis, layer, channel) for channel in range(width)))
+        found.append((Neuron(basis, layer, int(generator.integers(width))),))
+    return found

@@ -1,0 +1,221 @@
+"""The counts that a search outcome is made of (paper, §5; appendix A for Dom).
+
+Counts stay counts; a share is computed where it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mecharule_ops.cha.audit import StratumResult
+from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """`count` of `n` things."""
+
+    count: int
+    n: int
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.count <= self.n, (self.count, self.n)
+
+    @property
+    def rate(self) -> float:
+        """count / n; NaN when n is 0."""
+        return self.count / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseCompletions:
+    """Completions of the unablated model whose lead is so small that rounding may decide them."""
+
+    lead: float
+    """In logits; a smaller lead may be another token's on another processor."""
+    disagreement: float
+    """Largest difference of a lead between batches of several sizes; `lead` is a multiple of it."""
+    compared: int
+    """Completions on which it was measured."""
+    close: Share
+    """Records with a smaller lead, of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeLayer:
+    """The ablation of all candidate units of one layer together: the root of its CHA tree."""
+
+    layer: int
+    estimate: FlipEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerCoverage:
+    """D_b records flipped by at least one localized unit of one layer."""
+
+    layer: int
+    flipped: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchCost:
+    """What a search cost, and what testing every unit alone would have cost."""
+
+    queries: int
+    """Group ablations asked, singletons included."""
+    example_forwards: int
+    """Ablated generations run: the sum over queries of the examples evaluated."""
+    candidates: int
+    """N: units searched."""
+    slice_examples: int
+    """n₊ + n₋: examples that one exhaustive singleton ablation takes."""
+
+    @property
+    def share_of_n(self) -> float:
+        """queries / N: against exhaustive singletons; NaN without candidates."""
+        return self.queries / self.candidates if self.candidates else float("nan")
+
+    @property
+    def share_of_2n_minus_1(self) -> float:
+        """queries / (2N − 1): against every node of the full tree, the published code's denominator."""
+        return self.queries / (2 * self.candidates - 1) if self.candidates else float("nan")
+
+    @property
+    def exhaustive_example_forwards(self) -> int:
+        """N · (n₊ + n₋)."""
+        return self.candidates * self.slice_examples
+
+    @property
+    def share_of_exhaustive_forwards(self) -> float:
+        """example_forwards over those of exhaustive singletons; NaN when there are none."""
+        full = self.exhaustive_example_forwards
+        return self.example_forwards / full if full else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitStrength:
+    """One unit tested alone."""
+
+    neuron: Neuron
+    estimate: FlipEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExhaustiveRun:
+    """Every candidate tested alone on the same slices: the ground truth of experiment E2."""
+
+    units: tuple[UnitStrength, ...]
+    cost: SearchCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAudit:
+    """A search's pruned units drawn at random and tested exactly: what it missed at most."""
+
+    strata: tuple[StratumResult, ...]
+    found: tuple[Agonist, ...]
+    """The τ-agonists that the search had missed and the audit met; they count as found."""
+    unknown: int
+    """Units whose full strength the search left unknown."""
+    tested: int
+    """Those of them that were drawn and tested."""
+    untested: int
+    missed_at_most: int
+    """Upper bound on the τ-agonists among the units still untested."""
+    confidence: float
+
+    @classmethod
+    def of(
+        cls,
+        strata: tuple[StratumResult, ...],
+        found: tuple[Agonist, ...],
+        missed_at_most: int,
+        confidence: float,
+    ) -> SearchAudit:
+        """With the strata summed: every number that a sentence names is a field that it can cite."""
+        unknown, tested = sum(each.units for each in strata), sum(each.tested for each in strata)
+        return cls(
+            strata=strata,
+            found=found,
+            unknown=unknown,
+            tested=tested,
+            untested=unknown - tested,
+            missed_at_most=missed_at_most,
+            confidence=confidence,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRow:
+    """How many exhaustive agonists of one strength bin the search localized."""
+
+    criterion: str
+    """`point`: exhaustive units with Ê ≥ τ; `ucb`: those with Û_E ≥ τ."""
+    low: float
+    high: float
+    """Bin of Ê: low ≤ Ê < high, and high itself when it is 1."""
+    whole: bool
+    """True for the row over all bins."""
+    found: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dominance:
+    """An opened group against the strongest unit, and the strongest group of at most 4, tested inside it."""
+
+    layer: int
+    size: int
+    group_strength: float
+    best_singleton: float
+    best_small: float
+
+    @property
+    def ratio(self) -> float:
+        """Dom^(1); above 1 the group is weaker than one of its members (no monotonicity)."""
+        return self._over(self.best_singleton)
+
+    @property
+    def small_ratio(self) -> float:
+        """Dom^(4)."""
+        return self._over(self.best_small)
+
+    def _over(self, best: float) -> float:
+        return best / self.group_strength if self.group_strength else float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipOverlap:
+    """Two units, each ablated alone on all of D_b."""
+
+    first: Neuron
+    second: Neuron
+    shared: Share
+    """Records that both flip, of those that either flips: its rate is the Jaccard index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeNode:
+    """A tested CHA node without its channel list, enough to draw the tree."""
+
+    node: int
+    parent: int | None
+    layer: int
+    depth: int
+    size: int
+    estimate: FlipEstimate
+    ucb: float
+    verdict: Verdict
+
+    @classmethod
+    def of(cls, node: ChaNode) -> TreeNode:
+        """The node with its channels counted instead of listed."""
+        return cls(
+            node=node.node,
+            parent=node.parent,
+            layer=node.layer,
+            depth=node.depth,
+            size=len(node.channels),
+            estimate=node.estimate,
+            ucb=node.ucb,
+            verdict=node.verdict,
+        )

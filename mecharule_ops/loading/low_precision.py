@@ -1,0 +1,111 @@
+"""Models whose weights take half the memory, and products of what changed.
+
+The matrices inside the blocks stay in bfloat16 or float16; everything else, and every sum, is in float32. A product
+widens one matrix at a time, for the moment that it is used, so that the model is the float32 one on these weights.
+
+A pass that starts from a clean one can do with less. W is linear, so W x = W x₀ + W (x − x₀): the clean inputs x₀
+and outputs are known in float32, and only the product of the *change* is computed in bfloat16. Its rounding error is
+a share of the change, not of the activation: an ablation that moves little is decided almost exactly, one that moves
+much is far from a tie or is decided again in float32 (`engine.deciding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from mecharule_ops.loading.products import linear
+
+LOW = (torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CleanProducts:
+    """What went into the products of a clean pass and what came out, by module."""
+
+    held: dict[
+        nn.Module, tuple[Float[Tensor, "record position input"], Float[Tensor, "record position output"]]
+    ] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Memory held; modules that read the same tensor share it."""
+        kept = {id(tensor): tensor.nbytes for pair in self.held.values() for tensor in pair}
+        return sum(kept.values())
+
+
+_NOTED: ContextVar[CleanProducts | None] = ContextVar("where products are noted", default=None)
+_CHANGED: ContextVar[tuple[CleanProducts, int] | None] = ContextVar("clean products and copies", default=None)
+
+
+@contextmanager
+def noting(products: CleanProducts) -> Iterator[None]:
+    """Inside, every product of a model with low weights is noted."""
+    before = _NOTED.set(products)
+    try:
+        yield
+    finally:
+        _NOTED.reset(before)
+
+
+@contextmanager
+def as_changes(clean: CleanProducts | None, copies: int) -> Iterator[None]:
+    """Inside, products over so many copies of the clean positions are those of the change, in the weights' type."""
+    before = _CHANGED.set(None if clean is None else (clean, copies))
+    try:
+        yield
+    finally:
+        _CHANGED.reset(before)
+
+
+def prepare(model: nn.Module, blocks: nn.ModuleList) -> None:
+    """Has a model that was loaded in a low type compute as this module says; does nothing to one in float32."""
+    kept = {module for module in blocks.modules() if isinstance(module, nn.Linear | Conv1D)}
+    kept = {module for module in kept if module.get_parameter("weight").dtype in LOW}
+    if not kept:
+        return
+    for module in model.modules():
+        if module not in kept:
+            _widen(module)
+    for module in kept:
+        # A module that is moved between devices keeps its own forward under this name.
+        name = "_old_forward" if hasattr(module, "_old_forward") else "forward"
+        setattr(module, name, partial(_product, module))
+
+
+def _widen(module: nn.Module) -> None:
+    """The module's own tensors in float32; a tied matrix stays one."""
+    for parameter in module.parameters(recurse=False):
+        if parameter.dtype in LOW:
+            parameter.data = parameter.data.float()
+    for name, buffer in module.named_buffers(recurse=False):
+        if buffer.dtype in LOW:
+            setattr(module, name, buffer.float())
+
+
+def _product(module: nn.Module, hidden: Tensor) -> Tensor:
+    own = module.get_parameter("weight")
+    weight = own.t() if isinstance(module, Conv1D) else own
+    changed, noted = _CHANGED.get(), _NOTED.get()
+    if changed is not None and module in changed[0].held:
+        return _changed_product(hidden, weight, *changed[0].held[module], changed[1])
+    bias = getattr(module, "bias", None)
+    output = linear(hidden, weight.float(), None if bias is None else bias.float())
+    if noted is not None:
+        noted.held[module] = hidden, output
+    return output
+
+
+def _changed_product(hidden: Tensor, weight: Tensor, clean: Tensor, output: Tensor, copies: int) -> Tensor:
+    """W x₀ + W (x − x₀), the second product in the weights' type."""
+    change = hidden.unflatten(1, (copies, -1)) - clean[:, None]
+    moved = nn.functional.linear(change.to(weight.dtype), weight)
+    return (moved + output[:, None]).flatten(1, 2)

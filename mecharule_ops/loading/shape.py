@@ -1,0 +1,228 @@
+"""What a model directory holds, read without a weight: architecture, sizes, files, tokenizer. Loads no torch.
+
+The files' own headers say which tensors there are, so that a directory which lacks some, or whose download broke
+off, is refused before minutes are spent on it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.wiring import Wiring, wiring_for
+from mecharule_ops.types import Basis
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_NAMED = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}
+_PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_OTHER_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
+"""Files that another loader than the plain one reads; their content is not checked here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelShape:
+    """Sizes of a model that was not loaded."""
+
+    directory: Path
+    settings: Mapping[str, Any]
+    """Content of `config.json`."""
+    wiring: Wiring
+    parameters: int
+    """Weights in the files; a tied matrix counts once."""
+    stored_as: str
+    """The data type in the files that most weights have."""
+
+    @property
+    def model_type(self) -> str:
+        return self.settings["model_type"]
+
+    @property
+    def n_layers(self) -> int:
+        return self._number("num_hidden_layers", "n_layer")
+
+    @property
+    def d_model(self) -> int:
+        return self._number("hidden_size", "n_embd")
+
+    @property
+    def n_heads(self) -> int:
+        return self._number("num_attention_heads", "n_head")
+
+    @property
+    def d_mlp(self) -> int:
+        if self.settings.get("n_inner") is None and "n_embd" in self.settings:
+            return 4 * self.d_model
+        return self._number("intermediate_size", "n_inner")
+
+    @property
+    def positions(self) -> int | None:
+        """Most tokens that prompt and completion may have; None when the model names no limit."""
+        return self.settings.get("max_position_embeddings") or self.settings.get("n_positions")
+
+    def width(self, basis: Basis) -> int:
+        """Units in one layer."""
+        if basis.row.heads:
+            return self.n_heads
+        return self.d_mlp if basis.row.in_input else self.d_model
+
+    def units(self, basis: Basis) -> int:
+        """Units in all layers."""
+        return self.n_layers * self.width(basis)
+
+    def _number(self, *names: str) -> int:
+        """The first of these settings that the config has. Raises `ModelUnavailable`."""
+        for name in names:
+            value = self.settings.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        raise ModelUnavailable(
+            f"expected {self.directory / 'config.json'} to give {' or '.join(names)} as a whole number, "
+            "got none; copy the whole model again"
+        )
+
+
+def read_shape(directory: Path) -> ModelShape:
+    """The sizes that config and file headers give.
+
+    Raises `ModelUnavailable` for a directory that is no model, an architecture that is not supported, and weight
+    files that are missing, cut short or without a layer.
+    """
+    settings = _settings(directory)
+    wiring = wiring_for(str(settings["model_type"]))
+    tensors = _tensors(directory)
+    if tensors is None:
+        size = sum(file.stat().st_size for file in directory.glob("pytorch_model*.bin"))
+        stored = str(settings.get("dtype") or settings.get("torch_dtype") or "float32")
+        parameters = size // (2 if "16" in stored else 4)
+    else:
+        counts: dict[str, int] = {}
+        for kind, sizes in tensors.values():
+            counts[kind] = counts.get(kind, 0) + math.prod(sizes)
+        parameters = sum(counts.values())
+        stored = _NAMED.get(max(counts, key=counts.__getitem__), "other")
+    shape = ModelShape(
+        directory=directory, settings=settings, wiring=wiring, parameters=parameters, stored_as=stored
+    )
+    if tensors is not None:
+        _check_layers(shape, tensors)
+    return shape
+
+
+def read_tokenizer(directory: Path) -> Tokenizer | None:
+    """The plain tokenizer of a model; None where the model has one that only its own loader reads.
+
+    Raises `ModelUnavailable` when there is none, or it does not read.
+    """
+    from tokenizers import Tokenizer
+
+    path = directory / "tokenizer.json"
+    if path.is_file():
+        try:
+            return Tokenizer.from_file(str(path))
+        except Exception as error:  # The library raises plain `Exception`.
+            raise ModelUnavailable(
+                f"expected a tokenizer in {path}, got: {_line(error)}; copy the whole model again"
+            ) from error
+    if any((directory / name).is_file() for name in _OTHER_TOKENIZERS):
+        return None
+    raise ModelUnavailable(
+        f"expected a tokenizer (tokenizer.json) in {directory}, found none; copy the whole model"
+    )
+
+
+def _settings(directory: Path) -> Mapping[str, Any]:
+    try:
+        settings = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        str(settings["model_type"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelUnavailable(
+            f"expected a Hugging Face model directory with a config.json that names its model_type, "
+            f"got {directory} ({type(error).__name__}); name another directory"
+        ) from error
+    return settings
+
+
+def _tensors(directory: Path) -> dict[str, tuple[str, list[int]]] | None:
+    """(data type, shape) of every stored tensor by name; None for a model in pickled files."""
+    index = directory / "model.safetensors.index.json"
+    if index.is_file():
+        files = sorted(set(_listed(index).values()))
+    elif (directory / "model.safetensors").is_file():
+        files = ["model.safetensors"]
+    else:
+        _check_pickled(directory)
+        return None
+    tensors: dict[str, tuple[str, list[int]]] = {}
+    for file in files:
+        tensors |= _header(directory / file)
+    missing = sorted(_listed(index).keys() - tensors.keys()) if index.is_file() else []
+    if missing:
+        raise ModelUnavailable(
+            f"expected every weight of the model in {directory}, {len(missing)} missing, such as {missing[0]}; "
+            "copy the whole model"
+        )
+    return tensors
+
+
+def _check_pickled(directory: Path) -> None:
+    whole, index = (directory / name for name in _PICKLED)
+    parts = sorted(set(_listed(index).values())) if index.is_file() else []
+    absent = [name for name in parts if not (directory / name).is_file()]
+    if not whole.is_file() and (absent or not parts):
+        names = ", ".join(absent[:2]) or "model.safetensors or pytorch_model.bin"
+        raise ModelUnavailable(f"expected weights in {directory} ({names}), found none; copy the whole model")
+
+
+def _listed(index: Path) -> Mapping[str, str]:
+    """The file of each tensor."""
+    try:
+        return dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelUnavailable(
+            f"expected a list of weight files in {index}, got {type(error).__name__}; copy the whole model again"
+        ) from error
+
+
+def _header(path: Path) -> dict[str, tuple[str, list[int]]]:
+    """What a safetensors file says it holds. Raises `ModelUnavailable` when it holds less."""
+    try:
+        with path.open("rb") as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            if length > path.stat().st_size:
+                raise ValueError("its header is longer than the file")
+            header = json.loads(stream.read(length))
+        tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        end = max((entry["data_offsets"][1] for entry in tensors.values()), default=0)
+        held = path.stat().st_size - 8 - length
+        if held < end:
+            raise ValueError(f"it ends after {held:,} of {end:,} bytes")
+        return {name: (entry["dtype"], entry["shape"]) for name, entry in tensors.items()}
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        raise ModelUnavailable(
+            f"expected weights in {path}, got: {_line(error)}; copy the whole model again"
+        ) from error
+
+
+def _check_layers(shape: ModelShape, tensors: Mapping[str, tuple[str, list[int]]]) -> None:
+    """Every layer's down projection is there: a file of another model, or of its base, is seen."""
+    stem, down = shape.wiring.layers.rpartition(".")[2], shape.wiring.down_projection
+    ends = [f"{stem}.{layer}.{down}.weight" for layer in range(shape.n_layers)]
+    absent = [end for end in ends if not any(name.endswith(end) for name in tensors)]
+    if absent:
+        raise ModelUnavailable(
+            f"expected {shape.n_layers} layers of a {shape.model_type} model in {shape.directory}, "
+            f"{len(absent)} missing, such as …{absent[0]}; copy the whole model"
+        )
+
+
+def _line(error: Exception) -> str:
+    """An error's first line, or its kind."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]

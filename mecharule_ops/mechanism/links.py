@@ -1,0 +1,127 @@
+"""What a unit writes and reads, as values: means over positions, for flipped and unflipped records apart.
+
+Nothing here needs a model; `writes` and `reads` measure it. A position is a generated token in reach of the
+intervention. All of it describes the clean run; what causes a flip is shown by ablations alone (`mediation`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mecharule_ops.types import FlipCount
+
+FLIPPED, UNFLIPPED, EVERY = "flipped", "unflipped", "all"
+"""Groups of records: those that the unit's ablation flips, the others, and both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPush:
+    """How far a unit moves one token's logit."""
+
+    token: str
+    """As text, or by the tokenizer's name for it where it has none, such as `</s>`."""
+    push: float
+    """Mean over positions, in logits before any soft cap, less the mean over the tokens compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenList:
+    """The tokens of a set that a unit raises and lowers most, strongest first."""
+
+    size: int
+    """Tokens in the set."""
+    raised: tuple[TokenPush, ...]
+    lowered: tuple[TokenPush, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a unit writes towards the next token on one group of records."""
+
+    group: str
+    positions: int
+    answer: TokenList
+    """Among the tokens that the model writes on these records."""
+    vocabulary: TokenList
+    own_push: float
+    """Mean push on the very token that the model writes, less the mean over the answer tokens."""
+    own_first: FlipCount
+    """Positions at which no answer token is pushed further up than the one that the model writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writes:
+    """What a unit writes directly: its deviation from its replacement, read through the final norm and unembedding."""
+
+    fixed: bool
+    """One direction whatever the input, as of a channel or a neuron: its lists are of a unit above its replacement,
+    as far as it deviates on average; below it every sign is turned. A head writes anew at each position."""
+    groups: tuple[Written, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRead:
+    """How much of what a head reads comes from one named piece of the text."""
+
+    name: str
+    attention: float
+    """Mean share of its attention; the shares of a group sum to 1."""
+    toward: float
+    """Mean part of the lead, to first order, that the values read there carry; in logits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadReading:
+    """What a head reads on one group of records."""
+
+    group: str
+    positions: int
+    sources: tuple[SourceRead, ...]
+    """The most attended first."""
+    replacement: float
+    """The same part that the head's replacement would carry: all `toward` less this is the first-order drop."""
+
+    @property
+    def drop(self) -> float:
+        """Mean first-order drop of the lead, in logits."""
+        return sum(source.toward for source in self.sources) - self.replacement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """The values of a channel or a neuron on one group of records."""
+
+    group: str
+    positions: int
+    mean: float
+    replacement: float
+    """Mean of what replaces it."""
+    deviation: float
+    """Mean absolute difference from the replacement."""
+    above: FlipCount
+    """Positions at which it lies above the replacement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What a unit reads: a head its sources, a channel or a neuron its activation."""
+
+    heads: tuple[HeadReading, ...] = ()
+    activations: tuple[Activation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectShare:
+    """How much of a unit's effect on the lead reaches it without passing another unit, to first order."""
+
+    group: str
+    positions: int
+    push: float
+    """Mean direct push p, in logits."""
+    drop: float
+    """Mean first-order drop d, in logits."""
+
+    @property
+    def share(self) -> float | None:
+        """p / d; None where the drop is not positive and so has no parts."""
+        return self.push / self.drop if self.drop > 0 else None

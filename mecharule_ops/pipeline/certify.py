@@ -1,0 +1,170 @@
+"""Claims that can be run again: full completions before and after an ablation, as a certificate.
+
+Cost: one completion an example under the ablation, without early decision, since a certificate holds every
+token. `second_run` runs a certificate again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mecharule_ops.certificates.certificate import (
+    Certificate,
+    CertifiedIntervention,
+    CertifiedRule,
+    Completion,
+    ExampleRow,
+    ModelIdentity,
+)
+from mecharule_ops.certificates.verification import totals_of
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.summing_up import versions
+from mecharule_ops.store.stored_engine import Group
+from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Regime
+
+if TYPE_CHECKING:
+    from mecharule_ops.engine.ablation import AblationEngine, Completions
+    from mecharule_ops.engine.reference import ReferenceEngine
+
+
+def certify(
+    run: Run,
+    units: Group,
+    regime: Regime,
+    *,
+    kind: str = "ablate",
+    rule: AnchoredRule | None = None,
+    slices: Mapping[str, Sequence[int]] | None = None,
+) -> Certificate:
+    """The certificate of ablating `units` together; it claims what its rows show.
+
+    `slices` are named sets of record positions, by default the compact slices. Cost: one completion an example;
+    its outcomes are stored for later searches and questions.
+    """
+    intervention = run.intervention(units[0].basis)
+    rows = ablation_rows(run, intervention, units, slices or run.slices(regime).named)
+    flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
+    claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
+    stated = certified_rule(rule)
+    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated)
+
+
+def certified(
+    run: Run,
+    intervention: Intervention,
+    units: Group,
+    rows: tuple[ExampleRow, ...],
+    *,
+    regime: Regime,
+    kind: str,
+    claim: str,
+    rule: CertifiedRule | None = None,
+) -> Certificate:
+    """The certificate of rows that were computed with this run's model and replacement values."""
+    layers = sorted({unit.layer for unit in units})
+    return Certificate(
+        kind=kind,
+        claim=claim,
+        model=ModelIdentity(
+            name=run.config.model,
+            model_hash=run.subject.model_hash,
+            tokenizer_hash=run.subject.tokenizer_hash,
+        ),
+        task=run.task.describe(),
+        regime=regime.value,
+        intervention=CertifiedIntervention(
+            basis=intervention.basis.value,
+            hook="+".join(f"blocks.{layer}.{intervention.basis.row.hook}" for layer in layers),
+            baseline=intervention.baseline.value,
+            baseline_hash=run.replacement(intervention).hash,
+            phase=intervention.phase.value,
+        ),
+        units=tuple(map(str, units)),
+        rows=rows,
+        totals=totals_of(rows, run.config.alpha),
+        alpha=run.config.alpha,
+        seed=run.config.seed,
+        dtype="float32",
+        versions=versions(),
+        rule=rule,
+    )
+
+
+def ablation_rows(
+    run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
+) -> tuple[ExampleRow, ...]:
+    """What each example's completion was, from the run's records, and what it became.
+
+    Its outcomes are stored like any other, so that nothing asks the model about them again.
+    """
+    placed = [(name, position) for name, positions in slices.items() for position in positions]
+    rows = rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    if run.store.writable:
+        after = [row.after for row in rows]
+        run.engine(intervention).keep(
+            units,
+            [position for _, position in placed],
+            np.array([completion.label for completion in after], bool),
+            np.array([completion.margin for completion in after]),
+        )
+    return rows
+
+
+def rows_of(
+    engine: AblationEngine | ReferenceEngine,
+    decode: Callable[[Sequence[int]], str],
+    records: Sequence[BehaviourRecord],
+    units: Group,
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
+    """A row for each (slice, position among the engine's records): before from the record, after by `engine`."""
+    after = engine.completions([units], [position for _, position in placed])
+    return rows_from(after, 0, decode, records, placed)
+
+
+def rows_from(
+    after: Completions,
+    group: int,
+    decode: Callable[[Sequence[int]], str],
+    records: Sequence[BehaviourRecord],
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
+    """The rows of one of the groups whose completions were computed for the placed records."""
+    rows = []
+    for column, (name, position) in enumerate(placed):
+        record, tokens = records[position], after.tokens[group][column]
+        rows.append(
+            ExampleRow(
+                example=record.example.id,
+                prompt=record.example.prompt,
+                slice=name,
+                before=Completion(
+                    tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
+                ),
+                after=Completion(
+                    tokens=tokens,
+                    text=decode(tokens),
+                    label=bool(after.labels[group, column]),
+                    margin=float(after.margins[group, column]),
+                ),
+            )
+        )
+    return tuple(rows)
+
+
+def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
+    """The rule with its one held-out score, as a certificate states it."""
+    if rule is None or rule.rule is None or rule.held_out is None:
+        return None
+    score = rule.held_out
+    return CertifiedRule(
+        text=rule.rule,
+        scope="held-out",
+        mcc=score.mcc,
+        coverage=score.coverage,
+        n=score.n,
+        positives=score.positives,
+    )

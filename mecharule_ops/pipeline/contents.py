@@ -1,0 +1,230 @@
+"""What a run's file holds, typed; no model is needed for any of it.
+
+What a search was told (slices, candidates, settings) is asked here and rebuilt nowhere else.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, cast
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from mecharule_ops.candidates import top_candidates
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.codec import decode
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.findings.as_json import from_json
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.suppression import Suppression
+from mecharule_ops.pipeline.search_settings import search_settings
+from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.table import PredicateTable, score_predicates
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_id import OF_A_RUN, search_id
+from mecharule_ops.state.search_view import SearchView
+from mecharule_ops.store import keys
+from mecharule_ops.store.judgements import StoredJudgements
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.jailbreak import with_judge
+from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
+
+
+class Splitter(NamedTuple):
+    """r₀; both None when no rule was learned."""
+
+    rule: Rule | None
+    train_mcc: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """Every record that a run has observed: its own, then the further ones of its accounts."""
+
+    records: tuple[BehaviourRecord, ...]
+    labels: Bool[np.ndarray, " record"]
+    columns: Columns
+    train: Bool[np.ndarray, " record"]
+    """True for the records that may select anything."""
+
+    def eligible(self, regime: Regime) -> Int[np.ndarray, " record"]:
+        """Positions of D_b; those of the run's own records come first and are the run's positions."""
+        return np.flatnonzero(~regime.flipped(self.labels))
+
+
+class RunContents:
+    """What an open run holds. Attributes are read when first asked for and kept."""
+
+    def __init__(self, store: RunStore, judge: Judge | None = None) -> None:
+        """`judge` is the language model of a task that is graded by one."""
+        self.store = store
+        self._judge = judge
+        self.config: RunConfig = make_config(**cast(Mapping[str, object], store.config["settings"]))
+        self.id = str(store.config["run"])
+        self._slices: dict[Regime, CompactSlices] = {}
+
+    @cached_property
+    def task(self) -> Task:
+        """The task with the model's preset and the run's own settings on top."""
+        return with_judge(
+            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
+        )
+
+    @cached_property
+    def suppression(self) -> Suppression | None:
+        """How this run hides units that flip 0→1; None when it tells them. The key is made once a run."""
+        if not self.config.suppress_only:
+            return None
+        if not self.store.has(keys.SUPPRESSION_KEY):
+            self.store.put(keys.SUPPRESSION_KEY, secrets.token_hex(16))
+        return Suppression(bytes.fromhex(self.store.get(keys.SUPPRESSION_KEY)))
+
+    @cached_property
+    def records(self) -> tuple[BehaviourRecord, ...]:
+        """What the unablated model did, from the run file."""
+        return tuple(decode(BehaviourRecord, row) for row in self.store.get(keys.RECORDS))
+
+    @cached_property
+    def labels(self) -> Bool[np.ndarray, " record"]:
+        return np.array([record.label for record in self.records], bool)
+
+    @cached_property
+    def columns(self) -> Columns:
+        return self.task.columns(self.records)
+
+    @cached_property
+    def train(self) -> Bool[np.ndarray, " record"]:
+        """True for the records that may select anything."""
+        return self.store.get(keys.TRAIN)
+
+    @cached_property
+    def observed(self) -> Observed:
+        """Every record observed so far; positions of the run's own are the same."""
+        if not self.store.has(keys.FURTHER):
+            return Observed(records=self.records, labels=self.labels, columns=self.columns, train=self.train)
+        further = tuple(decode(BehaviourRecord, row) for row in self.store.get(keys.FURTHER))
+        records = self.records + further
+        return Observed(
+            records=records,
+            labels=np.array([record.label for record in records], bool),
+            columns=self.task.columns(records),
+            train=np.concatenate([self.train, self.store.get(keys.FURTHER_TRAIN)]),
+        )
+
+    @property
+    def vocabulary(self) -> keys.Vocabulary:
+        """The kept predicates' texts in table order, how many were proposed, and what was refused."""
+        return self.store.get(keys.VOCABULARY)
+
+    @cached_property
+    def table(self) -> PredicateTable:
+        """The kept predicates, evaluated again from their texts."""
+        texts = self.vocabulary["kept"]
+        empty = np.zeros((len(self.records), 0), bool)
+        matrix = np.column_stack([self.fires(text) for text in texts]) if texts else empty
+        predicates = tuple(map(self.predicate, texts))
+        scores = score_predicates(matrix[self.train], self.labels[self.train])
+        return PredicateTable(predicates=predicates, matrix=matrix, scores=scores)
+
+    def predicate(self, text: str) -> Predicate:
+        """A predicate over this run's columns, whether or not the vocabulary kept it. Raises `PredicateRefused`."""
+        return parse_predicate(text, schema_of(self.columns))
+
+    def fires(self, text: str) -> Bool[np.ndarray, " record"]:
+        """Where such a predicate is true."""
+        return evaluate(self.predicate(text), self.columns)
+
+    def prompt_only(self, text: str) -> bool:
+        """Whether such a predicate can be checked before generation."""
+        return self.predicate(text).reads <= self.task.prompt_columns
+
+    @property
+    def splitter(self) -> Splitter:
+        """r₀ and its train MCC."""
+        stored = self.store.get(keys.SPLITTER)
+        return Splitter(None if stored["rule"] is None else Rule.parse(stored["rule"]), stored["train_mcc"])
+
+    @property
+    def regimes(self) -> tuple[Regime, ...]:
+        """The regimes that are analysed, in order."""
+        return tuple(map(Regime, self.config.regimes))
+
+    def eligible(self, regime: Regime) -> Int[np.ndarray, " record"]:
+        """Positions of D_b."""
+        return np.flatnonzero(~regime.flipped(self.labels))
+
+    def intervention(self, basis: Basis) -> Intervention:
+        """How the run ablates units of a basis."""
+        return self.config.intervention(basis, self.task.phase)
+
+    def slices(self, regime: Regime) -> CompactSlices:
+        """The compact slices of one regime; without a rule the spectral split stands in, and says so."""
+        if regime not in self._slices:
+            rule = self.splitter.rule
+            self._slices[regime] = compact_slices(
+                self.labels,
+                None if rule is None else rule.fires(self.fires),
+                self.store.get(keys.REPRESENTATION),
+                self.store.get(keys.TOKEN_LENGTHS),
+                np.flatnonzero(self.train),
+                regime=regime,
+                condition=E1Condition(self.config.condition) if rule else E1Condition.SPECTRAL_SPLIT,
+                rule=None if rule is None else str(rule),
+                size=self.config.slice_size,
+                max_pairs=self.config.max_pairs,
+                slice_alpha=self.config.slice_alpha,
+                tau=self.config.tau,
+                generator=np.random.default_rng([self.config.seed, regime.value]),
+            )
+        return self._slices[regime]
+
+    def attribution(self, basis: Basis, regime: Regime) -> Float[np.ndarray, "layer channel"]:
+        """Signed EAP-IG scores of every unit. Raises `StoreError` where the run has not scored."""
+        return self.store.get(keys.attribution(basis, regime))
+
+    def candidates(self, basis: Basis, regime: Regime) -> Candidates:
+        """The units that attribution hands to the search."""
+        return top_candidates(basis, self.attribution(basis, regime), cap=self.config.cap)
+
+    def search_settings(self, regime: Regime) -> ChaSettings:
+        """How every layer is searched in one regime."""
+        slices = self.slices(regime)
+        return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
+
+    def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
+        """How the unit's flips come about; None until it was measured."""
+        name = keys.chain(unit, regime)
+        return decode(Chain, self.store.get(name)) if self.store.has(name) else None
+
+    @property
+    def told(self) -> RunState:
+        """What the run's events say, folded."""
+        state = RunState()
+        for _, _, event in self.store.events():
+            state = state.apply(event)
+        return state
+
+    def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
+        """The recorded search of a layer; None when none began."""
+        named, searches = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN), self.told.searches
+        return next((searches[name] for name in named if name in searches), None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has findings."""
+        return self.store.has(keys.FINDINGS)
+
+    @cached_property
+    def findings(self) -> Findings:
+        """The report's data of a finished run. Raises `StoreError` when the run has not finished."""
+        return from_json(self.store.get(keys.FINDINGS))

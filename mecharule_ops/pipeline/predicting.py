@@ -1,0 +1,98 @@
+"""What the law predicts of every unit on the compact slices, before any is ablated: it orders a guided search.
+
+    predicted rate of j on a slice = share of its examples on which the law says that do(j) flips the outcome
+
+In 1→0 a changed answer counts as a flip. In 0→1 most changed answers stay wrong: there the competitor that wins is
+put in the place of the first changed token and the task is asked (see `mechanism.outcomes`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float32
+
+from mecharule_ops.cha.prediction import LayerPrediction
+from mecharule_ops.mechanism.law import LawPass, prediction
+from mecharule_ops.mechanism.outcomes import predicted_labels
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store import keys
+from mecharule_ops.types import BehaviourRecord, Candidates, Regime
+
+
+def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
+    """How the run's config searches these candidates; for a guided search the law is asked first.
+
+    Cost of the predictions: a forward over the slices' examples, and a backward over their spans a generated token in
+    reach and competitor, whatever the number of units.
+    """
+    kind, settings = SearchKind(run.config.search), run.search_settings(slices.regime)
+    if kind is not SearchKind.GUIDED or run.config.parity:
+        return SearchPlan(kind=SearchKind.CHA if run.config.parity else kind, settings=settings)
+    name = keys.prediction(candidates.basis, slices.regime)
+    with journal.stage(
+        f"law {candidates.basis.value} {slices.regime.arrow}", len(slices.positions), "examples"
+    ) as stage:
+        stage.reused = run.store.has(name)
+        if not stage.reused:
+            run.store.put(name, _predicted(run, journal, candidates, slices, stage.name))
+        rates = run.store.get(name)
+        promising = int((rates[:2].max(0) >= run.config.tau).sum())
+        stage.summary = (
+            f"{promising:,} of {candidates.total:,} units are predicted to flip τ = {run.config.tau:g}"
+        )
+    return SearchPlan(kind=kind, settings=settings, predictions=layer_predictions(candidates, rates))
+
+
+def layer_predictions(
+    candidates: Candidates, rates: Float32[np.ndarray, "three layer channel"]
+) -> tuple[LayerPrediction, ...]:
+    """The stored rates of each layer's candidates."""
+    return tuple(
+        LayerPrediction(
+            associated=rates[0, layer.layer, layer.channels].astype(float),
+            unrelated=rates[1, layer.layer, layer.channels].astype(float),
+            scores=rates[2, layer.layer, layer.channels].astype(float),
+        )
+        for layer in candidates.layers
+    )
+
+
+def _predicted(
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, stage: str
+) -> Float32[np.ndarray, "three layer channel"]:
+    """Predicted rate on D⁺ and on D⁻, and the mean excess of the drop over the lead, of every unit of the basis."""
+    records = [run.records[position] for position in slices.positions]
+    replacement = run.replacement(run.intervention(candidates.basis))
+    found = prediction(
+        run.subject,
+        records,
+        replacement,
+        on_progress=journal.progress(stage),
+        should_stop=run.should_stop,
+    )
+    flips, split = _flips(run, found, records, slices.regime), len(slices.associated)
+    excess = np.nan_to_num(found.excess.astype(np.float32), neginf=-1e4)
+    parts = [part.mean(0) if len(part) else np.zeros(flips.shape[1]) for part in np.split(flips, [split])]
+    rates = np.stack([*parts, excess.mean(0)])
+    return rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
+
+
+def _flips(
+    run: Run, found: LawPass, records: list[BehaviourRecord], regime: Regime
+) -> Bool[np.ndarray, "record unit"]:
+    """Where a predicted change flips the outcome; each distinct change of a record is judged once."""
+    changed = found.change >= 0
+    if regime is Regime.BASELINE_POSITIVE:
+        return changed
+    flips = np.zeros_like(changed)
+    competitors = found.leads.token.shape[2]
+    for row, record in enumerate(records):
+        codes = np.unique(found.change[row][changed[row]]).astype(int)
+        positions, places = np.divmod(codes, competitors)
+        tokens = found.leads.token[row, positions, places]
+        labels = predicted_labels(run.subject, run.task, [record] * len(codes), positions, tokens)
+        flips[row] = np.isin(found.change[row], codes[regime.flipped(labels)])
+    return flips

@@ -1,0 +1,113 @@
+"""The second run that a certificate asks for: the same ablations on the reference path, from the certificate alone.
+
+Prompts are read back from the certificate's rows, the task from its own description, the replacement values from
+a run file or an exported table whose hash must be the certificate's. Cost: two completions an example and group,
+three where units are held at their clean values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
+from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.pipeline.held_units import held_units
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.registry import task_from
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
+
+FLOAT = "float32"
+
+
+class CannotRepeat(ModelUnavailable):
+    """What a second run needs is not here, or is not what the certificate names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bench:
+    """What certificates are run again on."""
+
+    subject: Subject
+    table: Callable[[Intervention, str], ReplacementTable]
+    """The replacement values of an intervention, given the hash that is wanted."""
+    task: Task | None = None
+    """The run's own task, for one that no description can make again, such as a user's."""
+
+    def task_of(self, certificate: Certificate) -> Task:
+        """The task that describes itself as the certificate says. Raises `ClaimNotSupported` when none does."""
+        if self.task is not None and dict(self.task.describe()) == dict(certificate.task):
+            return self.task
+        return task_from(certificate.task)
+
+
+def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
+    """The certificate's rows computed again.
+
+    Raises `CannotRepeat` when model, tokenizer, replacement values or number type are not the certificate's, and
+    `ClaimNotSupported` when its task or a prompt is none that exists.
+    """
+    stated = certificate.intervention
+    intervention = Intervention(
+        basis=Basis(stated.basis), baseline=Baseline(stated.baseline), phase=Phase(stated.phase)
+    )
+    table = bench.table(intervention, stated.baseline_hash)
+    _check(certificate, bench.subject, table)
+    task = bench.task_of(certificate)
+    prompts = list(dict.fromkeys(row.prompt for row in certificate.rows))
+    records = [
+        BehaviourRecord(example=task.read(prompt), tokens=(), completion="", parsed={}, label=False)
+        for prompt in prompts
+    ]
+    engine = ReferenceEngine(bench.subject, task, records, intervention, table)
+    positions = list(range(len(records)))
+    groups = _groups(certificate)
+    held = [held_units(bench.subject, units, name) for (_, name), units in groups.items()]
+    found = engine.completions([(), *groups.values()], positions, [(), *held])
+    column = {prompt: position for position, prompt in enumerate(prompts)}
+    place = {asked: index + 1 for index, asked in enumerate(groups)}
+
+    def side(group: int, position: int) -> Completion:
+        tokens = found.tokens[group][position]
+        return Completion(
+            tokens=tokens,
+            text=bench.subject.decode(tokens),
+            label=bool(found.labels[group, position]),
+            margin=float(found.margins[group, position]),
+        )
+
+    return tuple(
+        replace(
+            row,
+            example=records[column[row.prompt]].example.id,
+            prompt=records[column[row.prompt]].example.prompt,
+            before=side(0, column[row.prompt]),
+            after=side(place[row.unit, row.held], column[row.prompt]),
+        )
+        for row in certificate.rows
+    )
+
+
+def _groups(certificate: Certificate) -> dict[tuple[str | None, str | None], tuple[Neuron, ...]]:
+    """What is ablated together in the rows that name these units, or none, and these held ones."""
+    asked = dict.fromkeys((row.unit, row.held) for row in certificate.rows)
+    return {
+        (unit, held): tuple(map(Neuron.parse, certificate.units if unit is None else unit.split("+")))
+        for unit, held in asked
+    }
+
+
+def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:
+    stated, model = certificate.intervention, certificate.model
+    cures = (
+        ("weights", model.model_hash, subject.model_hash, "name the same model with --model"),
+        ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash, "name the same model with --model"),
+        ("replacement values", stated.baseline_hash, table.hash, "export the run where it was made"),
+        ("numbers", certificate.dtype, FLOAT, "this version computes in float32"),
+    )
+    for what, wanted, here, cure in cures:
+        if wanted != here:
+            raise CannotRepeat(f"expected {what} {wanted} of {model.name}, got {here}; {cure}")

@@ -1,0 +1,54 @@
+"""How well each claim about a unit is supported: what its bounds and controls leave open, weakest first.
+
+A claim is "this unit alone reaches τ", made of every τ-agonist. Nothing new is measured: the weak points are read off
+the findings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mecharule_ops.findings.controls import Effect
+from mecharule_ops.findings.records import AgonistControls, Findings
+from mecharule_ops.types import Agonist
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """One claim about a unit, and what speaks against relying on it."""
+
+    agonist: Agonist
+    controls: AgonistControls | None
+    lower: float
+    """The lower bound of its strength at α/2 a slice, in [0, 1]."""
+    weak_points: tuple[str, ...]
+    """One phrase each, without numbers that stand elsewhere; empty when bounds and controls leave nothing open."""
+
+
+def by_support(findings: Findings) -> tuple[Support, ...]:
+    """Every claim about a named unit: most weak points first, then the one that lies lowest against τ."""
+    claims = [
+        _support(findings, agonist, outcome.controls_of(agonist.neuron))
+        for outcome in findings.searches
+        if not outcome.suppressed
+        for agonist in outcome.tau_agonists
+    ]
+    return tuple(
+        sorted(claims, key=lambda claim: (-len(claim.weak_points), claim.lower, claim.agonist.neuron))
+    )
+
+
+def _support(findings: Findings, agonist: Agonist, controls: AgonistControls | None) -> Support:
+    lower = agonist.estimate.lcb(findings.alpha)
+    points = []
+    if lower < findings.tau:
+        points.append("its lower bound does not reach τ")
+    if controls is None or controls.random is None:
+        points.append("no control was run beside it")
+    elif controls.layer_is_fragile(findings.tau):
+        points.append("random units of its layer reach τ too")
+    elif controls.effect is not Effect.BEYOND_RANDOM:
+        points.append("random units of its layer are not told apart from it")
+    if controls is not None and controls.depends_on_baseline(findings.tau):
+        points.append("under another baseline it stays below τ")
+    return Support(agonist=agonist, controls=controls, lower=lower, weak_points=tuple(points))

@@ -1,0 +1,197 @@
+"""The chain of a unit as lines for a person: one link each, every number with the certificate or run behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.mechanism.links import FLIPPED, HeadReading, SourceRead, TokenList, TokenPush, Written
+from mecharule_ops.mechanism.mediation import ABOVE, HEADS_ABOVE, MLPS_ABOVE, Bounded, Through
+from mecharule_ops.mechanism.pairs import Interaction, PairFlips
+from mecharule_ops.report.document import k_of_n, percent, plain, plural, signed
+from mecharule_ops.types import FlipCount
+
+Link = tuple[str, tuple[str, ...]]
+"""A link's name and its lines."""
+_TOKENS, _SOURCES, _CHANGES = 5, 6, 4
+_HOLDS = {ABOVE: "everything above", HEADS_ABOVE: "all later heads", MLPS_ABOVE: "all later MLPs"}
+
+
+def chain_links(chain: Chain, run: str) -> tuple[Link, ...]:
+    """Every link in order; the ones without anything to say are sentences under `notes`."""
+    ablations, clean = f"[c:{chain.mediation_certificate}]", f"[run:{run}]"
+    links = (
+        ("breaks", _breaks(chain, ablations)),
+        ("writes", _writes(chain, clean)),
+        ("reads", _reads(chain, clean)),
+        ("direct", _direct(chain, clean, ablations)),
+        ("through", _through(chain, ablations)),
+        ("pairs", _pairs(chain.pairs, f"[c:{chain.pairs_certificate}]")),
+        ("notes", chain.notes),
+    )
+    return tuple((name, lines) for name, lines in links if lines)
+
+
+def hold_words(held: str) -> str:
+    """`a21.h2`, `MLP of layer 20`, `all later heads`, `a21.h2+a23.h3 together`."""
+    if held in _HOLDS:
+        return _HOLDS[held]
+    if held[0] in "am" and held[1:].isdigit():
+        return f"{'heads' if held[0] == 'a' else 'MLP'} of layer {held[1:]}"
+    parts = held.split("+")
+    return held if len(parts) == 1 else f"these {len(parts)} together"
+
+
+def quoted(token: str) -> str:
+    """A token between quotes, with blanks and line ends made visible."""
+    visible = token.replace("\n", "⏎")
+    return f"'{plain(visible) if visible.strip() else '␣' * len(visible)}'"
+
+
+def bounded_words(part: Bounded) -> str:
+    """`3/95 (3.2 %) [0.01, 0.09]`."""
+    return f"{k_of_n(FlipCount(flips=part.count, n=part.n))} [{part.lower:.2f}, {part.upper:.2f}]"
+
+
+def _breaks(chain: Chain, cited: str) -> tuple[str, ...]:
+    count = chain.mediation.flips
+    places = " · ".join(f"{place.place} {k_of_n(place.count)}" for place in chain.breaks.places[:_CHANGES])
+    first = f"{k_of_n(count)} of the examples flip {cited}"
+    if not chain.breaks.places:
+        return (first,)
+    changes = " · ".join(
+        f"{quoted(change.before)} → {quoted(change.after)} at {change.place} {change.count}×"
+        for change in chain.breaks.changes[:_CHANGES]
+    )
+    return (f"{first}; the first token to change is {places}", f"most often {changes}")
+
+
+def _writes(chain: Chain, cited: str) -> tuple[str, ...]:
+    groups = [chain.writes.groups[0]] if chain.writes.fixed else [*chain.writes.groups[1:]]
+    lines = []
+    for group in groups:
+        where = "above its replacement it" if chain.writes.fixed else f"on {group.group} records it"
+        lines.append(f"{where} {_list_words(group.answer)} (of {group.answer.size} answer tokens) {cited}")
+        lines.append(f"of the whole vocabulary it {_list_words(group.vocabulary)}")
+    shares = " · ".join(
+        f"{k_of_n(group.own_first)} of positions of {group.group} records"
+        for group in chain.writes.groups[1:]
+    )
+    own = _group(chain.writes.groups, FLIPPED)
+    push = "" if own is None else f", by {signed(own.own_push)} logits on flipped ones"
+    return (*lines, f"it pushes the token that the model writes most of all answer tokens at {shares}{push}")
+
+
+def _reads(chain: Chain, cited: str) -> tuple[str, ...]:
+    lines = [f"{_reading(head)} {cited}" for head in chain.reads.heads[1:]]
+    for active in chain.reads.activations[1:]:
+        lines.append(
+            f"on {active.group} records its value is {active.mean:.3g} against {active.replacement:.3g} of the "
+            f"replacement, above it at {k_of_n(active.above)} of positions, {active.deviation:.3g} away on average "
+            f"{cited}"
+        )
+    return tuple(lines)
+
+
+def _reading(head: HeadReading) -> str:
+    shown = head.sources[:_SOURCES]
+    carried = sorted(head.sources, key=lambda source: -abs(source.toward))[:3]
+    rest = sum(source.attention for source in head.sources[_SOURCES:])
+    more = f" · others {percent(rest)}" if head.sources[_SOURCES:] else ""
+    return (
+        f"on {head.group} records it attends to {' · '.join(map(_source, shown))}{more}; of the lead, values from "
+        f"{', '.join(f'{source.name} carry {signed(source.toward)}' for source in carried)} logits"
+    )
+
+
+def _source(source: SourceRead) -> str:
+    return f"{source.name} {percent(source.attention)}"
+
+
+def _direct(chain: Chain, cited: str, ablations: str) -> tuple[str, ...]:
+    lines = []
+    shares = {share.group: share for share in chain.direct}
+    flipped = shares.get(FLIPPED)
+    if flipped is not None:
+        share = flipped.share
+        word = "no share of a drop that is not positive" if share is None else f"{percent(share)} of it"
+        if share is not None and not 0 <= share <= 1:
+            word = f"{share:.2f} times it"
+        lines.append(
+            f"on flipped records the lead falls by {flipped.drop:.2f} logits to first order, {word} "
+            f"({signed(flipped.push)}) directly, the final norm's scale held {cited}"
+        )
+    whole = chain.mediation.of(ABOVE)
+    if whole is not None and whole.gone.n:
+        left = FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)
+        lines.append(
+            f"with everything above held at its clean value {k_of_n(left)} of the flips remain {ablations}"
+        )
+    return tuple(lines)
+
+
+def _through(chain: Chain, cited: str) -> tuple[str, ...]:
+    if not chain.mediation.flips.flips:
+        return ()
+    units, kinds, layers = _sorted_holds(chain.mediation.through)
+    flips = plural(chain.mediation.flips.flips, "flip")
+    lines = []
+    if units:
+        lines.append(f"of {flips}, held one at a time, so many do not happen: {_counts(units)} {cited}")
+    if layers:
+        lines.append(f"MLPs held one layer at a time: {_counts(layers)} {cited}")
+    return (*(f"held {hold_words(one.held)}: {_gone(one)} {cited}" for one in kinds), *lines)
+
+
+def _counts(holds: Sequence[Through]) -> str:
+    """Counts by hold, those of several units last and with bounds."""
+    single = " · ".join(f"{one.held} {one.gone.count}" for one in holds if "+" not in one.held)
+    joint = [f"{hold_words(one.held)} {bounded_words(one.gone)}" for one in holds if "+" in one.held]
+    return "; ".join([single, *joint])
+
+
+def _sorted_holds(through: Sequence[Through]) -> tuple[list[Through], list[Through], list[Through]]:
+    """(found units, kinds of what lies above, single layers)."""
+    kinds = [one for one in through if one.held in _HOLDS]
+    layers = [one for one in through if one.held[1:].isdigit()]
+    return [one for one in through if one not in kinds and one not in layers], kinds, layers
+
+
+def _gone(one: Through) -> str:
+    new = f", {k_of_n(one.new)} of the others flip instead" if one.new.flips else ""
+    exact = "" if one.first_gone.count == one.gone.count else f", the first change in {one.first_gone.count}"
+    return f"{bounded_words(one.gone)} of the flips do not happen{exact}{new}"
+
+
+def _pairs(pairs: Sequence[PairFlips], cited: str) -> tuple[str, ...]:
+    """A line for each pair that interacts, one for all that do not."""
+    shown = [pair for pair in pairs if pair.interaction is not Interaction.NONE]
+    quiet = [pair for pair in pairs if pair.interaction is Interaction.NONE]
+    lines = [
+        f"with {pair.other}: {pair.together}/{pair.n} flip together, {pair.either} under either alone; "
+        f"{plural(pair.extra.count, 'new flip')}, {pair.lost.count} lost, p {pair.p_value:.2g}: they "
+        f"{pair.interaction} {cited}"
+        for pair in shown
+    ]
+    if quiet:
+        counts = " · ".join(
+            f"{pair.other} {pair.together} ({pair.either}; {pair.independent:.0f})" for pair in quiet
+        )
+        lines.append(
+            f"no interaction shown, flips of {quiet[0].n} together (under either alone; expected under either if "
+            f"independent): {counts} {cited}"
+        )
+    return tuple(lines)
+
+
+def _list_words(found: TokenList) -> str:
+    raised, lowered = (_pushes(part[:_TOKENS]) for part in (found.raised, found.lowered))
+    return f"raises {raised or 'none'}; lowers {lowered or 'none'}"
+
+
+def _pushes(pushes: Sequence[TokenPush]) -> str:
+    return " · ".join(f"{quoted(push.token)} {signed(push.push)}" for push in pushes)
+
+
+def _group(groups: Sequence[Written], name: str) -> Written | None:
+    return next((group for group in groups if group.group == name), None)

@@ -1,0 +1,128 @@
+"""When a unit flips the behaviour, in words: a rule only where held-out records bear it out, and how far it could go.
+
+A rule is shown where the whole bootstrap interval of its held-out MCC lies above 0; anywhere else one phrase says that
+none predicts. A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and coverage as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.report.document import k_of_n, percent, plural, sentence
+from mecharule_ops.rules.families import FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import MccInterval, interval_of
+from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, RuleScore
+
+WORTH_PRINTING = 0.50
+"""Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
+LONGEST_RULE = 200
+"""Characters of a rule that are printed in a sentence."""
+NOT_ANCHORED = "no rule was sought in this run"
+
+
+def predicts(rule: AnchoredRule | None) -> MccInterval | None:
+    """The held-out interval of a rule that may be shown; None where there is no rule or chance may explain it."""
+    if rule is None or rule.rule is None or rule.held_out is None:
+        return None
+    interval = interval_of(rule.held_out)
+    return interval if interval is not None and interval.above_chance else None
+
+
+def family_words(rule: FamilyRule) -> str:
+    """`last digit of b ≥ 7 – input rule, MCC .45 [.38, .52] of a ceiling .48`, or why there is none."""
+    kind = rule.family.value
+    if rule.rule is not None and rule.held_out is not None:
+        ceiling = "" if rule.ceiling is None else f" of a ceiling {short(rule.ceiling.mcc)}"
+        return f"{rule.rule} – {kind} rule, MCC {rule.held_out}{ceiling}"
+    ceiling = "" if rule.ceiling is None else f" (ceiling {rule.ceiling})"
+    why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
+    return f"no {kind} rule predicts{ceiling}{why}"
+
+
+def anchored_words(rule: AnchoredRule | None, run: str) -> str:
+    """The same of a rule that was anchored without a ceiling; a long one is cut, and a command shows the rest."""
+    if rule is None:
+        return NOT_ANCHORED
+    if rule.rule is None:
+        flips = k_of_n(FlipCount(flips=rule.flips, n=rule.eligible))
+        return f"no rule predicts: no clause was found for the {flips} records that it flips"
+    if rule.held_out is None:
+        return "no rule predicts: there were no held-out records to score one"
+    interval = predicts(rule)
+    if interval is not None:
+        return f"{clipped(rule.rule, run)} – {kind_words(rule)}, MCC {interval}"
+    if (chance := interval_of(rule.held_out)) is not None:
+        return f"no rule predicts: the best one learned reaches MCC {chance}"
+    return f"no rule predicts: too few held-out flips for an interval ({counts_words(rule.held_out)})"
+
+
+def brief_rule(rule: AnchoredRule | None) -> str:
+    """`MCC .78: b >= 50`, or that none predicts: where there is room for little; the end may be cut."""
+    interval = predicts(rule)
+    if rule is None:
+        return NOT_ANCHORED
+    return "no rule predicts" if interval is None else f"MCC {short(interval.mcc)}: {rule.rule}"
+
+
+def kind_words(rule: AnchoredRule) -> str:
+    """`input rule`, or `rule over the output` where it can only be checked after the model has answered."""
+    return "input rule" if rule.prompt_only else "rule over the output"
+
+
+def score_words(score: RuleScore) -> str:
+    """A score in a table or beside a rule: `.78 [.64, .90] (n 412, 96 flips)`; without bounds on too few records."""
+    return f"{interval_of(score) or short(score.mcc)} ({counts_words(score)})"
+
+
+def counts_words(score: RuleScore) -> str:
+    """`n 412, 96 flips`."""
+    return f"n {score.n:,}, {plural(score.positives, 'flip')}"
+
+
+def short(value: float) -> str:
+    """`.78`, `-.05`, `1.00`: two decimals without the leading zero, as a correlation is printed."""
+    text = f"{value + 0.0:.2f}"
+    return "0.00" if float(text) == 0 else text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
+
+
+def is_told(outcome: SearchOutcome, agonist: Agonist) -> bool:
+    """True when the unit has a line on its rule; the others are counted together."""
+    if agonist.is_tau_agonist:
+        return True
+    interval = predicts(outcome.rule_of(agonist.neuron))
+    return interval is not None and interval.mcc >= WORTH_PRINTING
+
+
+def rule_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> str:
+    """What is known of when ablating this unit flips a record, as a line of a report."""
+    rule = outcome.rule_of(agonist.neuron)
+    said = anchored_words(rule, findings.run)
+    if rule is None or rule.held_out is None or predicts(rule) is None:
+        return sentence(said)
+    held = rule.held_out
+    floor = "" if findings.is_hq_t(rule) else "; below the floors of high quality"
+    return f"Rule: {said} ({counts_words(held)}), fires on {percent(held.coverage)} of {held.n:,}{floor}."
+
+
+def clipped(rule: str, run: str) -> str:
+    """The rule, or its beginning with a sign that more follows and the command that shows it."""
+    if len(rule) <= LONGEST_RULE:
+        return rule
+    kept = rule[:LONGEST_RULE].rsplit(" ", 1)[0]
+    return f"{kept} … (`mecharule rules {run}`)"
+
+
+def untold_sentence(outcome: SearchOutcome, agonists: Sequence[Agonist]) -> str:
+    """One line on the rules of those units that have no line of their own; empty when there are none."""
+    untold = [agonist for agonist in agonists if not is_told(outcome, agonist)]
+    if not untold:
+        return ""
+    other = "other " if len(untold) < len(agonists) else ""
+    missing = sum(outcome.rule_of(agonist.neuron) is None for agonist in untold)
+    some = "" if missing == len(untold) else f"{missing} of them "
+    skipped = f" ({some}not anchored in this run)" if missing else ""
+    return (
+        f"{plural(len(untold), f'{other}unit')} not ruled out: no rule predicts held-out flips at MCC ≥ "
+        f"{short(WORTH_PRINTING)}{skipped}."
+    )

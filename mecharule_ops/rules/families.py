@@ -1,0 +1,103 @@
+"""The three families of rules, never mixed, and what is said of one unit in one of them.
+
+A rule over the prompt says which inputs flip; over leads as well, where the model was unsure; over pushes and drops
+as well, where the unit carries the answer. Each family has a ceiling: what trees of any form reach with the same
+columns. A rule is shown only where the whole interval of its held-out MCC lies above 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.types import RuleScore
+
+
+class Family(StrEnum):
+    """Which quantities a rule may read; each family may read those of the families before it."""
+
+    INPUT = "input"
+    """The prompt's fields, and marked as such the output's."""
+    CLEAN_RUN = "clean run"
+    """How close the unablated model was to another token, and to which."""
+    MECHANISM = "mechanism"
+    """How hard the unit pushes, and what its replacement takes away to first order."""
+
+    @property
+    def says(self) -> str:
+        """What its rules tell."""
+        return {
+            Family.INPUT: "which inputs",
+            Family.CLEAN_RUN: "which inputs, and where the model was unsure",
+            Family.MECHANISM: "which inputs, where the model was unsure and the unit carries the answer",
+        }[self]
+
+    @property
+    def gates(self) -> str:
+        """When such a rule can be checked."""
+        return {
+            Family.INPUT: "before the model answers",
+            Family.CLEAN_RUN: "after one clean pass",
+            Family.MECHANISM: "after one backward pass",
+        }[self]
+
+
+class FamilyStatus(StrEnum):
+    """What became of a family's rule; the value is the sentence a person reads."""
+
+    SHOWN = "the rule predicts held-out flips better than chance"
+    NO_BETTER = "no rule predicts: the interval of the held-out MCC is not above 0"
+    NO_CLAUSE = "no clause that fires often enough agrees with the flips better than chance"
+    CONSTANT = "the unit flips all of the train records or none, so there is nothing to tell apart"
+    TOO_FEW = "one side of the flips has too few train records to learn a rule from"
+    TOO_FEW_HELD_OUT = (
+        "one side of the flips has too few held-out records for an interval, so no rule is shown"
+    )
+    NO_COLUMNS = "the family has no columns here"
+    NO_RECORDS = "there are no records to learn a rule from"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyRule:
+    """When one unit flips, in one family."""
+
+    family: Family
+    status: FamilyStatus
+    columns: int
+    """Columns that the ceiling read: predicates, and numbers as they are."""
+    learned: str | None = None
+    """What train chose, whether or not it may be shown."""
+    train: RuleScore | None = None
+    """Of that rule on the records it was learned from."""
+    held_out: MccInterval | None = None
+    """Of that rule, scored once; None where there is none or too few records for an interval."""
+    ceiling: MccInterval | None = None
+    """Trees of any form over the same columns, scored once on the same records."""
+    learner: str | None = None
+    """Who learned it."""
+    validated: float | None = None
+    """Mean MCC of such rules over the folds inside train."""
+    prompt_only: bool = False
+    """Whether the learned rule can be checked before the model answers."""
+
+    @property
+    def rule(self) -> str | None:
+        """The rule to show; None unless the status is SHOWN."""
+        return self.learned if self.status is FamilyStatus.SHOWN else None
+
+    @property
+    def share_of_ceiling(self) -> float | None:
+        """Held-out MCC over that of the ceiling; None without a shown rule or where the ceiling is not above 0."""
+        if self.rule is None or self.held_out is None or self.ceiling is None or self.ceiling.mcc <= 0:
+            return None
+        return self.held_out.mcc / self.ceiling.mcc
+
+    @property
+    def sentence(self) -> str:
+        """The rule with its MCC and its ceiling, or why none is shown and what the columns could do."""
+        limit = "" if self.ceiling is None else f"the ceiling of these columns is {self.ceiling}"
+        if self.rule is not None:
+            return f"{self.rule}: held-out MCC {self.held_out}" + (f"; {limit}" if limit else "")
+        reason = "no rule predicts" if self.status is FamilyStatus.NO_BETTER else self.status.value
+        return f"{reason}; {limit}" if limit else self.status.value

@@ -1,0 +1,160 @@
+"""What a run file holds by name, each name with the type of its value; no other module spells one.
+
+An artefact is its name, so that it can be handed to SQLite as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypedDict, TypeVar
+
+import numpy as np
+
+from mecharule_ops.types import Basis, Intervention, Neuron, Regime
+
+T = TypeVar("T", covariant=True)
+
+
+class Artefact(str, Generic[T]):
+    """The name of an artefact whose value is a `T`."""
+
+    __slots__ = ()
+
+    @property
+    def summary(self) -> Artefact[str]:
+        """The line that a person reads about the stage which makes this artefact."""
+        return Artefact(f"{self}-summary")
+
+
+class Refused(TypedDict):
+    """A proposed predicate that is not used, and why."""
+
+    text: str
+    reason: str
+
+
+class Vocabulary(TypedDict):
+    """The predicates of a run."""
+
+    kept: list[str]
+    proposed: int
+    refusals: list[Refused]
+
+
+class Rounding(TypedDict):
+    """How far batches of several sizes moved the leads of so many completions."""
+
+    disagreement: float
+    compared: int
+
+
+class RankedClause(TypedDict):
+    """A clause of the splitter's rulebase."""
+
+    clause: str
+    mcc: float
+    importance: float
+
+
+class StoredSplitter(TypedDict):
+    """r₀ as text with its train MCC; both None when no rule was learned."""
+
+    rule: str | None
+    train_mcc: float | None
+    clauses: list[RankedClause]
+
+
+class LastAnswer(TypedDict):
+    """What the last answer about a run cited."""
+
+    question: str
+    certificates: list[str]
+
+
+class LastTopic(TypedDict):
+    """What the last answer about a run was about."""
+
+    question: str
+    kind: str
+    units: list[str]
+
+
+RECORDS = Artefact[list[Any]]("records")
+"""Behaviour records, encoded."""
+REPRESENTATION = Artefact[np.ndarray]("representation")
+"""`[record, channel]`, float32."""
+ROUNDING = Artefact[Rounding]("rounding")
+TOKEN_LENGTHS = Artefact[np.ndarray]("token-lengths")
+"""Of each record's prompt."""
+TRAIN = Artefact[np.ndarray]("train")
+"""True for the records that may select anything."""
+FURTHER = Artefact[list[Any]]("further-records")
+"""Behaviour records beyond the run's own, encoded: more flips for the accounts of units, none for the search."""
+FURTHER_TRAIN = Artefact[np.ndarray]("further-train")
+"""True for those of them that may select anything."""
+VOCABULARY = Artefact[Vocabulary]("vocabulary")
+SPLITTER = Artefact[StoredSplitter]("splitter")
+FINDINGS = Artefact[str]("findings")
+"""The report's data as JSON; there once the run has finished."""
+SUPPRESSION_KEY = Artefact[str]("suppression-key")
+"""Hexadecimal."""
+JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
+"""What a language model judged of completions, by a hash of the two texts."""
+LAST_ANSWER = Artefact[LastAnswer]("last-answer")
+TOPIC = Artefact[LastTopic]("last-topic")
+QUESTIONS = Artefact[list[Any]]("llm-questions")
+"""What was asked of which language model, with which prompt, at which cost."""
+PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
+"""How a language model proposed the predicates."""
+HYPOTHESES = Artefact[list[Any]]("ledger")
+"""Registered predictions with their tests, encoded."""
+REFINEMENTS = Artefact[list[Any]]("refinements")
+"""Every finished refinement of the run, in order."""
+
+_REPLACEMENT, _CONTEXT, _PACE = "replacement-", "context-", "pace-"
+
+
+def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
+    """Signed EAP-IG scores `[layer, channel]`."""
+    return Artefact(f"attribution-{basis.value}-{regime.value}")
+
+
+def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """The account of one unit, encoded."""
+    return Artefact(f"account-{regime.value}-{unit}")
+
+
+def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """How the flips of one unit come about, encoded."""
+    return Artefact(f"chain-{regime.value}-{unit}")
+
+
+def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
+    """`[3, layer, channel]`, float32: the law's predicted rates on D⁺ and D⁻, and its mean excess."""
+    return Artefact(f"prediction-{basis.value}-{regime.value}")
+
+
+def pace(basis: Basis) -> Artefact[float]:
+    """Seconds an example-forward."""
+    return Artefact(f"{_PACE}{basis.value}")
+
+
+def replacement(intervention: Intervention) -> Artefact[Mapping[str, np.ndarray]]:
+    """A replacement table taken apart into arrays."""
+    return Artefact(f"{_REPLACEMENT}{_said(intervention)}")
+
+
+def context(intervention: Intervention) -> Artefact[str]:
+    """The key under which an intervention's outcomes are stored."""
+    return Artefact(f"{_CONTEXT}{_said(intervention)}")
+
+
+def is_observed(name: str) -> bool:
+    """Whether an artefact follows from what was observed, whatever the settings of the search."""
+    observed = (RECORDS, RECORDS.summary, REPRESENTATION, ROUNDING, TOKEN_LENGTHS)
+    made = (*observed, TRAIN, FURTHER, FURTHER_TRAIN, VOCABULARY, VOCABULARY.summary)
+    return name in made or name.startswith((_REPLACEMENT, _CONTEXT, _PACE))
+
+
+def _said(intervention: Intervention) -> str:
+    return f"{intervention.basis.value}-{intervention.baseline.value}-{intervention.phase.value}"

@@ -1,0 +1,121 @@
+"""Questions answered without a language model about a real run: claims compared, proven, doubted, followed on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.answering import conversation
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.types import Neuron
+from tools._opening import findings_of, opened
+from tools.registry import call
+from tools.result import ToolResult
+
+
+def _ask(path: Path, question: str) -> ToolResult:
+    return conversation.ask(str(path), question)
+
+
+@pytest.fixture
+def units(copied_run: Path) -> tuple[str, str]:
+    with opened(str(copied_run)) as run:
+        first, second, *_ = findings_of(run).searches[0].agonists
+    return str(first.neuron), str(second.neuron)
+
+
+def test_a_layer_is_compared_with_its_best_unit(copied_run: Path, units: tuple[str, str]) -> None:
+    """The counts are those of the findings; the answer says which is stronger."""
+    number = Neuron.parse(units[0]).layer
+    data = _ask(copied_run, f"is layer {number} as a whole worse than its best unit?").data
+    with opened(str(copied_run)) as run:
+        search = findings_of(run).searches[0]
+    whole = next(one.estimate for one in search.whole_layers if one.layer == number).associated
+    assert data["tool"] == "layer"
+    assert f"{whole.flips}/{whole.n}" in str(data["answer"])
+    assert "The layer as a whole is stronger than" in str(data["answer"])
+    assert str(data["checked"]).startswith("every number checked")
+    missing = _ask(copied_run, "is layer 77 as a whole worse than its best unit?").data
+    assert "There is no answer to that: layer 77 was not ablated as a whole" in str(missing["answer"])
+
+
+def test_two_units_are_compared_example_by_example(copied_run: Path, units: tuple[str, str]) -> None:
+    """Counts of the paired table add up to those of each unit's certificate."""
+    result = call("versus", {"run": str(copied_run), "first": units[0], "second": units[1]})
+    data = result.data
+    both, first, second = (data[name]["flips"] for name in ("both", "first_only", "second_only"))  # type: ignore[index]
+    for unit, alone in zip(data["units"], (first, second), strict=True):  # type: ignore[call-overload]
+        assert sum(part["flips"] for part in unit["slices"].values()) == both + alone
+    answer = _ask(copied_run, f"is {units[0]} stronger than {units[1]}?")
+    assert answer.data["certificates"] == data["certificates"]
+    assert str(answer.data["checked"]).startswith("every number checked")
+
+
+def test_the_rule_is_compared_with_the_splitter_on_held_out_records(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
+    """Agreement counted by hand; the same rule as the splitter is it in disguise."""
+    data = call("disguise", {"run": str(copied_run), "neuron": units[0]}).data
+    with opened(str(copied_run)) as run:
+        split = run.splitter.rule
+        assert split is not None
+        rule = Rule.parse(str(data["rule"])).fires(run.fires)
+        there = np.array([place for place in run.eligible(1) if not run.train[place]])
+        same = int((rule[there] == split.fires(run.fires)[there]).sum())
+    assert data["agree"] == {"count": same, "n": len(there)}
+    assert data["word"] in ("No", "Largely", "Yes")
+
+
+def test_prove_it_verifies_the_last_claim(copied_run: Path, units: tuple[str, str]) -> None:
+    """Before any claim it says so; after one its certificate runs again; a claim of the report has none."""
+    assert "nothing was asked about this run before" in str(_ask(copied_run, "prove it").data["answer"])
+    claimed = _ask(copied_run, f"why does {units[0]} flip?").data
+    proven = _ask(copied_run, "prove it")
+    assert proven.data["certificates"] == claimed["certificates"]
+    assert "match" in str(proven.data["answer"])
+    _ask(copied_run, "what did the search miss?")
+    assert "cites no ablation to run again" in str(_ask(copied_run, "prove it").data["answer"])
+
+
+def test_it_means_the_unit_of_the_last_answer(copied_run: Path, units: tuple[str, str]) -> None:
+    """Also from another process, and in the second part of a question; without one it is asked for."""
+    assert "nothing was asked before" in str(_ask(copied_run, "why does it flip?").data["answer"])
+    _ask(copied_run, f"why does {units[1]} flip?")
+    followed = _ask(copied_run, "how was it found?").data
+    assert followed["arguments"]["neuron"] == units[1]  # type: ignore[index]
+    assert f"(it: {units[1]})" in str(followed["answer"])
+    parts = _ask(copied_run, f"why does {units[0]} flip and how was it found?").data
+    assert [one["arguments"]["neuron"] for one in parts["tools"]] == [units[0], units[0]]  # type: ignore[attr-defined]
+    about = _ask(copied_run, f"what about {units[1]}?").data
+    assert (about["tool"], about["arguments"]["neuron"]) == ("why-not", units[1])  # type: ignore[index]
+
+
+def test_the_weakest_claim_is_the_findings_own(copied_run: Path) -> None:
+    """The tool's first claim; its numbers check."""
+    data = _ask(copied_run, "what is the weakest claim here?").data
+    (claim,) = call("weakest", {"run": str(copied_run)}).data["claims"]  # type: ignore[misc]
+    assert claim["neuron"] in str(data["answer"])
+    assert str(data["checked"]).startswith("every number checked")
+
+
+def test_an_answer_says_once_who_answers_and_offers_three(copied_run: Path, units: tuple[str, str]) -> None:
+    """One line on the model; three questions that go on from this one; an unknown unit is refused in words."""
+    result = _ask(copied_run, f"why does {units[0]} flip?")
+    assert result.text.count("LLM: none") == 1
+    assert len(result.data["follow_ups"]) == 3  # type: ignore[arg-type]
+    assert f"why does {units[0]} flip?" not in result.data["follow_ups"]  # type: ignore[operator]
+    wrong = _ask(copied_run, "why does m77.3 flip?").data
+    assert "There is no answer to that: expected a unit of" in str(wrong["answer"])
+
+
+def test_the_account_of_the_strongest_unit_answers_no_other_question(copied_run: Path) -> None:
+    """What was answered so before: a layer, a comparison, a quantifier, an overclaim."""
+    for question in (
+        "does the strongest unit explain every sum?",
+        "is the strongest neuron a carry detector?",
+    ):
+        data = _ask(copied_run, question).data
+        assert not data["understood"]
+        assert data["certificates"] == []

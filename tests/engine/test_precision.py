@@ -1,0 +1,141 @@
+"""Weights in bfloat16, outcomes of float32: every product, every label, and what is decided again."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import FAMILIES, tiny_model
+from toy_behaviour import Toy, ToyTask, toy
+
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate, probes
+from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.engine.speculation import Leads
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.types import Basis, Intervention, Phase
+
+
+@cache
+def twins(family: str) -> tuple[Toy, Toy]:
+    """The same rounded weights, held in bfloat16 and in float32, with the records of the latter."""
+    model, tokenizer = tiny_model(family)
+    low = model.bfloat16()
+    wide = copy.deepcopy(low).float()
+    subjects = [
+        Subject(name=family, directory=Path(), hf=one.eval(), tokenizer=tokenizer) for one in (low, wide)
+    ]
+    records = _observed(subjects[1], toy(family))
+    left, right = (Toy(subject=subject, task=ToyTask(), records=records) for subject in subjects)
+    return left, right
+
+
+def _observed(subject: Subject, like: Toy) -> tuple:
+    from mecharule_ops.types import BehaviourRecord
+
+    examples = [record.example for record in like.records]
+    prompts = subject.encode([example.prompt for example in examples])
+    found = subject.generate(prompts, like.task.max_new_tokens, subject.stop_ids(like.task.stop)).tokens
+    return tuple(
+        BehaviourRecord(
+            example=example,
+            tokens=tokens,
+            completion=subject.decode(tokens),
+            parsed={},
+            label=like.task.label(example, subject.decode(tokens)),
+        )
+        for example, tokens in zip(examples, found, strict=True)
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_with_low_weights_is_the_float32_one_on_them(family: str) -> None:
+    """Logits of a whole forward, the hash, greedy completions; only matrices inside the blocks stay narrow."""
+    low, wide = twins(family)
+    assert (low.subject.dtype, wide.subject.dtype) == (torch.bfloat16, torch.float32)
+    ids = torch.tensor([[1, 5, 9, 12, 7]])
+    with torch.no_grad():
+        assert torch.allclose(low.subject.hf(ids).logits, wide.subject.hf(ids).logits, atol=1e-4)
+    assert low.subject.model_hash == wide.subject.model_hash
+    prompts = low.subject.encode([record.example.prompt for record in low.records])
+    stop = low.subject.stop_ids(low.task.stop)
+    assert low.subject.generate(prompts, 6, stop).tokens == tuple(record.tokens for record in wide.records)
+    narrow = {name for name, weight in low.subject.hf.named_parameters() if weight.dtype is torch.bfloat16}
+    assert narrow
+    assert all(any(part.isdecimal() for part in name.split(".")) for name in narrow)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("basis", list(Basis))
+def test_outcomes_are_those_of_float32(family: str, basis: Basis) -> None:
+    """Labels and completions of random groups under the calibrated slope, and with every row decided again."""
+    low, wide = twins(family)
+    table = wide.table(Intervention(basis=basis, phase=Phase.LAST_PROMPT))
+    groups = wide.groups(basis, 12, seed=5)
+    examples = range(len(wide.records))
+    true = wide.engine(table).evaluate(groups, examples)
+    precision = calibrate(low.subject, low.task, low.records, table)
+    assert precision.error > 0
+    for slope in (precision.slope, np.inf):
+        engine = low.engine(table, slope=slope)
+        found = engine.evaluate(groups, examples)
+        assert (found.labels == true.labels).all()
+        assert (
+            engine.completions(groups, examples).tokens
+            == wide.engine(table).completions(groups, examples).tokens
+        )
+    asked = np.isfinite(true.margins).sum()
+    assert low.engine(table, slope=np.inf).evaluate(groups, examples).decided_again == asked
+    assert low.engine(table).evaluate(groups, examples).decided_again == 0
+
+
+def test_what_is_in_doubt_is_decided_again_and_nothing_else() -> None:
+    """Without a slope to speak of, leads are off; rows below the line carry the exact lead, the others do not."""
+    low, wide = twins("llama")
+    table = wide.table(Intervention(basis=Basis.MLP_HIDDEN, phase=Phase.LAST_PROMPT))
+    groups, examples = wide.groups(Basis.MLP_HIDDEN, 12, seed=5), range(len(wide.records))
+    true = wide.engine(table).evaluate(groups, examples).margins
+    rough = low.engine(table, slope=0.0).evaluate(groups, examples)
+    some = low.engine(table, slope=0.3).evaluate(groups, examples)
+    assert rough.decided_again == 0 < some.decided_again < true.size
+    off = ~np.isclose(rough.margins, true, atol=1e-5)
+    still_off = ~np.isclose(some.margins, true, atol=1e-5)
+    assert 0 < still_off.sum() < off.sum()
+
+
+def test_the_slow_path_agrees() -> None:
+    """TransformerLens over the same weights in float32 gives the same completions."""
+    low, wide = twins("llama")
+    table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
+    groups, examples = wide.groups(Basis.ATTN_HEAD, 4, seed=2), range(len(wide.records))
+    slow = ReferenceEngine(low.subject, low.task, low.records, table.intervention, table)
+    engine = AblationEngine(low.subject, low.task, low.records, table.intervention, table, slope=0.05)
+    assert slow.completions(groups, examples).tokens == engine.completions(groups, examples).tokens
+
+
+def test_the_slope_by_hand() -> None:
+    """Errors .1 at movement 2, a turned token with leads .2 and .3 at movement 1, nothing moved at all."""
+    tokens, moved = np.array([[4, 4, 4]]), np.array([[2.0, 1.0, 0.0]], np.float32)
+    true = Leads(tokens=tokens, margins=np.array([[1.0, 0.2, 3.0]], np.float32), moved=moved)
+    found = Leads(
+        tokens=np.array([[4, 7, 4]]),
+        margins=np.array([[1.1, 0.3, 3.0 + STILL / 10]], np.float32),
+        moved=moved,
+    )
+    precision = _compared(true, [found, true])
+    assert precision.error == pytest.approx(0.5)
+    assert (precision.compared, precision.turned) == (6, 1)
+    assert precision.slope == FACTOR * precision.error
+    assert Precision(error=0.0, compared=1, turned=0).slope == 0
+
+
+def test_probes_are_a_whole_layer_and_a_unit_of_each() -> None:
+    low, wide = twins("llama")
+    table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
+    assert [(group[0].layer, len(group)) for group in probes(low.subject, table)] == [
+        (layer, size) for layer in range(3) for size in (4, 1)
+    ]

@@ -1,0 +1,108 @@
+"""Counts of mediation, pairs and breaks, by hand and against slow loops over random outcomes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from mecharule_ops.confidence import lower_bound, upper_bound
+from mecharule_ops.mechanism.breaks import FirstChange, breaks
+from mecharule_ops.mechanism.mediation import Outcome, first_change, mediation
+from mecharule_ops.mechanism.pairs import Interaction, pair_flips
+from mecharule_ops.types import FlipCount
+
+CLEAN = [(1, 2, 3), (1, 5, 3), (1, 7, 3), (1, 9, 3)]
+
+
+def outcome(tokens: list[tuple[int, ...]], flipped: list[bool]) -> Outcome:
+    return Outcome(tokens=tokens, flipped=np.array(flipped))
+
+
+def test_four_records_by_hand() -> None:
+    """Three flips: one restored whole, one that changes later and flips all the same, one untouched; one new."""
+    alone = outcome([(1, 8, 3), (1, 6, 3), (1, 4, 3), (1, 9, 3)], [True, True, True, False])
+    held = outcome([(1, 2, 3), (1, 5, 4), (1, 4, 3), (1, 0, 3)], [False, True, True, True])
+    found = mediation(CLEAN, alone, {"a1.h0": held}, 0.05)
+    assert found.flips == FlipCount(flips=3, n=4)
+    (through,) = found.through
+    assert (through.gone.count, through.gone.n, through.restored) == (1, 3, 1)
+    assert through.first_gone.count == 2
+    assert through.new == FlipCount(flips=1, n=1)
+    assert (through.gone.lower, through.gone.upper) == (lower_bound(1, 3, 0.025), upper_bound(1, 3, 0.025))
+    assert found.of("a1.h0") is through
+    assert found.of("m3") is None
+
+
+def test_nothing_held_takes_nothing_away_and_all_held_everything() -> None:
+    """The two ends: the same outcomes leave every flip, clean completions none."""
+    alone = outcome([(1, 8), (1, 6), (1, 4), (1, 9, 3)], [True, True, True, False])
+    none = np.zeros(4, bool)
+    found = mediation(CLEAN, alone, {"same": alone, "all": Outcome(tokens=CLEAN, flipped=none)}, 0.05)
+    same, every = found.through
+    assert (same.gone.count, same.first_gone.count, same.new.flips) == (0, 0, 0)
+    assert (every.gone.count, every.first_gone.count, every.restored) == (3, 3, 3)
+
+
+def test_without_flips_there_are_no_shares() -> None:
+    """Nothing to trace: zero of zero, bounds that say nothing."""
+    alone = Outcome(tokens=CLEAN, flipped=np.zeros(4, bool))
+    (through,) = mediation(CLEAN, alone, {"m1": alone}, 0.05).through
+    assert (through.gone.n, through.gone.lower, through.gone.upper) == (0, 0.0, 1.0)
+    assert np.isnan(through.gone.rate)
+
+
+def test_the_first_change() -> None:
+    """A missing token is a change; equal completions have none."""
+    assert first_change((1, 2, 3), (1, 2, 3)) is None
+    assert first_change((1, 2, 3), (1, 4, 3)) == 1
+    assert first_change((1, 2, 3), (1, 2)) == 2
+    assert first_change((1, 2), (1, 2, 3)) == 2
+
+
+def test_pairs_are_counted_as_a_loop_counts_them() -> None:
+    """On random outcomes: either, both, extra and lost record by record; the independent union by its formula."""
+    generator = np.random.default_rng(5)
+    for _ in range(50):
+        one, two, together = generator.random((3, 40)) < generator.random((3, 1))
+        pair = pair_flips("a1.h1", one, two, together, 0.05, 3)
+        triples = list(zip(one, two, together, strict=True))
+        assert pair.either == sum(a or b for a, b, _ in triples)
+        assert pair.both == sum(a and b for a, b, _ in triples)
+        assert (pair.extra.count, pair.extra.n) == (
+            sum(c and not (a or b) for a, b, c in triples),
+            sum(not (a or b) for a, b, _ in triples),
+        )
+        assert pair.lost.count == sum((a or b) and not c for a, b, c in triples)
+        if pair.extra.count + pair.lost.count:
+            sign = binomtest(pair.extra.count, pair.extra.count + pair.lost.count)
+            assert pair.p_value == pytest.approx(sign.pvalue)
+        assert pair.together == pair.either + pair.extra.count - pair.lost.count
+        rate = one.mean() + two.mean() - one.mean() * two.mean()
+        assert pair.independent == pytest.approx(40 * rate)
+
+
+def test_what_a_pair_shows() -> None:
+    """Backup where both together flip what neither does; cancelling the other way; nothing where they add up."""
+    none, some = np.zeros(40, bool), np.arange(40) < 12
+    assert pair_flips("x", none, none, some, 0.05, 4).interaction is Interaction.BACKUP
+    assert pair_flips("x", some, none, none, 0.05, 4).interaction is Interaction.CANCEL
+    assert pair_flips("x", some, none, some, 0.05, 4).interaction is Interaction.NONE
+    few = np.arange(40) < 6
+    assert pair_flips("x", none, none, few, 0.05, 1).interaction is Interaction.BACKUP
+    assert pair_flips("x", none, none, few, 0.05, 4).interaction is Interaction.NONE
+
+
+def test_breaks_are_counted_by_place_and_change() -> None:
+    """The most frequent first, ties by name; what is not listed still counts for its place."""
+    made = [("tens", "3", "4")] * 3 + [("units", "1", "2")] * 2 + [("units", "5", "6")]
+    found = breaks([FirstChange(place=p, before=b, after=a) for p, b, a in made], listed=2)
+    assert [(place.place, place.count.flips, place.count.n) for place in found.places] == [
+        ("tens", 3, 6),
+        ("units", 3, 6),
+    ]
+    assert [(change.before, change.after, change.count) for change in found.changes] == [
+        ("3", "4", 3),
+        ("1", "2", 2),
+    ]
+    assert breaks([]).places == ()

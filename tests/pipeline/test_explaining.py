@@ -1,0 +1,217 @@
+"""Rules and controls: what may be learned from which records, and what stands beside an agonist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.events import Event, LayerCovered
+from mecharule_ops.pipeline.coverage import Coverage, coverage, share_of_union, tell_layers
+from mecharule_ops.pipeline.explaining import (
+    anchor_rules,
+    controls,
+    fake_split,
+    random_units,
+    second_baseline,
+)
+from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.kinds import SearchPlan
+from mecharule_ops.pipeline.localise import Localised, localise, rank_candidates, whole_layers
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scene:
+    """A finished run opened again, its search replayed from the file."""
+
+    run: Run
+    journal: Journal
+    told: list[Event]
+    found: Localised
+    flips: Coverage
+    """Of the three strongest units."""
+    first: Coverage
+    """Of the strongest one."""
+    rules: tuple[AnchoredRule, ...]
+    """Its rule."""
+
+
+@pytest.fixture(scope="module")
+def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    copy = tmp_path_factory.mktemp("scene") / finished_run.name
+    copy.write_bytes(finished_run.read_bytes())
+    with opened(copy) as run:
+        told: list[Event] = []
+        journal = Journal(run.store, told.append, lambda: 0.0)
+        slices = run.slices(Regime.BASELINE_POSITIVE)
+        candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
+        whole = whole_layers(run, journal, candidates, slices)
+        plan = SearchPlan(settings=run.search_settings(slices.regime))
+        found = localise(run, journal, candidates, slices, whole, plan)
+        neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
+        flips = coverage(run, journal, found, neurons, "rules")
+        first = replace(flips, neurons=flips.neurons[:1], flips=flips.flips[:1])
+        rules = anchor_rules(run, journal, found, first)
+        yield Scene(run=run, journal=journal, told=told, found=found, flips=flips, first=first, rules=rules)
+
+
+def learned(rules: tuple[AnchoredRule, ...]) -> list[tuple]:
+    """What train records decide."""
+    return [(rule.neuron, rule.rule, rule.train, rule.prompt_only) for rule in rules]
+
+
+def shuffled(scene: Scene, held_out: bool) -> Coverage:
+    """The strongest unit with the flips of one part of D_b permuted."""
+    part = scene.run.train[scene.first.eligible] != held_out
+    flips = scene.first.flips.copy()
+    flips[:, part] = np.random.default_rng(2).permutation(flips[:, part], axis=1)
+    return replace(scene.first, flips=flips)
+
+
+def test_held_out_flips_reach_scores_only(scene: Scene) -> None:
+    """With held-out flips shuffled the HQ-T rules stay to the letter, and their held-out scores change."""
+    after = anchor_rules(scene.run, scene.journal, scene.found, shuffled(scene, held_out=True))
+    assert learned(after) == learned(scene.rules)
+    assert scene.rules[0].rule is not None
+    assert after[0].held_out != scene.rules[0].held_out
+
+
+def test_train_flips_do_decide_rules(scene: Scene) -> None:
+    """The check can fail: shuffling train flips changes what is learned."""
+    after = anchor_rules(scene.run, scene.journal, scene.found, shuffled(scene, held_out=False))
+    assert learned(after) != learned(scene.rules)
+
+
+def test_a_rule_that_leaks_is_caught(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every record counted as train, shuffling the held-out flips changes rules."""
+    leaking = shuffled(scene, held_out=True)
+    monkeypatch.setitem(vars(scene.run), "train", np.ones(len(scene.run.records), bool))
+    before = anchor_rules(scene.run, scene.journal, scene.found, scene.first)
+    assert learned(anchor_rules(scene.run, scene.journal, scene.found, leaking)) != learned(before)
+
+
+def test_coverage_is_what_each_unit_flips_alone(scene: Scene) -> None:
+    """On the slices the flips of all of D_b agree with the search's own counts of the unit."""
+    place = {int(record): column for column, record in enumerate(scene.flips.eligible)}
+    assert scene.run.labels[scene.flips.eligible].all()
+    for neuron, flips in zip(scene.flips.neurons, scene.flips.flips, strict=True):
+        estimate = next(a.estimate for a in scene.found.agonists if a.neuron == neuron)
+        for records, seen in (
+            (scene.found.slices.associated, estimate.associated),
+            (scene.found.slices.unrelated, estimate.unrelated),
+        ):
+            columns = [place[int(record)] for record in records]
+            assert FlipCount(flips=int(flips[columns].sum()), n=len(columns)) == seen
+
+
+def test_union_coverage_by_layer_and_in_all() -> None:
+    """By hand: two units of layer 0 flip records {0} and {0, 1}, one of layer 2 flips {3}; of four records."""
+    flips = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 1]], bool)
+    names = tuple(Neuron.parse(name) for name in ("m0.1", "m0.2", "m2.1"))
+    made = Coverage(neurons=names, eligible=np.arange(4), flips=flips)
+    layers = {row.layer: (row.flipped.count, row.flipped.n) for row in made.by_layer()}
+    assert layers == {0: (2, 4), 2: (1, 4)}
+    union = share_of_union(made)
+    assert union is not None
+    assert (union.count, union.n) == (3, 4)
+    none = Coverage(neurons=(), eligible=np.arange(4), flips=np.zeros((0, 4), bool))
+    assert share_of_union(none) is None
+    assert none.by_layer() == ()
+
+
+def test_layers_are_told_chunk_by_chunk_and_only_the_full_count_is_kept(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each chunk adds its records to every layer's union; the last one equals the union over all, and is on file."""
+    monkeypatch.setattr("mecharule_ops.pipeline.coverage.CHUNK", 50)
+    shown, before = len(scene.told), _covered(event for _, _, event in scene.run.store.events())
+    tell = tell_layers(scene.run, scene.journal, scene.found)
+    flips = coverage(scene.run, scene.journal, scene.found, scene.flips.neurons, "rules", tell)
+    told = _covered(scene.told[shown:])
+    layers = {f"m{row.layer}": row.flipped for row in flips.by_layer()}
+    assert {event.layer: (event.flipped, event.n) for event in told} == {
+        name: (share.count, share.n) for name, share in layers.items()
+    }
+    for name, share in layers.items():
+        counts = [event.n for event in told if event.layer == name]
+        rest = share.n - len(scene.found.examples)
+        assert counts == [*range(50, rest, 50), *range(rest, share.n, 50), share.n]
+    scene.journal.flush()
+    kept = _covered(event for _, _, event in scene.run.store.events())[len(before) :]
+    assert kept == told[-len(layers) :]
+
+
+def _covered(events: Iterable[Event]) -> list[LayerCovered]:
+    return [event for event in events if isinstance(event, LayerCovered)]
+
+
+def test_no_units_cost_nothing(scene: Scene) -> None:
+    """A search without agonists needs no ablation for its coverage."""
+    before = scene.run.cost.example_forwards
+    empty = coverage(scene.run, scene.journal, scene.found, [], "rules")
+    assert empty.flips.shape == (0, len(scene.run.eligible(Regime.BASELINE_POSITIVE)))
+    assert scene.run.cost.example_forwards == before
+
+
+def test_random_units_are_candidates_that_were_not_localized(scene: Scene) -> None:
+    """One a layer named, distinct, never localized, the same each time; a salt draws others."""
+    layers = [0] * 5 + [1] * 5
+    drawn = random_units(scene.run, scene.found, layers)
+    assert [unit.layer for unit in drawn] == layers
+    assert len(set(drawn)) == len(drawn)
+    assert not {agonist.neuron for agonist in scene.found.agonists} & set(drawn)
+    assert random_units(scene.run, scene.found, layers) == drawn
+    assert random_units(scene.run, scene.found, layers, salt=1) != drawn
+
+
+def test_random_units_run_out(scene: Scene) -> None:
+    """A layer gives at most the units that are left."""
+    size = len(next(layer for layer in scene.found.candidates.layers if layer.layer == 1).channels)
+    localized = sum(agonist.neuron.layer == 1 for agonist in scene.found.agonists)
+    assert len(random_units(scene.run, scene.found, [1] * (size + 5))) == size - localized
+
+
+def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
+    """Pooled random units, a fake split of the same flips, another baseline, and the range of the replacement."""
+    ran = controls(scene.run, scene.journal, scene.found, scene.flips)
+    assert [row.neuron for row in ran] == [a.neuron for a in scene.found.agonists if a.is_tau_agonist][:3]
+    slices, n = scene.found.slices, scene.run.config.controls
+    for row in ran:
+        assert row.random_units == n
+        assert row.random is not None
+        assert row.random.associated.n == n * len(slices.associated)
+        assert row.random.unrelated.n == n * len(slices.unrelated)
+        assert row.second_baseline is Baseline.MEAN
+        assert row.second.associated.n == len(slices.associated)
+        assert 0 <= row.out_of_range.count <= row.out_of_range.n
+
+
+def test_the_fake_split_divides_the_train_flips_of_the_unit(scene: Scene) -> None:
+    """Counted again by hand from the fake rule's fires; held-out records stay out."""
+    fires = fake_split(scene.run, scene.found)
+    ran = controls(scene.run, scene.journal, scene.found, scene.flips)
+    assert fires is not None
+    assert ran
+    for row in ran:
+        flips = scene.flips.flips[scene.flips.neurons.index(row.neuron)]
+        counts = {True: [0, 0], False: [0, 0]}
+        for record, flipped in zip(scene.flips.eligible, flips, strict=True):
+            if scene.run.train[record]:
+                counts[bool(fires[record])][0] += int(flipped)
+                counts[bool(fires[record])][1] += 1
+        assert row.fake_split == FlipEstimate(
+            associated=FlipCount(flips=counts[True][0], n=counts[True][1]),
+            unrelated=FlipCount(flips=counts[False][0], n=counts[False][1]),
+        )
+
+
+def test_the_second_baseline_is_another_one() -> None:
+    """Whatever the main one is."""
+    for main in Baseline:
+        assert second_baseline(main) is not main

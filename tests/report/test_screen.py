@@ -1,0 +1,97 @@
+"""The end of a run on one screen: it fits, says each thing once, and leads on."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
+
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.report import render_screen
+from mecharule_ops.types import Basis, Intervention, Regime
+
+GOLDEN = Path(__file__).parent / "golden" / "screen.txt"
+MANY = dataclasses.replace(
+    POSITIVE,
+    agonists=tuple(agonist(f"m{n}.{n}", 20 + n % 40, 2) for n in range(200)),
+    anchored=(),
+    controls=(),
+)
+
+
+def run_of(*searches: object) -> Findings:
+    return dataclasses.replace(FINDINGS, searches=searches)
+
+
+def test_the_screen_of_the_fixture_is_the_golden_one() -> None:
+    assert render_screen(FINDINGS) == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        FINDINGS,
+        run_of(),
+        run_of(NEGATIVE),
+        run_of(MANY),
+        run_of(*[MANY] * 4, *[NEGATIVE] * 9),
+        run_of(*[NEGATIVE] * 12),
+        dataclasses.replace(FINDINGS, notes=("A note that the task must say. " * 12,)),
+    ],
+    ids=[
+        "fixture",
+        "no search",
+        "nothing found",
+        "many units",
+        "many searches",
+        "only negatives",
+        "a long note",
+    ],
+)
+def test_it_is_at_most_one_screen(findings: Findings) -> None:
+    """40 lines of 100 columns, whatever was found; where the report is stands at its end."""
+    lines = render_screen(findings).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert lines[-1] == "All:  mecharule show 0c1f --full"
+
+
+def test_every_unit_has_one_line_with_its_bar_and_both_claims() -> None:
+    text = render_screen(FINDINGS)
+    (line,) = [line for line in text.splitlines() if line.startswith("  a21.h2")]
+    assert "██████····" in line
+    assert "41/64 (64 %) of D+" in line
+    assert "beyond random, not selective; MCC .92: op in" in line
+
+
+def test_nothing_is_said_twice() -> None:
+    """No count, unit or sentence of the screen stands on two lines, but the unit that is asked about."""
+    lines = filter(None, render_screen(FINDINGS).splitlines())
+    said = [line for line in lines if not line.lstrip().startswith(("Ask:", "mecharule"))]
+    assert len(set(said)) == len(said)
+    units = re.findall(r"\ba\d+\.h\d+\b", "\n".join(said))
+    assert len(set(units)) == len(units)
+
+
+def test_what_the_run_before_did_not_say_is_said() -> None:
+    """The same choices and limits are one command away; other ones are named."""
+    same = dataclasses.replace(FINDINGS, run="0aaa", seed=8)
+    assert "0aaa" not in render_screen(FINDINGS, same)
+    other = dataclasses.replace(same, choices=FINDINGS.choices[1:], alpha_policy="uniform")
+    text = render_screen(FINDINGS, other)
+    assert "New beside run 0aaa, among the named choices: mean-positional baseline." in text
+    assert "Unlike run 0aaa: Bounds are one-sided" in text
+
+
+def test_hidden_units_are_not_asked_about() -> None:
+    """A suppressed search names no unit that a question could be put about."""
+    hidden = dataclasses.replace(
+        POSITIVE,
+        regime=Regime.BASELINE_NEGATIVE,
+        suppressed=True,
+        intervention=Intervention(basis=Basis.ATTN_HEAD),
+    )
+    assert "why does" not in render_screen(run_of(hidden))

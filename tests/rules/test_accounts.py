@@ -1,0 +1,137 @@
+"""The family rules of a unit: cumulative columns, ceilings, statuses, and held-out records that choose nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.predicates.language import parse_predicate
+from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules
+from mecharule_ops.rules.ceiling import CeilingSettings
+from mecharule_ops.rules.families import Family, FamilyStatus
+from mecharule_ops.rules.short_rules import Learner, ShortSettings
+
+SETTINGS = AccountSettings(
+    short=ShortSettings(learners=(Learner.RIPPER,), folds=3),
+    ceiling=CeilingSettings(depths=(3,), rounds=(20, 40), folds=3),
+)
+RECORDS = 900
+TRAIN, TEST = np.arange(600), np.arange(600, RECORDS)
+RNG = np.random.default_rng(0)
+DIGIT = RNG.integers(0, 10, RECORDS)
+LEAD = RNG.gamma(2, 2, RECORDS)
+DROP = RNG.gamma(2, 1, RECORDS) + 3 * (DIGIT == 7)
+FLIPS = DROP > LEAD
+COLUMNS = {"a": DIGIT, "answer": RNG.integers(0, 9, RECORDS)}
+INPUT = FamilyColumns(
+    predicates=evaluated(
+        [*(f"a == {digit}" for digit in range(10)), "a >= 5", "answer >= 4", "answer < 2"], COLUMNS
+    ),
+    outputs=frozenset({"answer >= 4", "answer < 2"}),
+)
+FAMILIES = {
+    Family.INPUT: INPUT,
+    Family.CLEAN_RUN: FamilyColumns(
+        values={"least_lead": LEAD, "runner_up_1": RNG.choice(np.array(["1", "7"]), RECORDS)}
+    ),
+    Family.MECHANISM: FamilyColumns(values={"drop_1": DROP, "drop_minus_lead": DROP - LEAD}),
+}
+TARGET = Target(flips=FLIPS, train=TRAIN, test=TEST)
+
+
+def test_each_family_says_what_its_columns_can() -> None:
+    """The input rule names the digit, the mechanism rule the excess; ceilings rise, and rules stay below them."""
+    rules = account_rules(TARGET, FAMILIES, SETTINGS)
+    assert [rule.family for rule in rules] == list(Family)
+    assert [rule.status for rule in rules] == [FamilyStatus.SHOWN] * 3
+    by_input, clean, mechanism = rules
+    assert by_input.rule == "a == 7"
+    assert by_input.prompt_only
+    assert not clean.prompt_only
+    assert mechanism.rule == "drop_minus_lead >= 0"
+    assert [rule.columns for rule in rules] == sorted(rule.columns for rule in rules)
+    ceilings = [rule.ceiling for rule in rules]
+    assert all(ceiling is not None for ceiling in ceilings)
+    assert ceilings[0].mcc < ceilings[1].mcc < ceilings[2].mcc  # type: ignore[union-attr]
+    assert mechanism.share_of_ceiling == pytest.approx(1.0, abs=0.1)
+    assert "a == 7: held-out MCC " in by_input.sentence
+    assert "; the ceiling of these columns is ." in by_input.sentence
+
+
+def test_rules_can_be_parsed_over_the_columns() -> None:
+    """Whatever train chose is a predicate of the closed language over the columns' names."""
+    schema = {"a": int, "answer": int, "least_lead": float, "runner_up_1": str, "drop_1": float}
+    schema["drop_minus_lead"] = float
+    for rule in account_rules(TARGET, FAMILIES, SETTINGS):
+        assert rule.learned is not None
+        assert parse_predicate(f"holds({rule.learned})", schema).reads
+
+
+def test_held_out_flips_choose_no_rule() -> None:
+    """Inverting or shuffling them changes scores, and may hide a rule, but no text, learner or train score."""
+    turned = FLIPS.copy()
+    turned[TEST] = np.random.default_rng(1).permutation(~turned[TEST])
+    before = account_rules(TARGET, FAMILIES, SETTINGS)
+    after = account_rules(replace(TARGET, flips=turned), FAMILIES, SETTINGS)
+    for one, other in zip(before, after, strict=True):
+        assert (one.learned, one.learner, one.train) == (other.learned, other.learner, other.train)
+        assert one.validated == other.validated
+    assert [rule.status for rule in after] == [FamilyStatus.NO_BETTER] * 3
+    assert [rule.rule for rule in after] == [None] * 3
+    changed = FLIPS.copy()
+    changed[TRAIN] = np.random.default_rng(1).permutation(changed[TRAIN])
+    assert account_rules(replace(TARGET, flips=changed), FAMILIES, SETTINGS)[2].learned != before[2].learned
+
+
+def test_without_a_rule_the_sentence_gives_the_ceiling() -> None:
+    """A target that no predicate separates, but a product of two numbers does."""
+    rng = np.random.default_rng(2)
+    left, right = rng.normal(size=RECORDS), rng.normal(size=RECORDS)
+    families = {Family.INPUT: FamilyColumns(values={"left": left, "right": right})}
+    single = replace(SETTINGS, short=replace(SETTINGS.short, max_clauses=1, max_literals=1))
+    found = account_rules(Target(flips=left * right > 0, train=TRAIN, test=TEST), families, single)[0]
+    assert found.rule is None
+    assert found.sentence.startswith("no rule predicts; the ceiling of these columns is 1.00 [")
+
+
+def test_a_family_without_columns_says_so() -> None:
+    """The others go on, with the columns before them."""
+    families = {Family.INPUT: INPUT, Family.MECHANISM: FAMILIES[Family.MECHANISM]}
+    rules = account_rules(TARGET, families, SETTINGS)
+    assert (rules[1].status, rules[1].columns, rules[1].ceiling) == (FamilyStatus.NO_COLUMNS, 0, None)
+    assert rules[1].sentence == "the family has no columns here"
+    assert rules[2].columns > rules[0].columns
+
+
+def test_flips_that_allow_no_rule_have_a_status() -> None:
+    """Constant flips, too few in train, too few held out, and no records at all."""
+    only = {Family.INPUT: INPUT}
+
+    def status(flips: np.ndarray, train: np.ndarray = TRAIN, test: np.ndarray = TEST) -> FamilyStatus:
+        return account_rules(Target(flips=flips, train=train, test=test), only, SETTINGS)[0].status
+
+    assert status(np.ones(RECORDS, bool)) is FamilyStatus.CONSTANT
+    assert status(np.arange(RECORDS) < 3) is FamilyStatus.TOO_FEW
+    assert status(FLIPS, TRAIN, TEST[:12]) is FamilyStatus.TOO_FEW_HELD_OUT
+    assert status(FLIPS, TRAIN[:0], TEST) is FamilyStatus.NO_RECORDS
+
+
+def test_a_rule_over_the_output_is_marked() -> None:
+    """It cannot be checked before the model answers."""
+    target = replace(TARGET, flips=COLUMNS["answer"] >= 4)
+    found = account_rules(target, {Family.INPUT: INPUT}, SETTINGS)[0]
+    assert (found.rule, found.prompt_only) == ("answer >= 4", False)
+
+
+def test_wrong_shapes_and_splits_are_refused() -> None:
+    """Columns of another length, records in both parts, texts twice."""
+    with pytest.raises(UsageError, match="expected 900 records"):
+        account_rules(TARGET, {Family.CLEAN_RUN: FamilyColumns(values={"lead": LEAD[:5]})}, SETTINGS)
+    with pytest.raises(UsageError, match="disjoint"):
+        Target(flips=FLIPS, train=TRAIN, test=np.array([3]))
+    with pytest.raises(UsageError, match="distinct texts"):
+        PredicateColumns(texts=("a", "a"), matrix=np.zeros((3, 2), bool))

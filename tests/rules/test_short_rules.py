@@ -1,0 +1,137 @@
+"""Short rules: length by one standard error, learner by cross-validation, value sets, and wording without `not`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
+from mecharule_ops.rules.settings import RuleStatus
+from mecharule_ops.rules.short_rules import (
+    Learner,
+    ShortSettings,
+    Size,
+    folds_of,
+    one_standard_error,
+    phrased,
+    short_rule,
+)
+from mecharule_ops.rules.value_sets import value_groups, value_sets, with_sets
+
+FAST = ShortSettings(learners=(Learner.RIPPER,))
+
+
+def names(count: int) -> list[str]:
+    return [f"p{index} > 0" for index in range(count)]
+
+
+def digits(seed: int, records: int) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """One column a digit, their texts, and the digits."""
+    digit = np.random.default_rng(seed).integers(0, 10, records)
+    return digit[:, None] == np.arange(10), [f"digit(a, 0) == {value}" for value in range(10)], digit
+
+
+def test_one_standard_error_by_hand() -> None:
+    """Means .50 .58 .60 .59; the best has folds .5 .6 .7, so an error of .1/√3 = .058: the first within is .58."""
+    scores = np.array([[0.5, 0.5, 0.5], [0.58, 0.58, 0.58], [0.5, 0.6, 0.7], [0.59, 0.59, 0.59]])
+    assert one_standard_error(scores) == 1
+    steady = np.array([[0.5, 0.5, 0.5], [0.58, 0.58, 0.58], [0.6, 0.6, 0.6]])
+    assert one_standard_error(steady) == 2
+    assert one_standard_error(np.zeros((3, 3))) == 0
+
+
+def test_sizes_come_shortest_first_and_stay_within_three_by_three() -> None:
+    """At most 3 clauses of at most 3 literals unless asked otherwise."""
+    sizes = ShortSettings().sizes
+    products = [size.clauses * size.literals for size in sizes]
+    assert products == sorted(products)
+    assert (sizes[0], sizes[-1]) == (Size(1, 1), Size(3, 3))
+    assert ShortSettings(max_clauses=1, max_literals=2).sizes == (Size(1, 1), Size(1, 2))
+
+
+def test_folds_are_even_on_each_side() -> None:
+    """Each fold has its share of positives, to one record."""
+    target = np.arange(103) < 23
+    folds = folds_of(target, 5, np.random.default_rng(0))
+    assert set(np.bincount(folds[target]).tolist()) == {4, 5}
+    assert set(np.bincount(folds[~target]).tolist()) == {16}
+
+
+@pytest.mark.parametrize("learners", [(Learner.RIPPER,), (Learner.RULESHAP,), tuple(Learner)])
+def test_a_planted_rule_is_found_at_its_own_length(learners: tuple[Learner, ...]) -> None:
+    """Two clauses of two literals with 10 % noise come back exactly; one literal stays one literal."""
+    rng = np.random.default_rng(0)
+    matrix, texts = rng.random((1200, 12)) < 0.5, names(12)
+    noise = rng.random(1200) < 0.1
+    settings = ShortSettings(learners=learners)
+    rule = Rule.parse("(p1 > 0 and p2 > 0) or (p4 > 0 and p7 > 0)")
+    found = short_rule(matrix, texts, rule.fires(lookup_in(matrix, texts)) ^ noise, settings)
+    assert found.rule == rule
+    assert found.learner in learners
+    assert found.validated is not None
+    assert 0.6 < found.validated < 0.9
+    single = short_rule(matrix, texts, matrix[:, 3] ^ noise, settings)
+    assert (str(single.rule), single.size) == ("p3 > 0", Size(1, 1))
+
+
+def test_a_set_of_values_is_one_literal_made_on_train() -> None:
+    """Where a digit of 1, 4 or 6 flips, the rule says so in one literal, and other records are read alike."""
+    matrix, texts, digit = digits(0, 900)
+    target = np.isin(digit, (1, 4, 6)) ^ (np.random.default_rng(1).random(900) < 0.05)
+    found = short_rule(matrix, texts, target, ShortSettings(learners=(Learner.RIPPER_SETS,)))
+    assert found.text == "digit(a, 0) in (1, 4, 6)"
+    assert found.sources == {"digit(a, 0) == 1", "digit(a, 0) == 4", "digit(a, 0) == 6"}
+    fresh, _, other = digits(5, 300)
+    assert (found.fires(lookup_in(fresh, texts)) == np.isin(other, (1, 4, 6))).all()
+
+
+def test_value_sets_by_hand() -> None:
+    """Of the values 3, 5, 8 with flip rates 1, 0, ½ the pairs offered are the two highest and the two lowest."""
+    matrix = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], bool)
+    texts = ["x == 3", "x == 5", "x == 8"]
+    target = np.array([1, 1, 0, 0, 1, 0], bool)
+    groups = value_groups([*texts, "y == 1", "x > 3"])
+    assert [(group.expression, group.values) for group in groups] == [("x", (3, 5, 8))]
+    sets = value_sets(groups, matrix, target)
+    assert sets == {"x in (3, 8)": (0, 2), "x in (5, 8)": (1, 2)}
+    lookup = with_sets(lookup_in(matrix, texts), {"x in (3, 8)": ("x == 3", "x == 8")})
+    assert lookup("x in (3, 8)").tolist() == [True, True, False, False, True, True]
+    assert lookup("x == 5").tolist() == matrix[:, 1].tolist()
+
+
+def test_negated_comparisons_are_turned_round() -> None:
+    """`not (a >= 5)` prints as `a < 5`; what is no comparison keeps its `not`."""
+    rule = Rule.parse("(not (a >= 5) and not (carry(a, b))) or (not (a == 3) and b < 2)")
+    assert str(phrased(rule)) == "(a != 3 and b < 2) or (a < 5 and not (carry(a, b)))"
+
+
+def test_noise_gives_a_short_rule_that_validates_near_zero() -> None:
+    """On shuffled targets the mean over the folds stays far from what train alone would say."""
+    rng = np.random.default_rng(4)
+    matrix, target = rng.random((400, 60)) < 0.5, rng.random(400) < 0.3
+    found = short_rule(matrix, names(60), target, FAST)
+    assert found.validated is None or abs(found.validated) < 0.15
+
+
+def test_other_records_are_never_looked_at() -> None:
+    """The rule is a function of the records given: its MCC elsewhere is that of a rule learned without them."""
+    rng = np.random.default_rng(5)
+    matrix, texts = rng.random((800, 20)) < 0.5, names(20)
+    target = (matrix[:, 0] & matrix[:, 1]) ^ (rng.random(800) < 0.1)
+    found = short_rule(matrix[:500], texts, target[:500], FAST)
+    assert found.rule == Rule.parse("p0 > 0 and p1 > 0")
+    assert mcc(found.fires(lookup_in(matrix[500:], texts)), target[500:]) > 0.6
+
+
+def test_what_cannot_be_learned_has_a_status_and_no_text() -> None:
+    """Constant and rare targets, and columns that hardly vary."""
+    matrix = np.random.default_rng(0).random((60, 3)) < 0.5
+    constant = short_rule(matrix, names(3), np.ones(60, bool))
+    assert (constant.status, constant.text, constant.sources) == (RuleStatus.CONSTANT, None, frozenset())
+    assert short_rule(matrix, names(3), np.arange(60) < 2).status is RuleStatus.TOO_FEW
+    flat = short_rule(np.ones((60, 3), bool), names(3), np.arange(60) < 30)
+    assert flat.status is RuleStatus.NO_PREDICATES
+    for wrong in ({"max_clauses": 0}, {"folds": 1}, {"learners": ()}):
+        with pytest.raises(UsageError, match="expected counts"):
+            ShortSettings(**wrong)

@@ -1,0 +1,143 @@
+"""The chain of a unit: certified, kept, verified again on the reference path, printed and drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.certificates.verification import inconsistencies, totals_of
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.pipeline.certify_chain import certify_mediation, mediation_of, pairs_of
+from mecharule_ops.report.chain_plots import chain_figures
+from mecharule_ops.types import Neuron, Regime
+from tools.registry import call
+
+
+@pytest.fixture(autouse=True)
+def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+
+
+@pytest.fixture
+def unit(copied_run: Path) -> Neuron:
+    """The strongest localized unit of the first layer."""
+    with opened(copied_run, read_only=True) as run:
+        agonists = run.findings.searches[0].agonists
+    low = [agonist for agonist in agonists if agonist.neuron.layer == 0]
+    return max(low, key=lambda agonist: agonist.estimate.strength).neuron
+
+
+@pytest.fixture
+def chain(copied_run: Path, unit: Neuron) -> Iterator[Chain]:
+    """Its chain, made by the tool."""
+    call("path", {"run": "last", "neuron": str(unit), "units": 2, "yes": True})
+    with opened(copied_run, read_only=True) as run:
+        found = run.chain(unit, Regime.BASELINE_POSITIVE)
+        assert found is not None
+        yield found
+
+
+def certificate(path: Path, id: str | None) -> Certificate:
+    with opened(path, read_only=True) as run:
+        return run.store.certificate(str(id))
+
+
+def test_the_chain_rests_on_certificates_that_run_again(copied_run: Path, chain: Chain) -> None:
+    """Both certificates agree with themselves and with the reference path; the chain says what they count."""
+    mediated = certificate(copied_run, chain.mediation_certificate)
+    paired = certificate(copied_run, chain.pairs_certificate)
+    assert (mediated.kind, paired.kind) == ("mediation", "pairs")
+    assert inconsistencies(mediated) == inconsistencies(paired) == ()
+    assert mediation_of(mediated) == chain.mediation
+    assert pairs_of(paired) == chain.pairs
+    for one in (mediated, paired):
+        assert call("verify", {"what": one.id}).exit_code == 0
+        assert Certificate.from_json(one.to_json()) == one
+
+
+def test_everything_above_held_is_the_strongest_hold_and_heads_beside_it_do_nothing(
+    copied_run: Path, chain: Chain
+) -> None:
+    """What lies above carries at least as much as its parts of one kind here; the unit alone flips as it did."""
+    by_hold = {one.held: one.gone.count for one in chain.mediation.through}
+    assert {"above", "heads-above", "MLPs-above", "m1"} <= set(by_hold)
+    assert by_hold["m1"] == by_hold["MLPs-above"]
+    assert max(by_hold.values()) == by_hold["above"] > 0
+    with opened(copied_run) as run:
+        placed = [("asked", int(place)) for place in run.eligible(1)[:30]]
+        top = Neuron.parse("m1.3")
+        made = certify_mediation(run, top, Regime.BASELINE_POSITIVE, ["above", "m0"], placed)
+    assert all(one.gone.count == 0 == one.new.flips for one in mediation_of(made).through)
+
+
+def test_a_forged_hold_is_caught(copied_run: Path, chain: Chain) -> None:
+    """Rows of one hold given as another's agree with themselves, and differ from the model."""
+    true = certificate(copied_run, chain.mediation_certificate)
+    rows = tuple(
+        replace(row, after=again.after) if row.held == "above" else row
+        for row, again in zip(true.rows, _alone(true), strict=True)
+    )
+    forged = replace(true, rows=rows, totals=totals_of(rows, true.alpha))
+    assert inconsistencies(forged) == ()
+    with opened(copied_run) as run:
+        run.store.put_certificate(forged)
+    assert call("verify", {"what": forged.id}).exit_code == 4
+    held = replace(true, rows=tuple(replace(row, held=true.units[0]) for row in true.rows))
+    assert any("held and ablated" in fault for fault in inconsistencies(held))
+
+
+def _alone(true: Certificate) -> list[Any]:
+    """For each row that of the same example with nothing held."""
+    alone = {row.example: row for row in true.rows if row.held is None}
+    return [alone[row.example] for row in true.rows]
+
+
+def test_it_is_measured_once(copied_run: Path, unit: Neuron, chain: Chain) -> None:
+    """A second asking costs nothing and says the same; `again` measures it anew with the same certificates."""
+    given = {"run": "last", "neuron": str(unit)}
+    assert call("path", given | {"estimate": True}).text == "price: nothing, it is stored"
+    first = call("path", given)
+    again = call("path", given | {"units": 2, "again": True, "yes": True})
+    assert first.text == again.text
+    json.dumps(first.data, allow_nan=False)
+    assert first.data["mediation_certificate"] == chain.mediation_certificate
+
+
+def test_every_link_is_printed_with_its_source(unit: Neuron, chain: Chain) -> None:
+    """Breaks, writes, reads, direct, through and pairs; ablations cite certificates, the clean run its id."""
+    text = call("path", {"run": "last", "neuron": str(unit)}).text
+    for word in ("breaks", "writes", "reads", "direct", "through", "pairs"):
+        assert f"\n  {word}" in text
+    assert text.count(f"[c:{chain.mediation_certificate}]") >= 4
+    assert f"[c:{chain.pairs_certificate}]" in text
+    assert "[run:b00d]" in text
+
+
+def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tmp_path: Path) -> None:
+    """The same SVG for the same chain; bars that lower are hatched, words carry the counts; files stand alone."""
+    drawn = chain_figures(chain)
+    assert drawn == chain_figures(chain)
+    writes, graph = (
+        next(svg for name, (svg, _) in drawn.items() if name.endswith(end)) for end in ("writes", "graph")
+    )
+    assert "url(#" in writes
+    assert "all later MLPs" in graph
+    assert "with everything above held" in graph
+    files = call("path", {"run": "last", "neuron": str(unit), "svg": str(tmp_path / "figures")}).data[
+        "figures"
+    ]
+    assert [Path(str(file)).read_text(encoding="utf-8")[:4] for file in files] == ["<svg"] * len(drawn)
+
+
+def test_a_unit_that_is_not_there_is_refused() -> None:
+    """In one sentence, before anything is measured."""
+    with pytest.raises(UsageError, match=r"got m9\.0"):
+        call("path", {"run": "last", "neuron": "m9.0"})

@@ -1,0 +1,104 @@
+"""`why-not` follows the search that the run made: every basis, both regimes, after a fork and a later search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bundled_run import QUICK, finish, new_run, opened
+
+from mecharule_ops.pipeline.fork import take_over
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.state.search_id import CHA, search_id
+from mecharule_ops.types import Basis, Regime
+from tools.registry import call
+
+Place = tuple[Basis, Regime]
+
+BOTH = {
+    **QUICK,
+    "bases": tuple(basis.value for basis in Basis),
+    "regimes": (1, 0),
+    "cap": 32,
+    "tau": 0.4,
+    "exhaustive_up_to": 0,
+    "audit": 0,
+    "controls_for": 0,
+    "anchor_for": 0,
+}
+"""Few candidates, a τ that the few failures of 0→1 can bound, nothing beyond the search."""
+PLACES = [(basis, regime) for basis in Basis for regime in Regime]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of every basis in both regimes."""
+    path = tmp_path_factory.mktemp("both") / "b07h.mecharule"
+    with new_run(path, BOTH) as run:
+        finish(run)
+    return path
+
+
+@pytest.fixture(scope="module")
+def forked(both: Path) -> Path:
+    """Its fork, with larger groups and another τ."""
+    path = both.with_name("f0f0.mecharule")
+    with opened(both) as source, new_run(path, {**BOTH, "tau": 0.35, "largest": 16}) as run:
+        take_over(run.store, source.store)
+        finish(run)
+    return path
+
+
+def _settled(run: Run, basis: Basis, regime: Regime) -> dict[str, tuple[str, int]]:
+    """Verdict and size of the node that settled a unit, for the units that events name: first and last of a group."""
+    found: dict[str, tuple[str, int]] = {}
+    searches = run.told.searches
+    for layer in run.candidates(basis, regime).layers:
+        view = searches[search_id(CHA, regime, basis, layer.layer)]
+        for number in view.nodes:
+            node = view.nodes[number]
+            if node.verdict in ("pruned", "kept", "dropped"):
+                for unit in node.units.split(" … "):
+                    found[unit] = (str(node.verdict), node.size)
+    return found
+
+
+def _check(path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(path.parent))
+    basis, regime = place
+    with opened(path, read_only=True) as run:
+        settled = _settled(run, basis, regime)
+    assert settled
+    largest, smallest = (pick(settled, key=lambda unit: settled[unit][1]) for pick in (max, min))
+    for unit in {largest, smallest}:
+        given = {"run": path.stem, "neuron": unit, "regime": str(regime.value)}
+        last = call("why-not", given).data["path"][-1]
+        assert (last["verdict"], last["size"]) == settled[unit], unit
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[0]} {place[1].arrow}")
+def test_the_path_ends_where_the_search_settled_the_unit(
+    both: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two routes to one node: its own event, and the order rebuilt from the run's settings."""
+    _check(both, place, monkeypatch)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[0]} {place[1].arrow}")
+def test_so_it_does_in_a_fork_with_other_settings(
+    forked: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fork's own settings, not those of the run it came from."""
+    _check(forked, place, monkeypatch)
+
+
+def test_a_later_search_with_smaller_groups_changes_nothing(
+    both: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`localise` asks groups of another size on the same run; the run's own search is still the one told."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(both.parent))
+    call(
+        "localise",
+        {"run": "b07h", "basis": "mlp_out", "regime": "0", "layer": 0, "largest": 2, "yes": True},
+    )
+    _check(both, (Basis.MLP_OUT, Regime.BASELINE_NEGATIVE), monkeypatch)

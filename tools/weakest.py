@@ -1,0 +1,82 @@
+"""The claim of a run that has least support."""
+
+from __future__ import annotations
+
+from mecharule_ops.report.prose import both_slices
+
+from mecharule_ops.questions.support import Support, by_support
+from mecharule_ops.report.document import plural
+from tools._opening import findings_of, opened
+from tools.arguments import Weakest
+from tools.registry import Tell
+from tools.result import Fact, ToolResult
+
+
+def weakest(given: Weakest, tell: Tell) -> ToolResult:
+    """The claims with most weak points, and among equals the lowest lower bound, in sentences."""
+    with opened(given.run) as run:
+        findings = findings_of(run)
+    claims = by_support(findings)
+    source = (f"run:{findings.run}",)
+    facts = [fact for claim in claims[: given.limit] for fact in _facts(claim, findings.tau, source)]
+    if claims:
+        sound = sum(not claim.weak_points for claim in claims)
+        facts.append(
+            Fact(
+                template="Of the claims about {value}, "
+                + f"{sound or 'none'} {'has' if sound < 2 else 'have'} no weak point",
+                value=plural(len(claims), "τ-agonist"),
+                sources=source,
+            )
+        )
+    else:
+        facts.append(
+            Fact(template="This run claims nothing of any unit, so no claim is the weakest", sources=source)
+        )
+    data = {
+        "run": findings.run,
+        "tau": findings.tau,
+        "claims": [_data(claim) for claim in claims[: given.limit]],
+        "claims_in_all": len(claims),
+        "without_weak_points": sum(not claim.weak_points for claim in claims),
+    }
+    return ToolResult(data=data, text="\n".join(fact.cited for fact in facts), facts=tuple(facts))
+
+
+def _facts(claim: Support, tau: float, source: tuple[str, ...]) -> list[Fact]:
+    agonist = claim.agonist
+    unit = str(agonist.neuron)
+    points = "; ".join(claim.weak_points) or "its bounds and controls leave nothing open"
+    return [
+        Fact(
+            template=f"The claim with least support is that {unit} reaches τ ({agonist.regime.arrow}): "
+            + "{value}",
+            value=points,
+            unit=unit,
+            sources=source,
+        ),
+        Fact(
+            template=f"Ablating {unit} alone flips " + "{value}",
+            value=both_slices(agonist.estimate),
+            unit=unit,
+            sources=source,
+        ),
+        Fact(
+            template=f"The lower bound of {unit}'s strength is " + "{value}" + f", against τ = {tau:g}",
+            value=f"{claim.lower:.2f}",
+            unit=unit,
+            sources=source,
+        ),
+    ]
+
+
+def _data(claim: Support) -> dict[str, object]:
+    plus, minus = claim.agonist.estimate.associated, claim.agonist.estimate.unrelated
+    return {
+        "neuron": str(claim.agonist.neuron),
+        "regime": claim.agonist.regime.value,
+        "associated": {"flips": plus.flips, "n": plus.n},
+        "unrelated": {"flips": minus.flips, "n": minus.n},
+        "lower": claim.lower,
+        "weak_points": list(claim.weak_points),
+    }
