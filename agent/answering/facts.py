@@ -6,7 +6,7 @@ A new tool needs nothing here: it returns `facts`, or a table, or lines of text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,9 @@ from agent.answering.answers import ANSWERS, Answer, Data
 from agent.answering.claims import CITATION, UNIT, citations_of
 from agent.answering.short_answers import SHORT_ANSWERS
 from tools.result import Fact, ToolResult
+
+_LONGEST_RESULT = 3000
+"""Characters of the facts of one result that a model is shown."""
 
 COMPOSERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {**ANSWERS, **SHORT_ANSWERS}
 """For each kind of question with a template the tool that is asked and the template."""
@@ -85,3 +88,10 @@ def _row(row: Mapping[str, Any]) -> str:
 def _only_unit(text: str) -> str | None:
     units = set(UNIT.findall(text))
     return next(iter(units)) if len(units) == 1 else None
+
+
+def listed(facts: Sequence[Fact], first: int = 1) -> str:
+    """Facts under their names, a line each."""
+    shown = [f"f{number}: {fact.sentence}" for number, fact in enumerate(facts, first)]
+    text = "\n".join(shown)
+    return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT].rsplit("\n", 1)[0] + "\n(cut)"
