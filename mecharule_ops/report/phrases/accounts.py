@@ -23,7 +23,7 @@ def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run:
     """The four sentences, without what was not measured; then one that says how to measure it."""
     sentences = []
     if chain is not None:
-        sentences.append(breaks_sentence(chain))
+        sentences.append(breaks_sentence(chain, run))
     if account is not None:
         sentences += [when_sentence(account, run), law_sentence(account, run)]
     if chain is not None:
@@ -35,7 +35,7 @@ def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run:
     return tuple(sentences)
 
 
-def breaks_sentence(chain: Chain) -> str:
+def breaks_sentence(chain: Chain, run: str) -> str:
     """Which piece of the answer changes first, and how."""
     cited, flips = f"[c:{chain.mediation_certificate}]", chain.mediation.flips
     if not chain.breaks.places:
@@ -47,7 +47,7 @@ def breaks_sentence(chain: Chain) -> str:
         often = f", most often {quoted(change.before)} → {quoted(change.after)} ({change.count}× at {change.place})"
     return (
         f"Ablating {chain.unit} flips {k_of_n(flips)} examples {cited}; the first token to change is "
-        f"{place.place} in {k_of_n(place.count)} of the flips{often} {cited}."
+        f"{place.place} in {k_of_n(place.count)} of the flips{often} [run:{run}]."
     )
 
 
