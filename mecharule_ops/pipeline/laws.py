@@ -27,7 +27,7 @@ INTEGRATED_ON = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CleanEffects:
-    """Leads, first-order drops (the final scale held) and direct pushes of some units of one basis on records of D_b."""
+    """Leads, first-order drops (the final scale held) and direct pushes of units of one basis on records of D_b."""
 
     drops: Effects
     pushes: Effects
