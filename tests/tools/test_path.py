@@ -64,10 +64,10 @@ def test_the_chain_rests_on_certificates_that_run_again(copied_run: Path, chain:
         assert Certificate.from_json(one.to_json()) == one
 
 
-def test_everything_above_held_is_the_strongest_hold_and_heads_beside_it_do_nothing(
+def test_everything_above_held_is_the_strongest_hold_and_what_lies_below_carries_nothing(
     copied_run: Path, chain: Chain
 ) -> None:
-    """What lies above carries at least as much as its parts of one kind here; the unit alone flips as it did."""
+    """What lies above carries at least as much as any part of it here; below a unit of the last layer, nothing."""
     by_hold = {one.held: one.gone.count for one in chain.mediation.through}
     assert {"above", "heads-above", "MLPs-above", "m1"} <= set(by_hold)
     assert by_hold["m1"] == by_hold["MLPs-above"]
