@@ -109,7 +109,7 @@ def test_hans_goes_through_every_stage_on_the_whole_sequence(commands: Commands,
     done = commands.main("run", "hans", "-m", model, *given, *SETTINGS)
     assert done.code == 0, done.err
     assert "generated, not the published items" in done.out
-    report = commands.main("show", identifier(done), "--full").out
+    report = commands.main("show", "last", "--full").out
     assert "phase whole" in report
     assert "attn_head 1→0" in done.out
     assert "attn_head 0→1" in done.out

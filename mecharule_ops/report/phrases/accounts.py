@@ -11,7 +11,7 @@ from mecharule_ops.mechanism.links import FLIPPED, Written
 from mecharule_ops.mechanism.mediation import ABOVE
 from mecharule_ops.report.chain_lines import hold_words, quoted
 from mecharule_ops.report.document import k_of_n, percent, signed
-from mecharule_ops.report.phrases.rules import family_words
+from mecharule_ops.report.phrases.rules import family_words, short
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import FlipCount, Neuron
 
@@ -58,6 +58,15 @@ def when_sentence(account: Account, run: str) -> str:
     if best is not None and best.family is not Family.INPUT:
         said += f"; {family_words(best)}"
     return f"{said} {cited}."
+
+
+def brief_account(account: Account) -> str:
+    """The law's MCC and the input rule with its own: where there is room for little; the end may be cut."""
+    asked, scored = account.family(Family.INPUT), account.law(Law.FIRST_ORDER)
+    law = "" if scored is None or scored.held_out is None else f"law MCC {short(scored.held_out.mcc)}; "
+    if asked.rule is None or asked.held_out is None:
+        return f"{law}no input rule predicts"
+    return f"{law}input rule MCC {short(asked.held_out.mcc)}: {asked.rule}"
 
 
 def law_sentence(account: Account, run: str) -> str:
