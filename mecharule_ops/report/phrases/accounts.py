@@ -27,7 +27,7 @@ def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run:
     if account is not None:
         sentences += [when_sentence(account, run), law_sentence(account, run)]
     if chain is not None:
-        sentences += [reads_sentence(chain, run), through_sentence(chain)]
+        sentences += [reads_sentence(chain, run), through_sentence(chain, run)]
     if account is None:
         sentences.append("When it flips was not asked in this run (its setting accounts_for).")
     if chain is None:
@@ -66,7 +66,8 @@ def brief_account(account: Account) -> str:
     law = "" if scored is None or scored.held_out is None else f"law MCC {short(scored.held_out.mcc)}; "
     if asked.rule is None or asked.held_out is None:
         return f"{law}no input rule predicts"
-    return f"{law}input rule MCC {short(asked.held_out.mcc)}: {asked.rule}"
+    said = "input rule" if asked.prompt_only else "rule over the output"
+    return f"{law}{said} MCC {short(asked.held_out.mcc)}: {asked.rule}"
 
 
 def law_sentence(account: Account, run: str) -> str:
@@ -118,9 +119,10 @@ def _written(chain: Chain) -> str:
     return f"raises {raised} and lowers {lowered}{where}{own}"
 
 
-def through_sentence(chain: Chain) -> str:
+def through_sentence(chain: Chain, run: str) -> str:
     """Which found units carry the flips, and what is left without any unit above."""
-    cited, flips = f"[c:{chain.mediation_certificate}]", chain.mediation.flips.flips
+    cited, measured = f"[c:{chain.mediation_certificate}]", f"[run:{run}]"
+    flips = chain.mediation.flips.flips
     if not flips:
         return f"There is no flip whose way could be traced {cited}."
     whole = chain.mediation.of(ABOVE)
@@ -132,11 +134,13 @@ def through_sentence(chain: Chain) -> str:
     single.sort(key=lambda one: -one.gone.count)
     parts = []
     if whole is not None:
-        left = FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)
-        parts.append(f"held at clean values, everything above leaves {k_of_n(left)} of the flips {cited}")
+        gone = FlipCount(flips=whole.gone.count, n=whole.gone.n)
+        parts.append(
+            f"everything above, held at its clean values, prevents {k_of_n(gone)} of the flips {cited}"
+        )
     if single:
         named = ", ".join(f"{hold_words(one.held)} {one.gone.count}" for one in single[:_THROUGH])
-        parts.append(f"held one at a time, found units prevent: {named} {cited}")
+        parts.append(f"found units held one at a time prevent: {named} {measured}")
     elif chain.mediation.through:
         parts.append(f"no found unit above it prevents a flip when held alone {cited}")
     return f"Its way: {'; '.join(parts) or 'nothing lies above it, so its whole effect is direct'}."
