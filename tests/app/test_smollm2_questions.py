@@ -10,6 +10,7 @@ from bundled_run import finish, new_run, opened
 from committed_questions import QUESTIONS, asked_of_a_model, units_of, worded
 
 from agent.answering import conversation
+from mecharule_ops.errors import ClaimNotSupported
 from tools.registry import call
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -69,7 +70,12 @@ def test_a_model_that_names_its_facts_is_never_marked(
 ) -> None:
     """The same questions through the graph."""
     asked = worded(question.replace("120 - 7", "12 + 7"), *units)
-    said, result = asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
+    try:
+        said, result = asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
+    except ClaimNotSupported as refused:
+        # The tool has nothing to state here, and the offline answer says the same.
+        assert str(refused) in str(ask(str(smollm2_run), asked).data["answer"])
+        return
     assert result.data["verified"], result.data["checked"]
     assert all(" ".join(sentence.split()) in str(result.data["answer"]) for sentence in said)
 

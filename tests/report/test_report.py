@@ -70,6 +70,7 @@ def family(
         learned="b % 10 >= 7",
         held_out=None if held is None else interval(*held),
         ceiling=None if ceiling is None else interval(ceiling, ceiling - 0.1, ceiling + 0.1),
+        prompt_only=True,
     )
 
 
