@@ -70,12 +70,11 @@ def test_a_model_that_names_its_facts_is_never_marked(
 ) -> None:
     """The same questions through the graph."""
     asked = worded(question.replace("120 - 7", "12 + 7"), *units)
-    try:
-        said, result = asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
-    except ClaimNotSupported as refused:
-        # The tool has nothing to state here, and the offline answer says the same.
-        assert str(refused) in str(conversation.ask(str(smollm2_run), asked).data["answer"])
+    if not any(one["ok"] for one in conversation.ask(str(smollm2_run), asked).data.get("tools", [])):
+        with pytest.raises(ClaimNotSupported):
+            asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
         return
+    said, result = asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
     assert result.data["verified"], result.data["checked"]
     assert all(" ".join(sentence.split()) in str(result.data["answer"]) for sentence in said)
 
