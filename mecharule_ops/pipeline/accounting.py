@@ -88,12 +88,13 @@ def _made(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Account]:
     clean = CleanEffects.of(run, units, records)
     in_train = run.observed.train[eligible]
     train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
+    unsure = FamilyColumns(values=clean_run_columns(run, clean.drops))
     for unit, flipped in zip(units, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         inputs = _input_columns(run, eligible, flipped)
         families = {
             Family.INPUT: inputs,
-            Family.CLEAN_RUN: FamilyColumns(values=clean_run_columns(run, clean.drops)),
+            Family.CLEAN_RUN: unsure,
             Family.MECHANISM: FamilyColumns(values=mechanism_columns(unit, clean)),
         }
         scores = law_scores(run, unit, regime, clean, records, flipped, test)
