@@ -15,6 +15,7 @@ from mecharule_ops.codec import decode, encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.findings.accounts import Account
+from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
 from mecharule_ops.mechanism.law import Effects
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.laws import CleanEffects, law_scores
@@ -88,14 +89,17 @@ def _made(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Account]:
     clean = CleanEffects.of(run, units, records)
     in_train = run.observed.train[eligible]
     train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
-    unsure = FamilyColumns(values=clean_run_columns(run, clean.drops))
+    reached = np.flatnonzero(clean.drops.leads.in_reach.any(0)).tolist()
+    unsure = FamilyColumns(values=clean_run_columns(clean.drops.leads, run.subject.decode, reached))
     for unit, flipped in zip(units, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         inputs = _input_columns(run, eligible, flipped)
         families = {
             Family.INPUT: inputs,
             Family.CLEAN_RUN: unsure,
-            Family.MECHANISM: FamilyColumns(values=mechanism_columns(unit, clean)),
+            Family.MECHANISM: FamilyColumns(
+                values=mechanism_columns(unit, clean.drops, clean.pushes, reached)
+            ),
         }
         scores = law_scores(run, unit, regime, clean, records, flipped, test)
         seed = run.config.seed
@@ -127,38 +131,7 @@ def _input_columns(
     return FamilyColumns(predicates=table, outputs=outputs)
 
 
-def clean_run_columns(run: Run, found: Effects) -> dict[str, np.ndarray]:
-    """`lead_1` and `runner_up_1` of each generated token in reach, counted from 1, and `least_lead`."""
-    lead, token = found.leads.lead[:, :, 0], found.leads.token[:, :, 0]
-    columns: dict[str, np.ndarray] = {}
-    for position in np.flatnonzero(found.leads.in_reach.any(0)).tolist():
-        columns[f"lead_{position + 1}"] = lead[:, position].astype(float)
-        columns[f"runner_up_{position + 1}"] = np.array(
-            [run.subject.decode((one,)) if one >= 0 else "" for one in token[:, position].tolist()]
-        )
-    columns["least_lead"] = _extreme(np.fmin, lead)
-    return columns
-
-
-def mechanism_columns(unit: Neuron, clean: CleanEffects) -> dict[str, np.ndarray]:
-    """`drop_1` and `push_1` of each generated token over its runner-up, and `drop_minus_lead`, the law's own number."""
-    drops, pushes = clean.drops, clean.pushes
-    place = drops.units.index(unit)
-    columns: dict[str, np.ndarray] = {}
-    for position in np.flatnonzero(drops.leads.in_reach.any(0)).tolist():
-        columns[f"drop_{position + 1}"] = drops.effect[:, position, 0, place].astype(float)
-        columns[f"push_{position + 1}"] = pushes.effect[:, position, 0, place].astype(float)
-    excess = drops.excess[:, place].astype(float)
-    columns["drop_minus_lead"] = np.where(np.isfinite(excess), excess, np.nan)
-    return columns
-
-
 def _drive(drops: Effects, unit: Neuron) -> np.ndarray:
     """The unit's largest first-order drop of a record, over tokens and competitors; NaN for a record without one."""
     effect = drops.effect[..., drops.units.index(unit)]
-    return _extreme(np.fmax, effect.reshape(len(effect), -1))
-
-
-def _extreme(take: np.ufunc, values: np.ndarray) -> np.ndarray:
-    """The least or largest number of each row; NaN for a row with none."""
-    return take.reduce(values.astype(float), axis=1, initial=np.nan)
+    return extreme(np.fmax, effect.reshape(len(effect), -1))

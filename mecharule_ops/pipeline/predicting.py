@@ -60,14 +60,14 @@ def _predicted(
         on_progress=journal.progress(stage),
         should_stop=run.should_stop,
     )
-    flips, split = _flips(run, found, records, slices.regime), len(slices.associated)
+    flips, split = predicted_flips(run, found, records, slices.regime), len(slices.associated)
     excess = np.nan_to_num(found.excess.astype(np.float32), neginf=-1e4)
     parts = [part.mean(0) if len(part) else np.zeros(flips.shape[1]) for part in np.split(flips, [split])]
     rates = np.stack([*parts, excess.mean(0)])
     return rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
 
 
-def _flips(
+def predicted_flips(
     run: Run, found: LawPass, records: list[BehaviourRecord], regime: Regime
 ) -> Bool[np.ndarray, "record unit"]:
     """Where a predicted change flips the outcome; each distinct change of a record is judged once."""

@@ -87,6 +87,11 @@ class Arithmetic:
         """Columns computed from the prompt; the true result is one of them."""
         return frozenset({"op", "a", "b", "expected", "remainder", "prompt"})
 
+    @property
+    def solution_columns(self) -> frozenset[str]:
+        """The exact result."""
+        return frozenset({"expected", "remainder"})
+
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct examples drawn uniformly, or the whole grid in order when it is not larger.
 

@@ -41,6 +41,7 @@ class ToyTask:
     concealed: bool = False
     notes: tuple[str, ...] = ()
     prompt_columns: frozenset[str] = field(default_factory=frozenset)
+    solution_columns: frozenset[str] = field(default_factory=frozenset)
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         texts = [

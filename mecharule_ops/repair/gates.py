@@ -1,0 +1,62 @@
+"""Gates: ablate a unit only where its rule fires. Where several fire, the one with the best expected gain acts.
+
+The expected gain of a gate is (fixed − broken) / fired on the records that chose it. At most one unit is ablated on
+a record, so what a set of gates does follows from what each unit does alone, and nothing is assumed of pairs.
+Axes: gate, record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import Family
+from mecharule_ops.types import Neuron
+
+NOTHING = -1
+"""In place of a gate where none acts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One unit and when to ablate it."""
+
+    unit: Neuron
+    family: Family
+    rule: str
+    """As it prints."""
+    gain: float
+    """(fixed − broken) / fired on the records that chose it, in [−1, 1]."""
+    fixed: int
+    """On those records, alone."""
+    broken: int
+    fired: int
+
+    @property
+    def parsed(self) -> Rule:
+        """The rule as a value."""
+        return Rule.parse(self.rule)
+
+
+def acting(gains: Sequence[float], fires: Bool[np.ndarray, "gate record"]) -> Int[np.ndarray, " record"]:
+    """The gate that acts on each record: of those that fire the one with the largest gain, the first on a tie."""
+    acts = np.full(fires.shape[1], NOTHING)
+    for gate in sorted(range(len(gains)), key=lambda gate: (gains[gate], -gate)):
+        acts[fires[gate]] = gate
+    return acts
+
+
+def after(
+    acts: Int[np.ndarray, " record"],
+    alone: Bool[np.ndarray, "gate record"],
+    before: Bool[np.ndarray, " record"],
+) -> Bool[np.ndarray, " record"]:
+    """Labels once the gates have acted; `alone` are those under each gate's unit on every record."""
+    labels = before.copy()
+    some = np.flatnonzero(acts != NOTHING)
+    labels[some] = alone[acts[some], some]
+    return labels
