@@ -16,9 +16,9 @@ ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
 FLOORS = (
     ("", "experiments"),
     ("report",),
-    ("questions", "repair"),
+    ("questions",),
     ("pipeline",),
-    ("findings", "engine", "mechanism", "store"),
+    ("findings", "engine", "mechanism", "repair", "store"),
     ("certificates",),
     ("replacement",),
     ("passes",),

@@ -58,6 +58,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("anchor", arguments.Anchor, works=True),
         Tool("control", arguments.Control, works=True),
         Tool("path", arguments.Path, works=True),
+        Tool("repair", arguments.Repair, works=True),
         Tool("hypotheses", arguments.Hypotheses),
         Tool("covers", arguments.Covers),
         Tool("shared", arguments.Shared),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from mecharule_ops.codec import ADDED, canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 
-KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs")
+KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs", "repair")
 _ID_DIGITS = 12
 
 

@@ -109,6 +109,10 @@ class Repair:
     """Units whose ablation was measured on the find and choose records."""
     fresh: bool
     """Whether the records are none of the run's own."""
+    most: int = 12
+    """Gates at most."""
+    records: int = 9000
+    """Asked for, in all three splits."""
     gates: tuple[Gate, ...] = ()
     """In the order in which they were chosen."""
     splits: tuple[SplitResult, ...] = ()

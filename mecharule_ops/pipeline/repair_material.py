@@ -137,7 +137,9 @@ def _records(
         find, choose = _split(run, records, held, 0.5)
         return records, (find, choose, test), True
     records, train = run.observed.records, run.observed.train
-    tell(f"{len(unseen):,} fresh records are too few: the run's own {len(records):,} stand in, its held-out as test")
+    tell(
+        f"{len(unseen):,} fresh records are too few: the run's own {len(records):,} stand in, its held-out as test"
+    )
     find, choose = _split(run, records, np.flatnonzero(train), 0.5)
     return records, (find, choose, np.flatnonzero(~train)), False
 

@@ -57,6 +57,8 @@ class Tested:
     after: Bool[np.ndarray, " test"]
     completions: dict[int, tuple[int, ...]]
     """By position among the test records, what was written where a gate acted."""
+    margins: dict[int, float]
+    """Smallest lead of a token of each in reach."""
 
     @property
     def result(self) -> Paired:
@@ -109,7 +111,7 @@ def opened_test(found: Material, request: RepairRequest, gates: Sequence[Gate]) 
 def _applied(found: Material, request: RepairRequest, units: Sequence[Neuron], acts: np.ndarray) -> Tested:
     """Completions of the test records, each under the unit that acts on it."""
     before = found.good[found.test]
-    labels, completions = before.copy(), dict[int, tuple[int, ...]]()
+    labels, completions, margins = before.copy(), dict[int, tuple[int, ...]](), dict[int, float]()
     for index, unit in enumerate(units):
         places = np.flatnonzero(acts == index)
         if not len(places):
@@ -117,7 +119,8 @@ def _applied(found: Material, request: RepairRequest, units: Sequence[Neuron], a
         done = found.engine.completions([(unit,)], found.test[places].tolist())
         labels[places] = done.labels[0] != bool(request.regime.value)
         completions.update(zip(places.tolist(), done.tokens[0], strict=True))
-    return Tested(acts=acts, before=before, after=labels, completions=completions)
+        margins.update(zip(places.tolist(), done.margins[0].tolist(), strict=True))
+    return Tested(acts=acts, before=before, after=labels, completions=completions, margins=margins)
 
 
 def repair(
@@ -143,6 +146,8 @@ def repair(
         solution=request.solution,
         tried=len(found.units),
         fresh=found.fresh,
+        most=request.units,
+        records=request.records,
     )
     if not found.units:
         return bare

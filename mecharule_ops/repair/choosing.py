@@ -59,9 +59,7 @@ def chosen_gates(
     value = 0.0
     while len(chosen) < most:
         taken = {units[place] for place in chosen}
-        offered = [
-            place for place, unit in enumerate(units) if unit not in taken and gains[place] > 0
-        ]
+        offered = [place for place, unit in enumerate(units) if unit not in taken and gains[place] > 0]
         added = {}
         for place in offered:
             both = [*chosen, place]

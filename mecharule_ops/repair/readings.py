@@ -89,9 +89,7 @@ def read(
     if family is Family.INPUT:
         return Readings(family=family, records=len(records), prompt=prompt)
     asked = units if family is Family.MECHANISM else units[:1]
-    pushes = effects(
-        subject, records, replacement, asked, effect=Effect.DIRECT, should_stop=should_stop
-    )
+    pushes = effects(subject, records, replacement, asked, effect=Effect.DIRECT, should_stop=should_stop)
     first = 1 if replacement.intervention.phase is Phase.DECODE else 0
     positions = tuple(range(first, task.max_new_tokens))
     clean = {

@@ -111,6 +111,9 @@ HYPOTHESES = Artefact[list[Any]]("ledger")
 REFINEMENTS = Artefact[list[Any]]("refinements")
 """Every finished refinement of the run, in order."""
 
+REPAIRS = Artefact[list[Any]]("repairs")
+"""Every repair of the run, encoded, in order."""
+
 _REPLACEMENT, _CONTEXT, _PACE = "replacement-", "context-", "pace-"
 
 
