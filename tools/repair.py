@@ -72,9 +72,7 @@ def _made(given: Repair, request: RepairRequest, price: Quoted, tell: Tell) -> F
         made = repaired(
             found,
             request,
-            certify=lambda *of: tuple(
-                keep(run, one).id for one in certify_repair(*of, regime=request.regime)
-            ),
+            certify=lambda *of: tuple(keep(run, one).id for one in certify_repair(*of, request.regime)),
             tell=tell,
         )
         return kept(run, made)

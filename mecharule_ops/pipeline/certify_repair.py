@@ -13,8 +13,8 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.repair_material import Material
-from mecharule_ops.pipeline.repairing import Tested
-from mecharule_ops.repair.gates import NOTHING, Gate
+from mecharule_ops.pipeline.repair_testing import Tested
+from mecharule_ops.repair.gates import NOTHING, Gate, units_of
 from mecharule_ops.types import Regime
 
 
@@ -46,7 +46,7 @@ def certify_repair(
                 after=after,
             )
         )
-    units = tuple(gate.unit for gate in gates)
+    units = units_of(gates)
     made = []
     for label in (bool(regime.value), not regime.value):
         if label in rows:

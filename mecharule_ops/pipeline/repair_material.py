@@ -21,8 +21,10 @@ from mecharule_ops.held_out import stratified_split
 from mecharule_ops.mechanism.law import prediction
 from mecharule_ops.pipeline.predicting import predicted_flips
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.readings import Readings, read, vocabulary
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Regime
@@ -78,11 +80,32 @@ class Material:
     """Tried, those that fix most of the find records first."""
     alone: Bool[np.ndarray, "unit learn"] = field(default_factory=lambda: np.zeros((0, 0), bool))
     """Whether the outcome of each find record, then each choose record, is the wanted one under each unit."""
+    _read: dict[tuple[Family, bytes], Readings] = field(default_factory=dict)
 
     @property
     def learn(self) -> Int[np.ndarray, " learn"]:
         """The find records, then the choose records."""
         return np.concatenate([self.find, self.choose])
+
+    def readings(
+        self, request: RepairRequest, positions: Int[np.ndarray, " some"], family: Family | None = None
+    ) -> Readings:
+        """What gates of the request's family, or of another, may read of some records; kept for the next who asks."""
+        family = family or request.family
+        key = (family, positions.tobytes())
+        if key not in self._read:
+            run = self.run
+            self._read[key] = read(
+                run.subject,
+                run.task,
+                self.at(positions),
+                self.table,
+                family,
+                self.units,
+                should_stop=run.should_stop,
+            )
+        hidden = frozenset[str]() if request.solution else self.run.task.solution_columns
+        return self._read[key].without(hidden)
 
     def at(self, positions: Sequence[int] | np.ndarray) -> list[BehaviourRecord]:
         """The records at some positions."""
@@ -120,7 +143,7 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
     if units:
         labels = found.engine.evaluate([(unit,) for unit in units], found.learn.tolist()).labels
         alone = labels != bool(request.regime.value)
-    return replace(found, units=tuple(units), alone=alone)
+    return replace(found, units=tuple(units), alone=alone, _read={})
 
 
 def _records(
@@ -188,3 +211,12 @@ def _searched(run: Run, request: RepairRequest) -> list[Neuron]:
         and not search.suppressed
         for agonist in search.agonists
     ][: request.tried]
+
+
+def prompt_predicates(found: Material, readings: Readings, positions: np.ndarray) -> PredicateColumns:
+    """The run's vocabulary and the task's larger one, as far as the readings go."""
+    if not readings.prompt:
+        return PredicateColumns(texts=(), matrix=np.zeros((readings.records, 0), bool))
+    columns = found.run.task.columns(found.at(positions))
+    offered = (*found.run.vocabulary["kept"], *found.run.task.account_predicates())
+    return evaluated(vocabulary(offered, found.run.task, columns, readings.prompt), readings.prompt)

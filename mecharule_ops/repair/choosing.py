@@ -1,12 +1,13 @@
 """Which gates are used, and with which gain: chosen on records that no gate was learned from.
 
-Gates are added one by one, each time the one with which the set fixes most for what it breaks, while that grows; a
-unit has one gate. A greedy choice, checked in tests against every subset of small tables. Axes: gate, record.
+Gates are added one by one, each time the one with which the set fixes most for what it breaks, while that grows. A
+greedy choice, checked in tests against every subset of small tables. Axes: gate, record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from jaxtyping import Bool
@@ -40,33 +41,38 @@ def worth(
 
 
 def chosen_gates(
-    units: Sequence[object],
+    units: Sequence[Hashable],
     fires: Fires,
     alone: Bool[np.ndarray, "gate record"],
     before: Bool[np.ndarray, " record"],
     *,
     most: int,
+    each: int = 3,
     harm: float = 1.0,
-    least_gain: float = 0.0,
 ) -> list[int]:
     """Places of the chosen gates, in the order chosen; empty when none helps.
 
-    `units` names each gate's unit, `alone` holds the labels under it; a gate enters only if it adds more than
-    `least_gain`. Cost: gates × chosen passes over the records.
+    `units` names each gate's unit, `alone` holds the labels under it. At most `most` units are used, each with at
+    most `each` gates. Cost: gates × chosen passes over the records.
     """
     gains = [expected_gain(*one, before, harm) for one in zip(fires, alone, strict=True)]
     chosen: list[int] = []
     value = 0.0
-    while len(chosen) < most:
-        taken = {units[place] for place in chosen}
-        offered = [place for place, unit in enumerate(units) if unit not in taken and gains[place] > 0]
+    while True:
+        taken = Counter(units[place] for place in chosen)
+        offered = [
+            place
+            for place, unit in enumerate(units)
+            if gains[place] > 0
+            and place not in chosen
+            and (0 < taken[unit] < each or (not taken[unit] and len(taken) < most))
+        ]
         added = {}
         for place in offered:
             both = [*chosen, place]
             added[place] = worth([gains[one] for one in both], fires[both], alone[both], before, harm)
         best = max(offered, key=lambda place: (added[place], -place), default=None)
-        if best is None or added[best] <= value + least_gain:
+        if best is None or added[best] <= value:
             return chosen
         chosen.append(best)
         value = added[best]
-    return chosen

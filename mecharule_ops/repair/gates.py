@@ -1,6 +1,8 @@
-"""Gates: ablate a unit only where its rule fires. Where several fire, the one with the best expected gain acts.
+"""Gates: ablate a unit only where a clause holds. Where several do, the one with the best expected gain acts.
 
-The expected gain of a gate is (fixed − broken) / fired on the records that chose it. At most one unit is ablated on
+A unit's rule is the OR of its gates' clauses; each clause has a gain of its own, so that a sure one goes before a
+doubtful one. The expected gain is (fixed − h · broken) / fired on the records that chose it, h what one broken answer
+weighs. At most one unit is ablated on
 a record, so what a set of gates does follows from what each unit does alone, and nothing is assumed of pairs.
 Axes: gate, record.
 """
@@ -23,14 +25,14 @@ NOTHING = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One unit and when to ablate it."""
+    """One unit and a clause that says when to ablate it."""
 
     unit: Neuron
     family: Family
     rule: str
     """As it prints."""
     gain: float
-    """(fixed − broken) / fired on the records that chose it, in [−1, 1]."""
+    """Expected gain of a record on which it fires, at most 1."""
     fixed: int
     """On those records, alone."""
     broken: int
@@ -40,6 +42,11 @@ class Gate:
     def parsed(self) -> Rule:
         """The rule as a value."""
         return Rule.parse(self.rule)
+
+
+def units_of(gates: Sequence[Gate]) -> tuple[Neuron, ...]:
+    """Distinct units in the order of the gates."""
+    return tuple(dict.fromkeys(gate.unit for gate in gates))
 
 
 def acting(gains: Sequence[float], fires: Bool[np.ndarray, "gate record"]) -> Int[np.ndarray, " record"]:

@@ -1,11 +1,11 @@
-"""A short rule that says where a unit's ablation helps more than it harms.
+"""Short clauses that say where a unit's ablation helps more than it harms.
 
 The value of a record is +1 where the ablation fixes its answer, −1 where it breaks it, else 0. A clause that holds
 on f fixed and b broken records is worth
 
     (f − h·b) − z √(f + h²·b),
 
-its net gain less z standard errors of it (each changed record an independent Poisson count), with a harm h ≥ 1 that
+its net gain less z standard errors of it (each changed record an independent Poisson count), with a harm h that
 says how many fixed answers one broken answer weighs. Clauses grow literal by literal with a beam; the best is kept,
 what it covers is left out, and the next is sought: sequential covering, as in RIPPER (Cohen 1995), for another aim.
 Only records whose value is not 0 matter, so a search is a few products of small matrices.
@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.algebra import Clause
 from mecharule_ops.rules.clause_pool import as_clause
 from mecharule_ops.rules.literals import literal_pool
 from mecharule_ops.rules.ruleshap import check_table
@@ -33,16 +33,17 @@ _Literals = tuple[int, ...]
 class GateSettings:
     """What shapes a gate's rule. Raises `UsageError` when a value is out of range."""
 
-    max_clauses: int = 3
+    max_clauses: int = 6
+    """Clauses offered of a unit; other records choose among them."""
     max_literals: int = 3
     """Most literals of a clause."""
     least_share: float = 0.01
     """A literal holds and fails on at least this share of the records."""
     least_fixed: int = 4
     """A clause holds on at least so many fixed records."""
-    harm: float = 1.0
+    harm: float = 2.0
     """h: what one broken answer weighs."""
-    caution: float = 1.0
+    caution: float = 2.0
     """z: standard errors taken off a clause's net gain."""
     literal_gain: float = 0.5
     """A longer clause is preferred only if it is worth this much more."""
@@ -54,13 +55,13 @@ class GateSettings:
             raise UsageError(f"expected counts ≥ 1, a harm > 0 and a caution ≥ 0, got {self}")
 
 
-def gate_rules(
+def gate_clauses(
     matrix: Bool[np.ndarray, "record predicate"],
     predicates: Sequence[str],
     value: Int[np.ndarray, " record"],
     settings: GateSettings | None = None,
-) -> tuple[Rule, ...]:
-    """Rules of one clause, of two, and so on, each the one before with a clause more; none when no clause is worth it.
+) -> tuple[Clause, ...]:
+    """Clauses in the order found, each on what those before leave; none when no clause is worth it.
 
     Deterministic. Cost: no model call; about .05 s for 4,000 records × 250 predicates.
     Raises `UsageError` when shapes disagree or a predicate comes twice.
@@ -74,8 +75,7 @@ def gate_rules(
     literals = np.array(pool.literals)
     held = (matrix[changed][:, literals // 2] == (literals % 2).astype(bool)).astype(np.float32)
     search = _Search(held, value[changed], settings)
-    clauses = [as_clause(tuple(literals[list(clause)].tolist()), predicates) for clause in search.clauses()]
-    return tuple(Rule(tuple(clauses[: count + 1])) for count in range(len(clauses)))
+    return tuple(as_clause(tuple(literals[list(clause)].tolist()), predicates) for clause in search.clauses())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +114,7 @@ class _Search:
         return clause
 
     def _fires(self, clause: _Literals) -> Bool[np.ndarray, " record"]:
-        return (self.held[:, list(clause)] > 0).all(axis=1)
+        return np.asarray((self.held[:, list(clause)] > 0).all(axis=1))
 
     def _worth(self, inside: Bool[np.ndarray, " record"]) -> np.ndarray:
         """Of each literal added to what holds on `inside`; −∞ where too few fixed records are left."""

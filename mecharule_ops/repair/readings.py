@@ -1,6 +1,6 @@
 """What a gate may read of a record, by family, and where a set of gates fires.
 
-A gate never reads the columns that tell the right answer (`task.solution_columns`) unless it is told to: beside the
+A gate does not read the columns that tell the right answer (`task.solution_columns`) unless it is told to: beside the
 model's own tokens they would mark wrong answers instead of predicting them.
 """
 
@@ -56,6 +56,11 @@ class Readings:
         }
         return Readings(family=Family.CLEAN_RUN, records=self.records, prompt={}, clean=leads)
 
+    def without(self, columns: frozenset[str]) -> Readings:
+        """The same without some of the prompt's columns."""
+        left = {name: column for name, column in self.prompt.items() if name not in columns}
+        return replace(self, prompt=left)
+
     def of(self, unit: Neuron) -> dict[str, np.ndarray]:
         """Every column that a gate of this unit may read."""
         return {**self.prompt, **self.values(unit)}
@@ -76,7 +81,6 @@ def read(
     family: Family,
     units: Sequence[Neuron],
     *,
-    solution: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Readings:
     """The columns of the records' prompts, clean completions and units, as far as the family goes.
@@ -84,7 +88,7 @@ def read(
     Cost: nothing, one forward over prompts and completions, or that and one with a backward a generated token in
     reach and competitor.
     """
-    known = task.prompt_columns - (frozenset() if solution else task.solution_columns)
+    known = task.prompt_columns
     prompt = {name: column for name, column in task.columns(records).items() if name in known}
     if family is Family.INPUT:
         return Readings(family=family, records=len(records), prompt=prompt)

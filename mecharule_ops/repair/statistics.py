@@ -37,7 +37,8 @@ class Paired:
     """Records on which anything acted, changed or not."""
 
     def __post_init__(self) -> None:
-        assert 0 <= self.broken <= self.before and 0 <= self.fixed <= self.n - self.before, self
+        assert 0 <= self.broken <= self.before, self
+        assert 0 <= self.fixed <= self.n - self.before, self
         assert self.fixed + self.broken <= self.acted <= self.n, self
 
     @classmethod

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from mecharule_ops.findings.repair import Repair, Split
-from mecharule_ops.report.document import percent, plural
 from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.report.document import percent, plural
 from mecharule_ops.types import OutcomeWords, Regime
 
 
