@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
-from mecharule_ops.codec import encode
+from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
 from mecharule_ops.findings.repair import Control, ControlKind, Repair
 from mecharule_ops.pipeline.journal import Journal
@@ -69,9 +69,8 @@ def tables(found: Sequence[Repair]) -> str:
     for kind in kinds:
         of = [one for one in found if (one.family, one.solution) == kind]
         lines.append(_family_row(of))
-        lines.append(
-            _result_row("free-form, same columns", of, [_named(one, ControlKind.MODEL) for one in of])
-        )
+        if any(free := [_named(one, ControlKind.MODEL) for one in of]):
+            lines.append(_result_row("free-form, same columns", of, free))
     lines += [
         "",
         "| control, all seeds together | beside | points [95 %] | fixed : broken |",
@@ -112,7 +111,8 @@ def _result_row(name: str, of: Sequence[Repair], results: Sequence[Paired | None
     acted = mean(one.acted_share for one in there)
     return (
         f"| {name} | {reads} | {each} | {mean(points):+.2f}{spread} | {fixed:,} : {broken:,} "
-        f"({fixed / max(1, broken):.1f} : 1) | {p_words(max(one.p_value for one in there))} | {100 * acted:.0f} % | {size} |"
+        f"({fixed / max(1, broken):.1f} : 1) | {p_words(max(one.p_value for one in there))} | {100 * acted:.0f} % | "
+        f"{size} |"
     )
 
 
@@ -182,8 +182,14 @@ def main() -> None:
     parser.add_argument("--tried", type=int, default=20)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "repair.json")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--known", type=Path, help="makes the tables of a file that --json wrote, and stops")
     given = parser.parse_args()
     found: list[Repair] = []
+    if given.known:
+        record = json.loads(given.known.read_text(encoding="utf-8"))
+        found = [decode(Repair, one) for one in record["repairs"]]
+        write(found, record)
+        return
     for seed in range(given.seeds):
         for one in measured(given.model, given.basis, seed, given.records, given.tried):
             found.append(one)
