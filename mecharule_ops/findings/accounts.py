@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.free_form import Pushes
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import Neuron, Regime
 
@@ -54,6 +55,18 @@ class DropError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeadsAndDrops:
+    """What a figure draws: held-out records, each at the token and competitor where most is left of drop − lead."""
+
+    lead: tuple[float, ...]
+    """How close the model was to the other token there, in logits."""
+    drop: tuple[float, ...]
+    """First-order drop of that lead, in logits."""
+    flipped: tuple[bool, ...]
+    """Whether the ablation flips the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """When one unit flips, and what its flips go with."""
 
@@ -72,6 +85,10 @@ class Account:
     drive: DriveRule | None = None
     """What the unit responds to."""
     drop_error: DropError | None = None
+    points: LeadsAndDrops | None = None
+    """None where no held-out record has a token in reach."""
+    pushes: Pushes | None = None
+    """What the free-form model of the input columns goes by on held-out records; None where none predicts them."""
 
     def family(self, family: Family) -> FamilyRule:
         """The rule of a family."""
