@@ -144,6 +144,7 @@ class OutcomeWords:
     """Then a unit that flips 0→1 is a risk, and no improvement (paper, §5)."""
 
     def of(self, label: bool) -> str:
+        """The word for B(x) = `label`."""
         return self.success if label else self.failure
 
 

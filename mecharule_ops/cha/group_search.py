@@ -68,22 +68,29 @@ class Search(Protocol):
     """One layer's search as its driver sees it; it may have nothing to ask while it waits for other layers."""
 
     @property
-    def done(self) -> bool: ...
+    def done(self) -> bool:
+        """Whether there is nothing left to ask; `status` then says why."""
 
     @property
-    def status(self) -> SearchStatus | None: ...
+    def status(self) -> SearchStatus | None:
+        """How the search ended; None while it goes on."""
 
     @property
-    def tree(self) -> ChaTree: ...
+    def tree(self) -> ChaTree:
+        """Every node decided so far, with its counts and verdict."""
 
     @property
-    def fallback(self) -> Fallback | None: ...
+    def fallback(self) -> Fallback | None:
+        """Where it gave up its predictions; None when it did not, or has none."""
 
-    def ask(self) -> tuple[GroupQuery, ...]: ...
+    def ask(self) -> tuple[GroupQuery, ...]:
+        """The next questions; empty while it waits for other layers."""
 
-    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]: ...
+    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
+        """Takes one answer and returns the nodes that it decided. Raises `AnswerError`, unchanged, on a wrong one."""
 
-    def stop(self, status: SearchStatus) -> None: ...
+    def stop(self, status: SearchStatus) -> None:
+        """End early; what was decided stays in `tree`."""
 
 
 class GroupSearch(ABC):

@@ -77,6 +77,7 @@ class GroupUnderTest:
 
     @property
     def size(self) -> int:
+        """Units in the group."""
         return len(self.query.channels)
 
     @property

@@ -119,7 +119,7 @@ class AgonistControls:
 
 
 def effect_test(estimate: FlipEstimate, random: FlipEstimate, searched: int) -> float:
-    """p that a unit flips no more than the pooled random units, corrected for 2 slices and `searched` units."""
+    """One-sided p that a unit flips no more than pooled random units, corrected for 2 slices and `searched` units."""
     pairs = ((estimate.associated, random.associated), (estimate.unrelated, random.unrelated))
     return min(1.0, 2 * searched * min(fisher_greater(unit, others) for unit, others in pairs))
 

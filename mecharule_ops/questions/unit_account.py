@@ -34,10 +34,12 @@ class UnitAccount:
 
     @property
     def neuron(self) -> Neuron:
+        """The unit it is about."""
         return self.agonist.neuron
 
     @property
     def regime(self) -> Regime:
+        """The direction of its flips: a unit found in both regimes has two accounts."""
         return self.agonist.regime
 
     @property
