@@ -32,16 +32,19 @@ from mecharule_ops.loading.registry import load
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.integrated import Integrated, integrated_drop
 from mecharule_ops.mechanism.law import Effects, effects, prediction
-from mecharule_ops.mechanism.outcomes import best_threshold, bootstrap_mcc, predicted_labels, score
+from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
+from mecharule_ops.rules.ceiling import best_threshold
+from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import preset
+from mecharule_ops.thresholds import TAU, reaches
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Regime
 
 SMOLLM2_HEADS = "a20.h8,a21.h2,a23.h3,a20.h7,a14.h2,a23.h0,a20.h6,a6.h1"
 """The τ-agonists of 1→0 that the default run on SmolLM2 finds among attention heads."""
-TAU = 0.2
 SLICE = 128
 """Train records of a regime on which units are called τ-agonists."""
 POINTS = 4
@@ -56,12 +59,13 @@ class Row:
     unit: str
     prediction: str
     mcc: float
+    """NaN where no record or every record flips."""
     low: float
     high: float
+    """Ends of the bootstrap interval; NaN on too few records of a side for one."""
     n: int
     flips: int
     predicted: int
-    status: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +168,7 @@ def agonists(setting: Setting) -> tuple[list[Neuron], float]:
     labels = setting.engine.evaluate([(unit,) for unit in units], slice_).labels
     rates = (labels != bool(setting.regime.value)).mean(1)
     law = prediction(setting.subject, [setting.records[one] for one in slice_], setting.table)
-    chosen = [units[one] for one in np.argsort(-rates, kind="stable") if rates[one] >= TAU]
+    chosen = [units[one] for one in np.argsort(-rates, kind="stable") if reaches(rates[one], TAU)]
     return chosen, rank_correlation(rates.tolist(), law.counts.tolist())
 
 
@@ -188,7 +192,7 @@ def predictions(setting: Setting, units: Sequence[Neuron]) -> Iterator[tuple[str
     thresholds = _thresholds(setting, units)
     yield (
         "law, one threshold fitted on train",
-        lambda unit: steady.excess[:, place[unit]] > thresholds[place[unit]],
+        lambda unit: steady.excess[:, place[unit]] >= thresholds[place[unit]],
     )
     for points in (2, POINTS):
         yield (
@@ -210,7 +214,7 @@ def _thresholds(setting: Setting, units: Sequence[Neuron]) -> list[float]:
     labels = setting.engine.evaluate([(unit,) for unit in units], slice_.train).labels
     excess = slice_.effects(units, held_out=False).excess
     return [
-        best_threshold(excess[:, index], labels[index] != bool(setting.regime.value))
+        best_threshold(excess[:, index], labels[index] != bool(setting.regime.value))[0]
         for index in range(len(units))
     ]
 
@@ -236,20 +240,19 @@ def rows(setting: Setting, units: Sequence[Neuron]) -> Iterator[Row]:
 
 
 def _row(setting: Setting, unit: Neuron, name: str, said: np.ndarray, target: np.ndarray) -> Row:
-    found = score(said, target)
-    low, high = bootstrap_mcc(said, target, np.random.default_rng(setting.seed))
+    interval = mcc_interval(said, target, np.random.default_rng(setting.seed))
+    flips = int(target.sum())
     return Row(
         model=setting.model,
         regime=setting.regime.arrow,
         unit=str(unit),
         prediction=name,
-        mcc=found.mcc,
-        low=low,
-        high=high,
-        n=found.n,
-        flips=found.flips,
-        predicted=found.predicted,
-        status=found.status.value,
+        mcc=mcc(said, target) if 0 < flips < len(target) else float("nan"),
+        low=interval.low if interval else float("nan"),
+        high=interval.high if interval else float("nan"),
+        n=len(target),
+        flips=flips,
+        predicted=int(said.sum()),
     )
 
 
@@ -307,7 +310,11 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _cell(row: Row) -> str:
-    return f"{_two(row.mcc)} [{_two(row.low)}, {_two(row.high)}]" if not np.isnan(row.mcc) else row.status
+    return (
+        f"{_two(row.mcc)} [{_two(row.low)}, {_two(row.high)}]"
+        if not np.isnan(row.mcc)
+        else "flips do not vary"
+    )
 
 
 def _two(value: float) -> str:

@@ -26,7 +26,7 @@ from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_wi
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.confidence import TAU
+from mecharule_ops.thresholds import TAU
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
@@ -254,7 +254,7 @@ class Audit:
                 associated=ranges[0],
                 unrelated=ranges[1],
             )
-        elif drawn.seen.strength >= self._settings.tau and self._is_whole(drawn):
+        elif drawn.seen.reaches(self._settings.tau) and self._is_whole(drawn):
             self._found[drawn.unit] = drawn.seen
 
     def _next_look(self, drawn: _Drawn) -> tuple[range, range] | None:

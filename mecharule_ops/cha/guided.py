@@ -45,6 +45,7 @@ from mecharule_ops.cha.partition import Channels, bisect, roots
 from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import ChaNode, LayerCandidates, Regime, SearchStatus, Verdict
 
 SWEEP = 512
@@ -120,7 +121,7 @@ class GuidedSearch(GroupSearch):
     def promises(self) -> bool:
         """Whether a unit is left that is predicted to reach τ and was not asked alone."""
         left = self._rates[:, self._confirmed : self._confirmed + 1]
-        return self.follows and bool((left >= self._settings.tau).any())
+        return self.follows and any(reaches(rate, self._settings.tau) for rate in left.flat)
 
     def enter(self) -> int:
         """Enter what was decided since the last call into the record of the law; the τ-agonists among it."""
@@ -196,10 +197,10 @@ class GuidedSearch(GroupSearch):
     def _enter(self, node: ChaNode) -> bool:
         """Enter a unit's test into the record of the law; whether it is a τ-agonist."""
         kept, rank = node.verdict is Verdict.KEPT, self._rank_of(node.channels[0])
-        if self._rates[:, rank].max() >= self._settings.tau:
+        if reaches(self._rates[:, rank].max(), self._settings.tau):
             self._law.promised += 1
             self._law.delivered += kept
-        hit = kept and node.estimate.strength >= self._settings.tau
+        hit = kept and node.estimate.reaches(self._settings.tau)
         if hit:
             self._law.ranks.append(rank)
         return hit
