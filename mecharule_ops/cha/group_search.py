@@ -32,7 +32,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mecharule_ops.cha.partition import Channels
+import numpy as np
+
+from mecharule_ops.cha.partition import Channels, Root, roots
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.cha.under_test import Budget, GroupUnderTest
@@ -91,6 +93,17 @@ class Search(Protocol):
 
     def stop(self, status: SearchStatus) -> None:
         """End early; what was decided stays in `tree`."""
+
+
+def starting_groups(candidates: LayerCandidates, settings: ChaSettings) -> tuple[Root, ...]:
+    """The groups that a search of this layer opens first; a random order has the seed of settings and layer."""
+    return roots(
+        candidates,
+        order=settings.order,
+        root_split=settings.root_split,
+        largest=settings.largest,
+        rng=np.random.default_rng([settings.seed, candidates.layer]),
+    )
 
 
 class GroupSearch(ABC):

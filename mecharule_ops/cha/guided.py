@@ -39,9 +39,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mecharule_ops.cha.group_search import Fallback, GroupSearch
+from mecharule_ops.cha.group_search import Fallback, GroupSearch, starting_groups
 from mecharule_ops.cha.law import LawRecord
-from mecharule_ops.cha.partition import Channels, bisect, roots
+from mecharule_ops.cha.partition import Channels, bisect
 from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
@@ -146,13 +146,7 @@ class GuidedSearch(GroupSearch):
             units=units,
             sentence=f"the law fails here: {reason}; the other {units:,} units are searched without predictions",
         )
-        for root in roots(
-            left,
-            order=self._settings.order,
-            root_split=self._settings.root_split,
-            largest=self._settings.largest,
-            rng=np.random.default_rng([self._settings.seed, left.layer]),
-        ):
+        for root in starting_groups(left, self._settings):
             self._open(root.channels, parent=None, depth=0, cut=root.cut)
         self._settle()
         return True
