@@ -30,6 +30,7 @@ FLOORS = (
         "events",
         "confidence",
         "thresholds",
+        "binomials",
         "spectral",
         "state",
         "plain_text",

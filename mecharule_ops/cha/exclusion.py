@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from jaxtyping import Float
 
 from mecharule_ops.cha.sequential import STEP
 from mecharule_ops.thresholds import reaches
@@ -70,7 +71,9 @@ def _look_sizes(n: int, needed: int, slip: float) -> tuple[int, ...]:
     return (n,)
 
 
-def _observe(mass: np.ndarray, seen: int, size: int, n: int, needed: int) -> np.ndarray:
+def _observe(
+    mass: Float[np.ndarray, " flips"], seen: int, size: int, n: int, needed: int
+) -> Float[np.ndarray, " flips"]:
     """Carry the law of the flips seen from `seen` to `size` examples, when the slice holds `needed` flips."""
     flips = np.arange(len(mass))
     for drawn in range(seen, size):

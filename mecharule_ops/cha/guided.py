@@ -38,6 +38,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from jaxtyping import Float
 
 from mecharule_ops.cha.group_search import Fallback, GroupSearch, starting_groups
 from mecharule_ops.cha.law import LawRecord
@@ -287,7 +288,7 @@ class Guide:
         return self._wave
 
 
-def half_of_the_weight(strengths: np.ndarray) -> int:
+def half_of_the_weight(strengths: Float[np.ndarray, " unit"]) -> int:
     """How many of the first units carry half of the weight: what they are predicted to flip and the mean, each.
 
     At least one and not all; half of them when nothing is predicted.

@@ -18,12 +18,14 @@ from mecharule_ops.types import Neuron, Regime
 class Law(StrEnum):
     """A prediction of which records flip, with nothing fitted; the value is how it is called."""
 
-    FIRST_ORDER = "first-order drop"
-    """The lead falls by more than itself, to first order, against some competitor."""
+    STEADY = "steady drop"
+    """The lead falls by more than itself, to first order with the final scale held, against some competitor."""
     DIRECT = "direct push"
     """The unit's own write carries more than the lead."""
     INTEGRATED = "integrated drop"
     """First order at several points between the unit's value and its replacement: as dear as an ablation."""
+    FIRST_ORDER = "first-order drop"
+    """The same as steady with the final scale moving: what runs scored before it was held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

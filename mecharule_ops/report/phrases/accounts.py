@@ -62,7 +62,7 @@ def when_sentence(account: Account, run: str) -> str:
 
 def brief_account(account: Account) -> str:
     """The law's MCC and the input rule with its own: where there is room for little; the end may be cut."""
-    asked, scored = account.family(Family.INPUT), account.law(Law.FIRST_ORDER)
+    asked, scored = account.family(Family.INPUT), account.law(Law.STEADY) or account.law(Law.FIRST_ORDER)
     law = "" if scored is None or scored.held_out is None else f"law MCC {short(scored.held_out.mcc)}; "
     if asked.rule is None or asked.held_out is None:
         return f"{law}no input rule predicts"
