@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,18 +24,6 @@ QUICK = (
     ),
 )
 """Runs of a second or two."""
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("experiment-runs")
-
-
-@pytest.fixture(scope="module")
-def commands(runs: Path) -> Iterator[Commands]:
-    made = Commands(runs)
-    yield made
-    made.close()
 
 
 def _refused(done: Done, *words: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,10 +36,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def commands(folder: Path) -> Iterator[Commands]:
-    child = Commands(folder)
-    yield child
-    child.close()
+def runs(folder: Path) -> Path:
+    """Its runs lie there too."""
+    return folder
 
 
 def lines(section: str) -> list[list[str]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,18 +23,6 @@ SETTINGS = (
     *settings(slice_size=12, max_pairs=4, ig_steps=1, controls=1, refinements=4, proposals=1),
     *settings(anchor_for=3, accounts_for=1, further=60, chains_for=0, controls_for=2),
 )
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("text-runs")
-
-
-@pytest.fixture(scope="module")
-def commands(runs: Path) -> Iterator[Commands]:
-    child = Commands(runs)
-    yield child
-    child.close()
 
 
 @pytest.fixture(scope="module")

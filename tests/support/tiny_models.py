@@ -6,6 +6,7 @@ the prompt, and gains and biases are moved off 1 and 0 so that an ignored one ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -60,9 +61,9 @@ _CONFIGS = {
 FAMILIES = tuple(_CONFIGS)
 
 
-def character_tokenizer() -> PreTrainedTokenizerFast:
-    """One token a character, `<s>` in front, newline as end of sequence."""
-    vocabulary = {character: index for index, character in enumerate(CHARACTERS)}
+def character_tokenizer(characters: Sequence[str] = CHARACTERS) -> PreTrainedTokenizerFast:
+    """One token a character, `<s>` in front, newline as end of sequence, left padding."""
+    vocabulary = {character: index for index, character in enumerate(characters)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = Fuse()
