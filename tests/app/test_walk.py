@@ -13,6 +13,7 @@ from command_process import ROOT
 
 import app
 
+OURS = f"{ROOT}/"
 MOST = 12
 """Files that the walk may open."""
 
@@ -26,11 +27,11 @@ def listed() -> list[str]:
 
 def own_file(frame: FrameType) -> str | None:
     """The project's file of a frame, relative to the root; None for other code and for tests."""
-    path = Path(frame.f_code.co_filename)
-    if not path.is_relative_to(ROOT) or ".venv" in path.parts:
+    name = frame.f_code.co_filename
+    if not name.startswith(OURS):
         return None
-    name = str(path.relative_to(ROOT))
-    return None if name.startswith("tests") else name
+    name = name.removeprefix(OURS)
+    return None if name.startswith(("tests", ".venv")) else name
 
 
 def test_the_page_lists_the_files_between_a_name_and_its_ablation(
@@ -45,8 +46,8 @@ def test_the_page_lists_the_files_between_a_name_and_its_ablation(
     on_the_way: set[str] = set()
 
     def see(frame: FrameType, event: str, argument: object) -> None:
-        name = own_file(frame)
-        if event != "call" or name is None or on_the_way:
+        name = own_file(frame) if event == "call" else None
+        if name is None:
             return
         entered.add(name)
         if name.endswith("passes/intervention.py") and frame.f_code.co_name == "apply":
@@ -54,6 +55,7 @@ def test_the_page_lists_the_files_between_a_name_and_its_ablation(
             while caller is not None:
                 on_the_way.add(own_file(caller) or "")
                 caller = caller.f_back
+            sys.setprofile(None)
 
     sys.setprofile(see)
     try:
