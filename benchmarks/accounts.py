@@ -24,7 +24,7 @@ import numpy as np
 from bench import machine
 
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.findings.accounts import Account, Law
+from mecharule_ops.findings.accounts import Account, Law, LawScore
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.registry import load
 from mecharule_ops.mechanism.law import prediction
@@ -174,30 +174,31 @@ def account_row(account: Account) -> Row:
         f"{account.neuron} {account.regime.arrow}",
         f"{account.flips:,}/{account.records:,}",
         f"{account.held_out:,}",
-        *(law_cell(account, law) for law in (Law.FIRST_ORDER, Law.INTEGRATED, Law.DIRECT)),
+        *map(law_cell, (account.first_order, account.law(Law.INTEGRATED), account.law(Law.DIRECT))),
         str(rule.held_out) if rule.rule else "none predicts",
         str(rule.ceiling or "–"),
         "–" if share is None else short(share),
     )
 
 
-def law_cell(account: Account, law: Law) -> str:
-    """MCC with its interval, and the records where they are fewer than those held out."""
-    score = account.law(law)
+def law_cell(score: LawScore | None) -> str:
+    """MCC with its interval."""
     return "–" if score is None or score.held_out is None else str(score.held_out)
 
 
 def goals(case: Case, accounts: Sequence[Account]) -> Iterator[str]:
     """Each goal with what was reached."""
-    for law, goal in ((Law.FIRST_ORDER, case.first_order), (Law.INTEGRATED, case.integrated)):
-        scores = [
-            score.held_out.mcc for account in accounts if (score := account.law(law)) and score.held_out
-        ]
+    laws = (
+        ("law, first order", [account.first_order for account in accounts], case.first_order),
+        ("law, integrated", [account.law(Law.INTEGRATED) for account in accounts], case.integrated),
+    )
+    for law, found, goal in laws:
+        scores = [score.held_out.mcc for score in found if score and score.held_out]
         if scores:
             strong = sum(score >= 0.70 for score in scores)
             wanted = "no goal" if goal is None else f"goal ≥ {short(goal)}: {met(median(scores) >= goal)}"
             yield (
-                f"- {law.value}: median MCC {short(median(scores))} over {len(scores)} units ({wanted}); "
+                f"- {law}: median MCC {short(median(scores))} over {len(scores)} units ({wanted}); "
                 f"{strong} of {len(scores)} at .70 or more."
             )
     asked = [account.family(Family.INPUT) for account in accounts]

@@ -38,6 +38,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime
 
 STRONG = 0.3
@@ -194,10 +195,12 @@ def measured(name: str, bench: Bench) -> list[Line]:
     truth: dict[Neuron, FlipEstimate] = {}
     for tree in bench.driven(brute):
         truth |= singleton_estimates(tree, basis)
-    reach = {unit for unit, estimate in truth.items() if estimate.strength >= settings.tau}
-    strong = {unit for unit in reach if truth[unit].strength >= STRONG}
+    reach = {unit for unit, estimate in truth.items() if estimate.reaches(settings.tau)}
+    strong = {unit for unit in reach if truth[unit].reaches(STRONG)}
     open_ = {
-        unit for unit, estimate in truth.items() if estimate.ucb(bench.run.config.slice_alpha) >= settings.tau
+        unit
+        for unit, estimate in truth.items()
+        if reaches(estimate.ucb(bench.run.config.slice_alpha), settings.tau)
     }
     lines = []
     asked: dict[str, tuple[Sequence[Search], int]] = {

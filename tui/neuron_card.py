@@ -15,6 +15,7 @@ from mecharule_ops.events import RuleAnchored
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
+from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
 from tui.pictures import interval, leads_and_drops
 from tui.words import arrow, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from mecharule_ops.types import FlipEstimate
 
 SHOWN_FLIPS = 6
-_TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
-"""The paper's settings, until the run has said its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,9 +36,9 @@ class OnFile:
 
 
 def thresholds(state: RunState) -> tuple[float, float, float]:
-    """τ, ε, α of the run."""
+    """τ, ε, α of the run; the paper's until the run has said its own."""
     header = state.header
-    return (header.tau, header.epsilon, header.alpha) if header else (_TAU, _EPSILON, _ALPHA)
+    return (header.tau, header.epsilon, header.alpha) if header else (TAU, EPSILON, ALPHA)
 
 
 def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:

@@ -13,6 +13,7 @@ from rich.text import Text
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
+from mecharule_ops.thresholds import ALPHA
 from tui.units import Singles, strongest, unit_node
 from tui.words import arrow, counted, lower_bound, rate, upper_bound
 
@@ -94,7 +95,7 @@ def _found(state: RunState, search: str) -> tuple[int, int]:
 
 def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
     """Two lines a unit, D+ and D-: the flip rate on [0, 1] between its one-sided bounds."""
-    alpha = state.header.alpha if state.header else 0.05
+    alpha = state.header.alpha if state.header else ALPHA
     found = strongest(state)[:MOST_UNITS]
     lines = [Text("Flip rates with intervals (0 to 1)", "bold")]
     room = max(12, min(40, width - 41))

@@ -19,12 +19,14 @@ from mecharule_ops.types import Neuron, Regime
 class Law(StrEnum):
     """A prediction of which records flip, with nothing fitted; the value is how it is called."""
 
-    FIRST_ORDER = "first-order drop"
-    """The lead falls by more than itself, to first order, against some competitor."""
+    STEADY = "steady drop"
+    """The lead falls by more than itself, to first order with the final scale held, against some competitor."""
     DIRECT = "direct push"
     """The unit's own write carries more than the lead."""
     INTEGRATED = "integrated drop"
     """First order at several points between the unit's value and its replacement: as dear as an ablation."""
+    FIRST_ORDER = "first-order drop"
+    """The same as steady with the final scale moving: what runs scored before it was held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,11 @@ class Account:
     def law(self, law: Law) -> LawScore | None:
         """The score of a law; None when it was not asked."""
         return next((score for score in self.laws if score.law is law), None)
+
+    @property
+    def first_order(self) -> LawScore | None:
+        """The score of the cheap law: with the final scale held, or as runs scored it before it was held."""
+        return self.law(Law.STEADY) or self.law(Law.FIRST_ORDER)
 
     @property
     def best(self) -> FamilyRule | None:

@@ -99,10 +99,12 @@ class RunContents:
 
     @cached_property
     def labels(self) -> Bool[np.ndarray, " record"]:
+        """B(x) of the unablated model on every record of the run."""
         return np.array([record.label for record in self.records], bool)
 
     @cached_property
     def columns(self) -> Columns:
+        """What predicates read: the typed columns that the task makes of the records."""
         return self.task.columns(self.records)
 
     @cached_property

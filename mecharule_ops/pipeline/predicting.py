@@ -20,6 +20,7 @@ from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import BehaviourRecord, Candidates, Regime
 
 AFFORDABLE = 0.02
@@ -43,7 +44,7 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
         if not stage.reused:
             run.store.put(name, _predicted(run, journal, candidates, slices, stage.name))
         rates = run.store.get(name)
-        promising = int((rates[:2].max(0) >= run.config.tau).sum())
+        promising = sum(reaches(rate, run.config.tau) for rate in rates[:2].max(0).flat)
         stage.summary = (
             f"{promising:,} of {candidates.total:,} units are predicted to flip τ = {run.config.tau:g}"
         )

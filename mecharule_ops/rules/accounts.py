@@ -87,6 +87,7 @@ def account_rules(
 
     Raises:
         UsageError: a column is not as long as the flips, or its text comes twice.
+
     """
     settings = settings or AccountSettings()
     _check(families, len(target.flips))

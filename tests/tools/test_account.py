@@ -9,7 +9,7 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.accounts import Account, Law
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.mechanism.law import effects
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.types import Regime
@@ -50,7 +50,7 @@ def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, ac
     excess = np.array(account.points.drop) - np.array(account.points.lead)
     there = np.isfinite(found.excess[:, 0])
     assert excess == pytest.approx(found.excess[there, 0], abs=0.002)
-    score = account.law(Law.FIRST_ORDER)
+    score = account.first_order
     assert score is not None
     if len(account.points.lead) == score.records:
         assert int((excess > 0).sum()) == pytest.approx(score.predicted, abs=1)
