@@ -16,7 +16,7 @@ from typing import Any
 import jaxtyping
 import pytest
 
-pytest_plugins = ("bundled_run",)
+pytest_plugins = ("bundled_run", "commanded")
 
 # Read by torch, XGBoost and tokenizers when they are first imported, which is after this file.
 os.environ["OMP_NUM_THREADS"] = "1"

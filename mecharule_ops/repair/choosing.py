@@ -35,7 +35,7 @@ def worth(
     before: Bool[np.ndarray, " record"],
     harm: float = 1.0,
 ) -> float:
-    """fixed − harm · broken of a set of gates together."""
+    """Fixed − harm · broken of a set of gates together."""
     labels = after(acting(gains, fires), alone, before)
     return float(np.sum(labels & ~before) - harm * np.sum(before & ~labels))
 
