@@ -4,7 +4,7 @@ For each seed: a run's records and vocabulary, fresh records in three splits, un
 gates of each family with and without the columns that tell the right answer, and controls, each scored once on the
 test records. With `--write` the page's tables are written between its markers.
 
-    python -m benchmarks.repair [--model arith-tiny] [--seeds 5] [--records 27000] [--json FILE] [--write]
+    python -m benchmarks.repair [--model arith-tiny] [--seeds 0 1 2 3 4] [--records 27000] [--json FILE] [--write]
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "repair.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
-def measured(model: str, basis: Basis, seed: int, records: int, tried: int) -> Iterator[Repair]:
-    """Every repair of one seed, each on the same records, units and outcomes."""
+def measured(
+    model: str, basis: Basis, seed: int, records: int, tried: int, families: Sequence[Family]
+) -> Iterator[Repair]:
+    """Every repair of one seed, each on the same records, units and outcomes; mechanism gates with trees beside."""
     settings = {"model": model, "records": 1000, "regimes": (0,), "bases": (basis,), "seed": seed}
     config = make_config(**settings).model_dump(mode="json")
     with (
@@ -52,7 +54,7 @@ def measured(model: str, basis: Basis, seed: int, records: int, tried: int) -> I
         prepare(run, Journal(store, lambda event: None, time.perf_counter))
         asked = RepairRequest(basis=basis, records=records, tried=tried)
         found = material(run, asked, print)
-        for family in Family:
+        for family in families:
             for solution in (False, True):
                 free = family is Family.MECHANISM
                 yield repair(found, replace(asked, family=family, solution=solution, model=free))
@@ -177,7 +179,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="arith-tiny")
     parser.add_argument("--basis", type=Basis, default=Basis.MLP_OUT)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
+    parser.add_argument("--families", type=Family, nargs="+", default=list(Family))
     parser.add_argument("--records", type=int, default=27_000)
     parser.add_argument("--tried", type=int, default=20)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "repair.json")
@@ -190,12 +193,12 @@ def main() -> None:
         found = [decode(Repair, one) for one in record["repairs"]]
         write(found, record)
         return
-    for seed in range(given.seeds):
-        for one in measured(given.model, given.basis, seed, given.records, given.tried):
+    for seed in given.seeds:
+        for one in measured(given.model, given.basis, seed, given.records, given.tried, given.families):
             found.append(one)
             print(_seed_row(one), flush=True)
         note = (
-            f"Model {given.model}, basis {given.basis.value}, seeds 0 to {seed}, {given.records:,} records a seed in "
+            f"Model {given.model}, basis {given.basis.value}, {given.records:,} records a seed in "
             f"thirds, {given.tried} units tried, at most 12 units with 3 clauses of 3 literals each, on a "
             f"{os.cpu_count()}-core {platform.machine()} processor."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from mecharule_ops.codec import decode, encode
@@ -9,11 +10,15 @@ from mecharule_ops.errors import DegenerateBehaviour, UsageError
 from mecharule_ops.findings.repair import Repair as Found
 from mecharule_ops.findings.repair import RepairStatus
 from mecharule_ops.pipeline.repair_material import RANKED_ON, RepairRequest
+from mecharule_ops.pipeline.repairing import Chosen
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.repair.gates import units_of
+from mecharule_ops.report.phrases.repair import mended_words
 from mecharule_ops.report.repairs import repair_document
 from mecharule_ops.report.text import text_of
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store import keys
+from mecharule_ops.store.ledger import Ledger, Prediction, TestOutcome
 from mecharule_ops.types import Basis, Regime
 from tools._ablations import Quoted, accepted, price_words
 from tools._opening import check_direction, keep, opened
@@ -69,19 +74,47 @@ def _made(given: Repair, request: RepairRequest, price: Quoted, tell: Tell) -> F
             found = material(run, request, tell)
         except DegenerateBehaviour:
             return _nothing(run, request)
+        ledger = Ledger(run.store, lambda event: run.store.append([event]))
         made = repaired(
             found,
             request,
-            certify=lambda *of: tuple(keep(run, one).id for one in certify_repair(*of, request.regime)),
+            register=partial(_registered, run, ledger, request),
+            certify=lambda found, tested, gates: tuple(
+                keep(run, one).id for one in certify_repair(found, tested, gates, request.regime)
+            ),
             tell=tell,
         )
+        _decided(ledger, made)
         return kept(run, made)
+
+
+def _registered(run: Run, ledger: Ledger, request: RepairRequest, chosen: Chosen) -> str:
+    """The ledger's entry of the prediction that these gates help, made before the test records are opened."""
+    wanted = mended_words(run.task.words, request.regime)
+    turn = sum(one.test is not None for one in repairs_of(run)) + 1
+    prediction = Prediction(
+        subject=",".join(map(str, units_of(chosen.gates))),
+        statement=f"ablating these units where their gates fire makes more answers {wanted} than it unmakes",
+        condition=" or ".join(f"({gate.rule})" for gate in chosen.gates),
+        test=f"lower end of the 95 % interval of the change on the test records, in points (opening {turn})",
+        threshold=0.0,
+    )
+    return ledger.register(prediction).id
+
+
+def _decided(ledger: Ledger, made: Found) -> None:
+    """Enters the test's outcome."""
+    if made.test is None or not made.hypothesis:
+        return
+    result = made.test
+    changed = result.fixed + result.broken
+    ledger.decide(
+        made.hypothesis, lambda _: TestOutcome(value=result.interval[0], n=result.n, positives=changed)
+    )
 
 
 def kept(run: Run, made: Found) -> Found:
     """The repair with how often the test records were opened, after storing it."""
-    from dataclasses import replace
-
     before = repairs_of(run)
     opened_before = sum(one.test is not None and one.fresh == made.fresh for one in before)
     made = replace(made, opened=opened_before + (made.test is not None))

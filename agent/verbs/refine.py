@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
-from agent.refining.ledger import Hypothesis, Ledger
 from agent.refining.loop import Refined, refine
 from agent.refining.state import Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
@@ -18,6 +17,7 @@ from mecharule_ops.events import Event, Notice
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import text_of
+from mecharule_ops.store.ledger import Hypothesis, Ledger
 from tools._opening import findings_of, opened
 from tools.result import ToolResult
 

@@ -134,4 +134,5 @@ class Repair:
 
     @property
     def test(self) -> Paired | None:
+        """The result on the records that chose nothing; None where they were not opened."""
         return self.of(Split.TEST)

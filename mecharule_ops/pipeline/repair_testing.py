@@ -34,6 +34,7 @@ class Tested:
 
     @property
     def result(self) -> Paired:
+        """Fixed, broken and acted on."""
         return Paired.of(self.before, self.after, self.acts != NOTHING)
 
 
@@ -65,6 +66,7 @@ def always_ablated(found: Material, request: RepairRequest, units: Sequence[Neur
 
 
 def always_controls(tested: Tested, units: Sequence[Neuron], by_unit: np.ndarray) -> list[Control]:
+    """One line a unit."""
     everywhere = np.ones(len(tested.before), bool)
     return [
         Control(kind=ControlKind.ALWAYS, name=str(unit), result=Paired.of(tested.before, labels, everywhere))

@@ -61,12 +61,13 @@ class LoadedGate:
             raise UsageError("expected a model in evaluation mode, got one in training; call model.eval()")
         subject = self._checked(model, tokenizer)
         acting_on = _Acting(subject, self)
-        plain: Callable[..., Any] = model.generate
-        model.generate = partial(acting_on.generate, plain)  # type: ignore[method-assign]
+        # Through `Any`: an instance's own attribute hides the method, and goes away again.
+        opened: Any = model
+        opened.generate = partial(acting_on.generate, opened.generate)
         try:
             yield model
         finally:
-            del model.generate
+            del opened.generate
 
     def _checked(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Subject:
         if model.dtype is not torch.float32:
