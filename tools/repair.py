@@ -7,6 +7,7 @@ from functools import partial
 
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
+from mecharule_ops.events import Event
 from mecharule_ops.findings.repair import Repair as Found
 from mecharule_ops.findings.repair import RepairStatus
 from mecharule_ops.pipeline.repair_material import RANKED_ON, RepairRequest
@@ -74,7 +75,7 @@ def _made(given: Repair, request: RepairRequest, price: Quoted, tell: Tell) -> F
             found = material(run, request, tell)
         except DegenerateBehaviour:
             return _nothing(run, request)
-        ledger = Ledger(run.store, lambda event: run.store.append([event]))
+        ledger = Ledger(run.store, partial(_told, run))
         made = repaired(
             found,
             request,
@@ -86,6 +87,11 @@ def _made(given: Repair, request: RepairRequest, price: Quoted, tell: Tell) -> F
         )
         _decided(ledger, made)
         return kept(run, made)
+
+
+def _told(run: Run, event: Event) -> None:
+    """Keeps an event of the ledger."""
+    run.store.append([event])
 
 
 def _registered(run: Run, ledger: Ledger, request: RepairRequest, chosen: Chosen) -> str:

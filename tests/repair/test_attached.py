@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import PreTrainedModel
 
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
@@ -100,7 +100,7 @@ def expected(setting: Setting, gates: tuple[Gate, ...]) -> list[tuple[int, ...]]
     ]
 
 
-def generated(model: PreTrainedModel, setting: Setting, batch: int, **given: object) -> list[tuple[int, ...]]:
+def generated(model: Any, setting: Setting, batch: int, **given: object) -> list[tuple[int, ...]]:
     """Completions by the model's own `generate`, prompts padded on the left."""
     task, stops = setting.task, sorted(setting.subject.stop_ids(setting.task.stop))
     prompts = setting.subject.encode([record.example.prompt for record in setting.records])
@@ -143,7 +143,7 @@ def test_a_prompt_of_something_else_is_left_alone(setting: Setting, tmp_path: Pa
     """The same text with the question's sign left out."""
     gate = load_gate(folder_of(setting, gates_of(setting, Family.INPUT), tmp_path / "gates"))
     ids = torch.tensor(setting.subject.encode(["55 - 55 - 5"]))
-    model = setting.subject.hf
+    model: Any = setting.subject.hf
     plain = model.generate(ids, max_new_tokens=4, do_sample=False)
     with gate.attached(model, setting.subject.tokenizer):
         assert torch.equal(model.generate(ids, max_new_tokens=4, do_sample=False), plain)
@@ -177,7 +177,7 @@ def test_what_does_not_fit_is_refused_by_name(setting: Setting, tmp_path: Path) 
 def test_right_padding_is_refused(setting: Setting, tmp_path: Path) -> None:
     """The last prompt token would not be the last one."""
     gate = load_gate(folder_of(setting, gates_of(setting, Family.INPUT), tmp_path / "gates"))
-    model = setting.subject.hf
+    model: Any = setting.subject.hf
     with (
         gate.attached(model, setting.subject.tokenizer),
         pytest.raises(UsageError, match="left"),

@@ -32,7 +32,7 @@ def planted(seed: int, records: int = 2000) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_planted_clause_comes_back() -> None:
     """Exactly, first, in nine of ten draws."""
-    found = [gate_clauses(*(lambda m, v: (m, NAMES, v))(*planted(seed))) for seed in range(10)]
+    found = [gate_clauses(matrix, NAMES, value) for matrix, value in (planted(seed) for seed in range(10))]
     exact = [str(clauses[0]) == "p0 >= 1 and not (p1 >= 1)" for clauses in found]
     assert sum(exact) >= 9
 

@@ -18,11 +18,13 @@ from mecharule_ops.findings.repair import ControlKind, Repair, RepairStatus, Spl
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest, material
 from mecharule_ops.pipeline.repairing import choose
 from mecharule_ops.pipeline.repairing import repair as repaired
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair import load_gate
 from mecharule_ops.repair.folder import GATE, VALUES
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.rules.families import Family
 from tools import repair as tool
+from tools.arguments import Repair as Arguments
 from tools.registry import call
 
 SMALL = {"records": 900, "tried": 6, "units": 3, "yes": True, "solution": True}
@@ -38,9 +40,9 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gates are learned without caution, so that a small table gives some."""
     plain = tool.request_of
 
-    def asked(*of: object) -> RepairRequest:
+    def asked(run: Run, given: Arguments) -> RepairRequest:
         learning = GateSettings(caution=0.0, harm=1.0, least_fixed=2)
-        return replace(plain(*of), learning=learning)
+        return replace(plain(run, given), learning=learning)
 
     monkeypatch.setattr(tool, "request_of", asked)
 
