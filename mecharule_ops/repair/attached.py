@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -104,6 +105,20 @@ class LoadedGate:
         return [None if act == NOTHING else gates[act].unit for act in acts.tolist()]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Rows:
+    """Rows of a batch on which units of one layer are replaced, aligned."""
+
+    layer: int
+    rows: Int[Tensor, " row"]
+    channels: Int[Tensor, " row"]
+    """The unit in the layer."""
+    lowest: Int[Tensor, "row 1"]
+    """The first intervened offset of each."""
+    batch: int
+    """Rows in all, before beams."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Acting:
     """`generate` of one attached model."""
@@ -119,7 +134,7 @@ class _Acting:
         if refused := [name for name in _REFUSED if given.get(name) is not None]:
             raise UsageError(f"expected plain decoding under a gate, got {', '.join(refused)}; leave it out")
         prompts = _prompts(ids, given.get("attention_mask"))
-        examples = [self._example(prompt) for prompt in prompts]
+        examples = self._examples(prompts)
         if self.gate.from_prompt:
             acts = self._acts(examples, [()] * len(prompts))
             with self._ablating(prompts, ids.shape[1], acts):
@@ -164,11 +179,19 @@ class _Acting:
         end = next((place + 1 for place, token in enumerate(kept) if token in stops), len(kept))
         return kept[:end]
 
-    def _example(self, prompt: Tokens) -> Example | None:
-        """The task's example of a prompt; None for a prompt of something else."""
+    def _examples(self, prompts: Sequence[Tokens]) -> list[Example | None]:
+        """The task's example of each prompt; None for a prompt of something else."""
+        found = [self._example(self.subject.decode(prompt)) for prompt in prompts]
+        texts = [example.prompt for example in found if example is not None]
+        known = dict(zip(texts, self.subject.encode(texts), strict=True))
+        return [
+            example if example is not None and known[example.prompt] == prompt else None
+            for example, prompt in zip(found, prompts, strict=True)
+        ]
+
+    def _example(self, text: str) -> Example | None:
         try:
-            example = self.gate.task.read(self.subject.decode(prompt))
-            return example if self.subject.encode([example.prompt])[0] == prompt else None
+            return self.gate.task.read(text)
         except UsageError:
             return None
 
@@ -204,39 +227,43 @@ class _Acting:
             cache = kwargs.get("past_key_values")
             begins[0] = 0 if cache is None else int(cache.get_seq_length())
 
+        if not any(acts):
+            yield
+            return
         lowest = [first_offset(self.gate.stated.phase, len(prompt)) for prompt in prompts]
+        blocks = self.subject.wiring.blocks(self.subject.hf)
         with ExitStack() as stack:
-            if any(acts):
-                hook = self.subject.hf.register_forward_pre_hook(note, with_kwargs=True)
-                stack.callback(hook.remove)
-            blocks = self.subject.wiring.blocks(self.subject.hf)
-            for unit in dict.fromkeys(unit for unit in acts if unit is not None):
-                rows = [row for row, one in enumerate(acts) if one == unit]
-                module, in_input = self.subject.wiring.site(blocks[unit.layer], unit.basis)
-                see = partial(self._write, unit, rows, lowest, len(acts), begins, width)
+            hook = self.subject.hf.register_forward_pre_hook(note, with_kwargs=True)
+            stack.callback(hook.remove)
+            for layer, basis in dict.fromkeys((unit.layer, unit.basis) for unit in acts if unit is not None):
+                rows = [row for row, unit in enumerate(acts) if unit is not None and unit.layer == layer]
+                here = _Rows(
+                    layer=layer,
+                    rows=torch.tensor(rows),
+                    channels=torch.tensor([unit.channel for row in rows if (unit := acts[row]) is not None]),
+                    lowest=torch.tensor([lowest[row] for row in rows])[:, None],
+                    batch=len(acts),
+                )
+                module, in_input = self.subject.wiring.site(blocks[layer], basis)
+                see = partial(self._write, here, self.subject.unit_shape(basis), begins, width)
                 stack.callback(hooked(module, in_input, see).remove)
             yield
 
     def _write(
-        self,
-        unit: Neuron,
-        rows: Sequence[int],
-        lowest: Sequence[int],
-        batch: int,
-        begins: Sequence[int],
-        width: int,
-        site: Tensor,
+        self, here: _Rows, shape: tuple[int, ...], begins: Sequence[int], width: int, site: Tensor
     ) -> None:
-        """Set the unit in its rows, in place: a site is a fresh tensor that is read once."""
+        """Set the units of one layer in their rows, in place: a site is a fresh tensor that is read once."""
         offsets = torch.arange(site.shape[1]) + begins[0] - (width - 1)
-        channel = torch.tensor([unit.channel])
-        values = self.gate.table.value(unit.layer, offsets, channel).to(site)
-        split = site.unflatten(-1, self.subject.unit_shape(unit.basis))
-        beams = site.shape[0] // batch
-        for row in rows:
-            acted = (offsets >= lowest[row]).nonzero()[:, 0].to(site.device)
-            for copy in range(row * beams, (row + 1) * beams):
-                split[copy, acted, unit.channel] = values[acted, 0]
+        beams = site.shape[0] // here.batch
+        acted = (offsets >= here.lowest).repeat_interleave(beams, 0)
+        if not acted.any():
+            return
+        rows = (here.rows[:, None] * beams + torch.arange(beams)).flatten()
+        channels = here.channels.repeat_interleave(beams)
+        values = self.gate.table.value(here.layer, offsets, channels).transpose(0, 1)
+        row, position = acted.nonzero(as_tuple=True)
+        split = site.unflatten(-1, shape)
+        split[rows[row], position, channels[row]] = values[row, position].to(site)
 
 
 def _prompts(ids: Tensor, mask: Tensor | None) -> list[Tokens]:

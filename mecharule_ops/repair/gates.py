@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -41,7 +42,10 @@ class Gate:
     @property
     def parsed(self) -> Rule:
         """The rule as a value."""
-        return Rule.parse(self.rule)
+        return _parsed(self.rule)
+
+
+_parsed = lru_cache(4096)(Rule.parse)
 
 
 def units_of(gates: Sequence[Gate]) -> tuple[Neuron, ...]:

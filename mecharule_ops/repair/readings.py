@@ -127,8 +127,14 @@ def predicates_of(
 def firing(gates: Sequence[Gate], readings: Readings) -> Bool[np.ndarray, "gate record"]:
     """Where each gate's rule holds."""
     fires = np.zeros((len(gates), readings.records), bool)
-    for place, gate in enumerate(gates):
-        rule = gate.parsed
-        table = evaluated(sorted(rule.predicates), readings.of(gate.unit))
-        fires[place] = rule.fires(lookup_in(table.matrix, table.texts))
+    rules = [gate.parsed for gate in gates]
+    # Columns that are no unit's own are evaluated once for all gates.
+    owners = [gate.unit if readings.drops is not None else None for gate in gates]
+    for owner in dict.fromkeys(owners):
+        places = [place for place, one in enumerate(owners) if one == owner]
+        texts = sorted(frozenset[str]().union(*(rules[place].predicates for place in places)))
+        table = evaluated(texts, readings.of(gates[places[0]].unit))
+        lookup = lookup_in(table.matrix, table.texts)
+        for place in places:
+            fires[place] = rules[place].fires(lookup)
     return fires
