@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
@@ -166,7 +167,7 @@ def _seed_row(one: Repair) -> str:
     )
 
 
-def write(found: Sequence[Repair], record: Mapping[str, object]) -> None:
+def write(found: Sequence[Repair], record: Mapping[str, Any]) -> None:
     """Puts the tables between the page's markers, with what they were made on."""
     text = PAGE.read_text(encoding="utf-8")
     head, rest = text.split(BEGIN)
@@ -176,6 +177,7 @@ def write(found: Sequence[Repair], record: Mapping[str, object]) -> None:
 
 
 def main() -> None:
+    """Measures every seed, or joins what was measured; the file and the page are written after each seed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="arith-tiny")
     parser.add_argument("--basis", type=Basis, default=Basis.MLP_OUT)
@@ -185,14 +187,15 @@ def main() -> None:
     parser.add_argument("--tried", type=int, default=20)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "repair.json")
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--known", type=Path, help="makes the tables of a file that --json wrote, and stops")
+    parser.add_argument(
+        "--known", type=Path, nargs="+", help="joins files that --json wrote, and measures nothing"
+    )
     given = parser.parse_args()
-    found: list[Repair] = []
     if given.known:
-        record = json.loads(given.known.read_text(encoding="utf-8"))
-        found = [decode(Repair, one) for one in record["repairs"]]
-        write(found, record)
+        record = joined([json.loads(file.read_text(encoding="utf-8")) for file in given.known])
+        keep(record, given.json, given.write)
         return
+    found: list[Repair] = []
     for seed in given.seeds:
         for one in measured(given.model, given.basis, seed, given.records, given.tried, given.families):
             found.append(one)
@@ -203,10 +206,21 @@ def main() -> None:
             f"{os.cpu_count()}-core {platform.machine()} processor."
         )
         record = {"note": note, "versions": versions(), "repairs": [encode(one) for one in found]}
-        given.json.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        if given.write:
-            write(found, record)
-    print(tables(found))
+        keep(record, given.json, given.write)
+
+
+def joined(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several files as one, seed by seed."""
+    repairs = [one for record in records for one in record["repairs"]]
+    repairs.sort(key=lambda one: (one["seed"], list(Family).index(Family(one["family"])), one["solution"]))
+    return {**records[0], "repairs": repairs}
+
+
+def keep(record: Mapping[str, Any], file: Path, page: bool) -> None:
+    """Writes the file, and the page where asked to."""
+    file.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if page:
+        write([decode(Repair, one) for one in record["repairs"]], record)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """What generation costs under an attached gate over plain generation: 64 prompts at once, the median ratio of rounds.
 
-The gates are those of one seed in the file that `benchmarks.repair` wrote; both ways run in turn in this process.
+The gates are those of one seed in the file that `benchmarks.repair` wrote, or with `--unit` one gate a family that is
+written here and mends nothing; both ways run in turn in this process.
 
-    python -m benchmarks.repair_cost [--known benchmarks/repair.json] [--rounds 15]
+    python -m benchmarks.repair_cost [--known benchmarks/repair.json] [--rounds 15] [--model NAME --unit UNIT]
 """
 
 from __future__ import annotations
@@ -19,18 +20,24 @@ import torch
 
 from mecharule_ops.codec import decode
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.findings.repair import Repair
+from mecharule_ops.findings.repair import Repair, RepairStatus
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.repair.attached import LoadedGate
 from mecharule_ops.repair.folder import FORMAT, GateFile, described
+from mecharule_ops.repair.gates import Gate
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import preset
-from mecharule_ops.types import BehaviourRecord, Intervention
+from mecharule_ops.types import BehaviourRecord, Intervention, Neuron, Regime
 
 ROWS = 64
+BY_HAND = {
+    Family.INPUT: "a >= b",
+    Family.CLEAN_RUN: "least_lead < 0.5",
+    Family.MECHANISM: "drop_minus_lead >= 0",
+}
 
 
 def loaded(made: Repair, subject: Subject, task: Task, records: tuple[BehaviourRecord, ...]) -> LoadedGate:
@@ -52,6 +59,23 @@ def loaded(made: Repair, subject: Subject, task: Task, records: tuple[BehaviourR
         versions={},
     )
     return LoadedGate(stated, table, task)
+
+
+def by_hand(unit: Neuron, family: Family) -> Repair:
+    """One gate of a unit, as a repair would hold it."""
+    gate = Gate(unit=unit, family=family, rule=BY_HAND[family], gain=0.1, fixed=1, broken=0, fired=1)
+    return Repair(
+        run="by hand",
+        regime=Regime.BASELINE_NEGATIVE,
+        basis=unit.basis,
+        family=family,
+        status=RepairStatus.OPEN,
+        seed=0,
+        solution=False,
+        tried=1,
+        fresh=True,
+        gates=(gate,),
+    )
 
 
 def ratio(gate: LoadedGate, subject: Subject, records: tuple[BehaviourRecord, ...], rounds: int) -> float:
@@ -87,10 +111,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--known", type=Path, default=Path(__file__).parent / "repair.json")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--model", default="arith-tiny")
+    parser.add_argument("--unit")
     given = parser.parse_args()
-    found = [decode(Repair, one) for one in json.loads(given.known.read_text(encoding="utf-8"))["repairs"]]
-    subject, task = load("arith-tiny"), preset("arithmetic", "arith-tiny")
-    records = observe(task, subject, task.examples(256, np.random.default_rng(0))).records
+    if given.unit:
+        found = [by_hand(Neuron.parse(given.unit), family) for family in Family]
+    else:
+        found = [
+            decode(Repair, one) for one in json.loads(given.known.read_text(encoding="utf-8"))["repairs"]
+        ]
+    subject, task = load(given.model), preset("arithmetic", given.model)
+    records = observe(task, subject, task.examples(ROWS, np.random.default_rng(0))).records
     for family in Family:
         made = next((one for one in found if one.family is family and one.gates and not one.solution), None)
         if made is not None:

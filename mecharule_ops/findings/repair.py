@@ -45,8 +45,6 @@ class ControlKind(StrEnum):
     SHUFFLED = "same units, gates shuffled over the records"
     LEAD_ONLY = "gates over the leads alone"
     MODEL = "free-form gate"
-    RETRY = "asked again, sampled, on the same records"
-    FEW_SHOT = "few-shot lines in the prompt instead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,21 +74,6 @@ class ShownExample:
     before: str
     after: str
     fixed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherText:
-    """What the gates do to text that is none of the task."""
-
-    name: str
-    tokens: int
-    acted: int
-    """Texts on which a gate acted, of `texts`."""
-    texts: int
-    kl: float
-    """Mean KL divergence from the unrepaired model, nats a token."""
-    perplexity_before: float
-    perplexity_after: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +109,6 @@ class Repair:
     """How often the test records of this seed were scored in this run, this time included."""
     hypothesis: str = ""
     """The id under which the prediction was registered before they were."""
-    other: tuple[OtherText, ...] = ()
 
     def of(self, split: Split) -> Paired | None:
         """The result on a split; None where it was not reached."""

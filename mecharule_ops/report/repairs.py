@@ -32,8 +32,6 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
         sections.append(Section(title="On the test records", blocks=(_comparison(found),)))
     if found.examples and not concealed:
         sections.append(Section(title="Examples", blocks=(_examples(found),)))
-    if found.other:
-        sections.append(Section(title="Other text", blocks=(_other(found),)))
     sections.append(Section(title="What it does not show", blocks=(Bullets(limits_sentences(found)),)))
     title = (
         f"Repair of run {found.run}: {found.regime.arrow}, {found.basis.value}, {found.family.value} gates"
@@ -91,22 +89,4 @@ def _examples(found: Repair) -> Table:
             for one in found.examples
         ),
         align="lllll",
-    )
-
-
-def _other(found: Repair) -> Table:
-    return Table(
-        header=("text", "tokens", "acts on", "KL, nats a token", "perplexity before", "after"),
-        rows=tuple(
-            (
-                one.name,
-                f"{one.tokens:,}",
-                f"{one.acted}/{one.texts}",
-                f"{one.kl:.1e}",
-                f"{one.perplexity_before:.2f}",
-                f"{one.perplexity_after:.2f}",
-            )
-            for one in found.other
-        ),
-        align="lrrrrr",
     )
