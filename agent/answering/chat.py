@@ -20,6 +20,7 @@ import prompts
 from agent.answering import conversation
 from agent.answering.facts import listed
 from agent.answering.memory import PROMPT, Exchange, Memory
+from agent.answering.nodes import unasked
 from agent.answering.offers import fillings, fitting
 from agent.answering.prose import Rendered, render
 from agent.answering.router import understand
@@ -59,22 +60,31 @@ def ask(
     earlier: Sequence[Exchange] | None = (),
     on_text: OnText = unheard,
     show: Show = lambda event: None,
+    should_stop: Callable[[], bool] | None = None,
+    budget: int | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> ToolResult:
     """The answer as text and data, by the model that flag, environment or config file choose.
 
     `earlier` None follows on what was asked about the run before; `on_text` hears the model's unchecked words as they
-    come, `show` the events. Raises what choosing a model or opening the run raises; a model that fails is told about,
-    not raised.
+    come, `show` the events. `should_stop` gives up what the model is asked, inside a request too; `budget` bounds its
+    tokens. Raises what choosing a model or opening the run raises; a model that fails is told about, not raised.
     """
-    choice = choose(llm, environment)
+    choice = choose(llm, environment, budget)
     model = make_model(choice, environment)
     memory = Memory(run, show, tell)
     if model is None:
         result = conversation.ask(run, question, tell, who=str(choice))
         memory.keep(result)
         return result
-    asker = Asker(model=model, sleep=time.sleep, price=choice.price, emit=memory.emit)
+    asker = Asker(
+        model=model,
+        sleep=time.sleep,
+        price=choice.price,
+        most_tokens=choice.most_tokens,
+        emit=memory.emit,
+        should_stop=should_stop,
+    )
     before = memory.exchanges() if earlier is None else earlier
     return answer(run, question, asker, choice, tell, before, on_text, memory)
 
@@ -147,7 +157,7 @@ def _answered_and_added(
             said = asker.ask(_adding(offline), on_text).text
             rendered = render(said, offline.facts)
         except MechaRuleError as fault:
-            ended = f"the model could not be asked: {fault}"
+            ended = unasked(fault)
             tell(f"{ended}; answered without it")
     state: ConversationState = {"ended": ended, "faults": []}  # type: ignore[typeddict-item]
     if rendered is None or not rendered.used or rendered.marks:
@@ -176,19 +186,29 @@ def _with(offline: ToolResult, choice: Choice, rendered: Rendered, asker: Asker)
     checked = f"{offline.data['checked']}; added by {choice.spec}: {rendered.sentence()}"
     answer = f"{offline.data['answer']}\n{rendered.text}"
     text = offline.text.replace(str(offline.data["answer"]), answer, 1)
-    text = text.replace(f"({offline.data['checked']})", f"({checked})", 1)
+    text = text.replace(f"({offline.data['checked']})", f"({checked})\n{choice.short}: {asker.bill}", 1)
     data = {**offline.data, "answer": answer, "checked": checked, "llm": choice.spec, "added": rendered.text}
     return replace(offline, data={**data, **_spent(asker)}, text=text)
 
 
 def _without(offline: ToolResult, choice: Choice, why: str, asker: Asker) -> ToolResult:
-    """The router's answer alone, and why."""
-    return replace(offline, data={**offline.data, "llm": f"none ({choice.spec}: {why})", **_spent(asker)})
+    """The router's answer alone, why, and what asking cost."""
+    text, checked = offline.text, f"({offline.data['checked']})"
+    if asker.requests:
+        line = f"{choice.short}: {why}; {asker.bill}"
+        text = text.replace(checked, f"{checked}\n{line}", 1) if f"\n{checked}" in text else f"{text}\n{line}"
+    data = {**offline.data, "llm": f"none ({choice.spec}: {why})", **_spent(asker)}
+    return replace(offline, data=data, text=text)
 
 
 def _spent(asker: Asker) -> dict[str, object]:
     spent = asker.spent
-    return {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens, "dollars": asker.cost}
+    return {
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "dollars": asker.cost,
+        "seconds": asker.seconds,
+    }
 
 
 def _saver(stack: ExitStack, path: Path, tell: Tell) -> SqliteSaver | None:
@@ -240,7 +260,8 @@ def _result(
         *(f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in _consulted(state)),
     ]
     asked = ["", "You may ask (? lists all):", *(f"  {one}" for one in offers)]
-    return ToolResult(data=data, text="\n".join([*lines, state["answer"], f"({checked})", *asked]))
+    bill = f"{choice.short}: {asker.bill}"
+    return ToolResult(data=data, text="\n".join([*lines, state["answer"], f"({checked})", bill, *asked]))
 
 
 def _consulted(state: ConversationState) -> list[Any]:

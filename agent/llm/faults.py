@@ -5,7 +5,8 @@ ModelUnavailable (exit 3)
    └─ TransientFault     it may work later: rate limit, server error, timeout, a stream cut off
 MechaRuleError (exit 1)
 ├─ ReplyUnusable         no JSON, another shape, cut short: worth asking again
-└─ ReplyRefused          the model declined
+├─ ReplyRefused          the model declined
+└─ ReplyStopped          the person stopped it (exit 130)
 """
 
 from __future__ import annotations
@@ -42,6 +43,13 @@ class ReplyUnusable(MechaRuleError):
 
 class ReplyRefused(MechaRuleError):
     pass
+
+
+class ReplyStopped(MechaRuleError):
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("the model was stopped")
 
 
 def scrub(text: str, environment: Mapping[str, str] = os.environ) -> str:

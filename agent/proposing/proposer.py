@@ -123,7 +123,14 @@ def proposer_of(
     model = make_model(choice)
     if model is None:
         return None
-    asker = Asker(model=model, sleep=time.sleep, price=choice.price, most_requests=3 * rounds, emit=emit)
+    asker = Asker(
+        model=model,
+        sleep=time.sleep,
+        price=choice.price,
+        most_requests=3 * rounds,
+        most_tokens=choice.most_tokens,
+        emit=emit,
+    )
     return LlmProposer(
         asker, task=task, rounds=rounds, seed=seed, store=store, notify=notify, on_text=on_text
     )

@@ -31,6 +31,8 @@ class Limits:
 
     budget: int | None = None
     """Most suggestions asked for in all, retries included; None for the rounds alone."""
+    tokens: int | None = None
+    """Most tokens of a language model in all; None for what is configured."""
     rounds: int = 3
     """Most rounds a unit."""
     units: int = 12
@@ -45,7 +47,7 @@ def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> Too
     Exit code 5 when the budget ended it, 3 when the suggester could never be asked. Raises what opening the run and
     choosing a model raise.
     """
-    choice = choose(llm)
+    choice = choose(llm, budget=limits.tokens)
     model = make_model(choice)
     show(Notice(text=str(choice)))
     with opened(name) as run:
@@ -61,7 +63,14 @@ def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> Too
             suggester = OfflineSuggester(most_suggestions=limits.budget)
         else:
             most = limits.budget or 3 * limits.rounds * limits.units
-            asker = Asker(model=model, sleep=time.sleep, price=choice.price, most_requests=most, emit=emit)
+            asker = Asker(
+                model=model,
+                sleep=time.sleep,
+                price=choice.price,
+                most_requests=most,
+                most_tokens=choice.most_tokens,
+                emit=emit,
+            )
             suggester = LlmSuggester(asker=asker, seed=run.config.seed)
         refined = refine(
             run,

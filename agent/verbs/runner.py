@@ -100,9 +100,16 @@ def approval(granted: bool, interactive: bool) -> Approve:
 
 
 def start(
-    config: RunConfig, show: Show, approve: Approve, should_stop: Callable[[], bool] = lambda: False
+    config: RunConfig,
+    show: Show,
+    approve: Approve,
+    should_stop: Callable[[], bool] = lambda: False,
+    llm_budget: int | None = None,
 ) -> ToolResult:
-    """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind."""
+    """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind.
+
+    `llm_budget` bounds the tokens of the language model that proposes predicates.
+    """
     task_of(config).describe()
     read_shape(resolve(config.model))
     _choice(config)
@@ -111,13 +118,16 @@ def start(
     run = new_run_id(folder, secrets.token_hex)
     settings = {"run": run, "settings": config.model_dump(mode="json")}
     with RunStore.create(run_path(run, folder), settings) as store:
-        return _finish(Run(store, should_stop, judge), show, approve)
+        return _finish(Run(store, should_stop, judge), show, approve, llm_budget)
 
 
-def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
+def resume(
+    run: str, show: Show, should_stop: Callable[[], bool] = lambda: False, llm_budget: int | None = None
+) -> ToolResult:
     """An earlier run, from where it was; its price was accepted when it began."""
     with RunStore.open(find_run(run, runs_directory())) as store:
-        return _finish(Run(store, should_stop, _judge(Run(store).config)), show, lambda price: True)
+        judge = _judge(Run(store).config)
+        return _finish(Run(store, should_stop, judge), show, lambda price: True, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:
@@ -152,17 +162,17 @@ def _judge(config: RunConfig) -> Judge | None:
     return judge_of(config)
 
 
-def _choice(config: RunConfig) -> Choice | None:
+def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
     """The language model that the config names; None for the offline grammar. Raises what choosing raises."""
     if config.proposer == "offline":
         return None
     from agent.llm.choice import choose
 
-    return choose(config.proposer)
+    return choose(config.proposer, budget=budget)
 
 
-def _proposer(run: Run, show: Show) -> Proposer | None:
-    choice = _choice(run.config)
+def _proposer(run: Run, show: Show, budget: int | None) -> Proposer | None:
+    choice = _choice(run.config, budget)
     if choice is None:
         return None
     from agent.proposing.proposer import proposer_of
@@ -182,7 +192,7 @@ def _proposer(run: Run, show: Show) -> Proposer | None:
     )
 
 
-def _finish(run: Run, show: Show, approve: Approve) -> ToolResult:
+def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = None) -> ToolResult:
     from mecharule_ops.pipeline.analyse import analyse
 
     findings = analyse(
@@ -190,7 +200,7 @@ def _finish(run: Run, show: Show, approve: Approve) -> ToolResult:
         show,
         clock=time.monotonic,
         approve=approve,
-        proposer=_proposer(run, show),
+        proposer=_proposer(run, show, llm_budget),
     )
     return report_of(findings, _before(run.id))
 
