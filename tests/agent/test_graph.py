@@ -432,7 +432,7 @@ def test_endless_tool_calls_end(tmp_path: Path) -> None:
 
 
 def test_the_same_call_again_is_refused_and_ends_the_calls(tmp_path: Path) -> None:
-    """The tool runs once; then the model answers from what stands above, or the question ends. Other arguments count."""
+    """The tool runs once; then the model answers from what stands above, or the question ends."""
     stubborn, toys = _converse(Recorder(tmp_path, {"calls": [_why("m7.1")]}))
     assert stubborn["ended"] == "the model went on calling tools after 2 calls"
     assert len(toys.called) == 1
