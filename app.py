@@ -109,8 +109,10 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _refine(options: argparse.Namespace) -> int:
-    from agent.verbs.refine import Limits, refine_run
+    from agent.verbs.refine import Limits, refine_run, replay_refinement
 
+    if options.replay:
+        return _print(options, replay_refinement(options.run))
     limits = Limits(
         budget=options.budget,
         tokens=options.llm_budget,

@@ -24,8 +24,9 @@ from statistics import median
 from typing import Any, cast
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "benchmarks")]
 
+from agent_faults import faults_row, forget  # noqa: E402
 from bundled_run import BUNDLED, finish, new_run  # noqa: E402
 from fact_talk import LIES, TRUTHS, case  # noqa: E402
 
@@ -35,7 +36,6 @@ from agent.answering.prose import render  # noqa: E402
 from agent.llm.asking import Asker  # noqa: E402
 from agent.llm.choice import Choice, make_model  # noqa: E402
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, ToolCall, Usage, unheard  # noqa: E402
-from benchmarks.agent_faults import faults_row, forget  # noqa: E402
 from mecharule_ops.codec import canonical_json  # noqa: E402
 from mecharule_ops.errors import MechaRuleError  # noqa: E402
 from tools import registry  # noqa: E402
@@ -151,7 +151,7 @@ def through(model: LanguageModel, path: Path, questions: list[Asked]) -> tuple[l
     choice = Choice(spec=model.name, why="chosen by --llm")
     results = []
     for one in questions:
-        forget(path)
+        BY_RULES.begin(path)
         if one.first:
             conversation.ask(str(path), one.first)
         asker = Asker(model=model, sleep=lambda seconds: None, most_requests=50)
@@ -170,11 +170,37 @@ def offline(path: Path, questions: list[Asked]) -> tuple[list[str], list[ToolRes
     """The same without any model."""
     results = []
     for one in questions:
-        forget(path)
+        BY_RULES.begin(path)
         if one.first:
             conversation.ask(str(path), one.first)
         results.append(conversation.ask(str(path), one.question))
     return [verdict(one, result) for one, result in zip(questions, results, strict=True)], results
+
+
+class ByRules:
+    """Answers by rules, each made once: through nine models the answer by rules is the same.
+
+    A question is known by what was asked before it, since a follow-up means another unit after another question.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], ToolResult] = {}
+        self._ask, self._before = conversation.ask, ""
+
+    def begin(self, path: Path) -> None:
+        """No earlier answer stands before the next question."""
+        self._before = ""
+        forget(path)
+
+    def __call__(self, path: str, question: str, *rest: Any, **more: Any) -> ToolResult:
+        key = (self._before, question)
+        if key not in self._known:
+            self._known[key] = self._ask(path, question, *rest, **more)
+        self._before = question
+        return self._known[key]
+
+
+BY_RULES = ByRules()
 
 
 def call_once() -> None:
@@ -342,6 +368,7 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="keep the table in docs/agent.md")
     given = options.parse_args()
     call_once()
+    conversation.ask = BY_RULES
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b00d.mecharule"
         if given.run:

@@ -100,8 +100,9 @@ def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> L
         return MockModel(Path(choice.spec.removeprefix("mock:")))
     if provider == LOCAL:
         from agent.llm.local_model import LocalModel
+        from mecharule_ops.loading import gguf
 
-        return LocalModel(Path(model).expanduser())
+        return LocalModel(gguf.gguf_file() if model == gguf.NAME else Path(model).expanduser())
     key = environment.get(f"{provider.upper()}_API_KEY", _LOCAL_KEY)
     if provider == "anthropic":
         from agent.llm.anthropic_model import AnthropicModel

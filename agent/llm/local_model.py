@@ -22,6 +22,7 @@ from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, unheard
 from agent.llm.reading import parsed_as
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading import gguf
 
 PROVIDER = "local"
 CONTEXT = 4096
@@ -30,6 +31,8 @@ _AT_ONCE = 128
 """Tokens of a prompt that are read before the listener is asked whether to go on."""
 _LONGEST_ANSWER = 1200
 """Characters of an answer that the grammar lets through."""
+_MOST_ITEMS, _LONGEST_TEXT = 6, 160
+"""Of a list, and characters of a text, where a schema is asked for."""
 _SILENT = -1
 
 
@@ -38,7 +41,9 @@ class LocalModel:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise UsageError(f"expected a GGUF file after {PROVIDER}/, got {path}")
+            raise UsageError(
+                f"expected a GGUF file after {PROVIDER}/, got {path}; `mecharule models fetch {gguf.NAME}` fetches one"
+            )
         self.name = f"{PROVIDER}/{path}"
         self._path = path
 
@@ -99,7 +104,8 @@ def _body(request: Request) -> dict[str, Any]:
         "stream_options": {"include_usage": True},
         "return_progress": True,
     }
-    shape = request.schema.model_json_schema() if request.schema is not None else _either(request.tools)
+    schema = request.schema
+    shape = _bounded(schema.model_json_schema()) if schema is not None else _either(request.tools)
     if shape is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": shape}}
     return body
@@ -122,6 +128,20 @@ def _either(tools: tuple[ToolSpec, ...]) -> dict[str, Any] | None:
         for tool in tools
     ]
     return {"anyOf": [answer, *calls]}
+
+
+def _bounded(value: Any) -> Any:
+    """A schema whose lists and texts end: a weak model would fill the whole reply with the first of them."""
+    if isinstance(value, list):
+        return [_bounded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _bounded(item) for key, item in value.items()}
+    if kept.get("type") == "array":
+        kept["maxItems"] = min(kept.get("maxItems", _MOST_ITEMS), _MOST_ITEMS)
+    if kept.get("type") == "string" and not kept.keys() & {"const", "enum"}:
+        kept["maxLength"] = min(kept.get("maxLength", _LONGEST_TEXT), _LONGEST_TEXT)
+    return kept
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

@@ -161,6 +161,11 @@ def _refine_arguments(refine: argparse.ArgumentParser) -> None:
         "--units", type=_count, default=12, metavar="N", help="at most N units, strongest first"
     )
     refine.add_argument("--again", action="store_true", help="ask anew although it was done before")
+    refine.add_argument(
+        "--replay",
+        action="store_true",
+        help="the latest refinement again from its stored words; asks no model",
+    )
 
 
 def _run_arguments(run: argparse.ArgumentParser) -> None:

@@ -20,10 +20,13 @@ from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.pipeline.outlook import outlook
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.registry import task_of
+from tools._contribution import with_contribution
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
@@ -187,6 +190,7 @@ def _proposer(run: Run, show: Show, budget: int | None) -> Proposer | None:
         rounds=max(1, run.config.proposals),
         seed=run.config.seed,
         store=run.store,
+        meanings=meanings_of(run.task),
         notify=lambda text: emit(Notice(text=text)),
         emit=emit,
     )
@@ -202,7 +206,13 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = Non
         approve=approve,
         proposer=_proposer(run, show, llm_budget),
     )
-    return report_of(findings, _before(run.id))
+    report = report_of(findings, _before(run.id))
+    if run.store.has(PROPOSALS) and not run.store.has(CONTRIBUTION):
+        from agent.proposing.contribution import contribution_of
+
+        for line in contribution_of(run, run.config.proposer).lines():
+            show(Notice(text=line))
+    return with_contribution(report, run)
 
 
 def _before(run: str) -> Findings | None:

@@ -17,6 +17,7 @@ from agent.llm.faults import ProviderFault, ReplyUnusable
 from agent.llm.local_model import LocalModel
 from agent.llm.local_stream import spoken
 from agent.llm.protocol import Request, Turn
+from agent.refining.state import Refinement
 from mecharule_ops.errors import UsageError
 
 ASKED = Request(system="Rules.", turns=(Turn(role="user", text="why m1.3?"),), tools=(spec_of("why"),))
@@ -87,6 +88,22 @@ def test_a_reply_is_held_to_an_answer_or_one_tool(model: LocalModel, monkeypatch
     forms = body["response_format"]["json_schema"]["schema"]["anyOf"]
     assert [form["required"] for form in forms] == [["answer"], ["tool", "arguments"]]
     assert "- why(neuron, regime?): explain a unit" in body["messages"][0]["content"]
+
+
+def test_a_schema_is_sent_with_ends_to_its_lists_and_texts(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply of that shape fits into what a reply may be long, and reads as the schema."""
+    said = json.dumps({"predicates": ["a > b"], "hypothesis": None})
+    monkeypatch.setattr(_Server, "replies", [_said(said)])
+    heard: list[str] = []
+    reply = model.complete(Request(system="s", turns=ASKED.turns, schema=Refinement), heard.append)
+    assert reply.parsed == Refinement(predicates=["a > b"], hypothesis=None)
+    assert "".join(heard) == ""
+    schema = _Server.asked[0]["response_format"]["json_schema"]["schema"]
+    predicates = schema["properties"]["predicates"]
+    assert (predicates["maxItems"], predicates["items"]["maxLength"]) == (6, 160)
+    assert {part["maxLength"] for part in schema["$defs"]["Idea"]["properties"].values()} == {160}
 
 
 def test_replies_that_do_not_read_are_faults(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
