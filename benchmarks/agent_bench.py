@@ -33,11 +33,14 @@ from fact_talk import LIES, TRUTHS, case  # noqa: E402
 from agent.answering import conversation, toolbox  # noqa: E402
 from agent.answering.chat import answer  # noqa: E402
 from agent.answering.prose import render  # noqa: E402
+from agent.answering.referring import Topic, topic_of  # noqa: E402
 from agent.llm.asking import Asker  # noqa: E402
 from agent.llm.choice import Choice, make_model  # noqa: E402
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, ToolCall, Usage, unheard  # noqa: E402
 from mecharule_ops.codec import canonical_json  # noqa: E402
 from mecharule_ops.errors import MechaRuleError  # noqa: E402
+from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer  # noqa: E402
+from mecharule_ops.store.run_store import RunStore  # noqa: E402
 from tools import registry  # noqa: E402
 from tools._opening import findings_of, opened  # noqa: E402
 from tools.result import ToolResult  # noqa: E402
@@ -184,7 +187,7 @@ class ByRules:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], ToolResult] = {}
+        self._known: dict[tuple[str, str], tuple[ToolResult, Topic]] = {}
         self._ask, self._before = conversation.ask, ""
 
     def begin(self, path: Path) -> None:
@@ -195,9 +198,16 @@ class ByRules:
     def __call__(self, path: str, question: str, *rest: Any, **more: Any) -> ToolResult:
         key = (self._before, question)
         if key not in self._known:
-            self._known[key] = self._ask(path, question, *rest, **more)
+            result = self._ask(path, question, *rest, **more)
+            with opened(path) as run:
+                self._known[key] = result, topic_of(run)
         self._before = question
-        return self._known[key]
+        result, topic = self._known[key]
+        with RunStore.open(Path(path)) as store:
+            store.put(TOPIC, topic.record())
+            cited = LastAnswer(question=topic.question, certificates=list(topic.certificates))
+            store.put(LAST_ANSWER, cited)
+        return result
 
 
 BY_RULES = ByRules()
@@ -368,7 +378,7 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="keep the table in docs/agent.md")
     given = options.parse_args()
     call_once()
-    conversation.ask = BY_RULES
+    conversation.ask = BY_RULES  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b00d.mecharule"
         if given.run:

@@ -183,11 +183,11 @@ def _adding(offline: ToolResult) -> Request:
 
 def _with(offline: ToolResult, choice: Choice, rendered: Rendered, asker: Asker) -> ToolResult:
     """The router's answer and under it the model's addition."""
-    checked = f"{offline.data['checked']}; added by {choice.spec}: {rendered.sentence()}"
+    checked = f"{offline.data['checked']}; added by {choice.short}: {rendered.sentence()}"
     answer = f"{offline.data['answer']}\n{rendered.text}"
     text = offline.text.replace(str(offline.data["answer"]), answer, 1)
     text = text.replace(f"({offline.data['checked']})", f"({checked})\n{choice.short}: {asker.bill}", 1)
-    data = {**offline.data, "answer": answer, "checked": checked, "llm": choice.spec, "added": rendered.text}
+    data = {**offline.data, "answer": answer, "checked": checked, "llm": choice.short, "added": rendered.text}
     return replace(offline, data={**data, **_spent(asker)}, text=text)
 
 
@@ -197,7 +197,7 @@ def _without(offline: ToolResult, choice: Choice, why: str, asker: Asker) -> Too
     if asker.requests:
         line = f"{choice.short}: {why}; {asker.bill}"
         text = text.replace(checked, f"{checked}\n{line}", 1) if f"\n{checked}" in text else f"{text}\n{line}"
-    data = {**offline.data, "llm": f"none ({choice.spec}: {why})", **_spent(asker)}
+    data = {**offline.data, "llm": f"none ({choice.short}: {why})", **_spent(asker)}
     return replace(offline, data=data, text=text)
 
 
@@ -244,7 +244,7 @@ def _result(
     data: dict[str, object] = {
         "run": findings.run,
         "question": question,
-        "llm": choice.spec,
+        "llm": choice.short,
         "follow_ups": list(offers),
         "tools": [
             {"tool": one["name"], "arguments": one["arguments"], "ok": one["ok"]} for one in _consulted(state)

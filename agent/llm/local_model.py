@@ -27,11 +27,13 @@ from mecharule_ops.loading import gguf
 PROVIDER = "local"
 CONTEXT = 4096
 """Tokens of prompt and reply together."""
+_MOST_WRITTEN = CONTEXT // 4
+"""Tokens of a reply."""
 _AT_ONCE = 128
 """Tokens of a prompt that are read before the listener is asked whether to go on."""
 _LONGEST_ANSWER = 1200
 """Characters of an answer that the grammar lets through."""
-_MOST_ITEMS, _LONGEST_TEXT = 6, 160
+_MOST_ITEMS, _LONGEST_TEXT = 4, 100
 """Of a list, and characters of a text, where a schema is asked for."""
 _SILENT = -1
 
@@ -44,7 +46,7 @@ class LocalModel:
             raise UsageError(
                 f"expected a GGUF file after {PROVIDER}/, got {path}; `mecharule models fetch {gguf.NAME}` fetches one"
             )
-        self.name = f"{PROVIDER}/{path}"
+        self.name = f"{PROVIDER}/{path.name}"
         self._path = path
 
     def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
@@ -98,7 +100,7 @@ def _body(request: Request) -> dict[str, Any]:
         )
     body: dict[str, Any] = {
         "messages": [{"role": "system", "content": system}, *map(_message, request.turns)],
-        "max_tokens": min(request.max_tokens, CONTEXT // 4),
+        "max_tokens": min(request.max_tokens, _MOST_WRITTEN),
         "temperature": 0,
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -170,7 +172,8 @@ def _message(turn: Turn) -> dict[str, str]:
 
 def _reply(stream: LocalStream, request: Request) -> Reply:
     if stream.finish == "length":
-        raise ReplyUnusable(f"expected a reply of at most {request.max_tokens} tokens, got one cut short")
+        most = min(request.max_tokens, _MOST_WRITTEN)
+        raise ReplyUnusable(f"expected a reply of at most {most} tokens, got one cut short")
     text = stream.text
     if request.schema is not None:
         return Reply(text=text, parsed=parsed_as(request.schema, text), usage=stream.usage)

@@ -102,8 +102,8 @@ def test_a_schema_is_sent_with_ends_to_its_lists_and_texts(
     assert "".join(heard) == ""
     schema = _Server.asked[0]["response_format"]["json_schema"]["schema"]
     predicates = schema["properties"]["predicates"]
-    assert (predicates["maxItems"], predicates["items"]["maxLength"]) == (6, 160)
-    assert {part["maxLength"] for part in schema["$defs"]["Idea"]["properties"].values()} == {160}
+    assert (predicates["maxItems"], predicates["items"]["maxLength"]) == (4, 100)
+    assert {part["maxLength"] for part in schema["$defs"]["Idea"]["properties"].values()} == {100}
 
 
 def test_replies_that_do_not_read_are_faults(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
