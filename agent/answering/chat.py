@@ -23,6 +23,7 @@ from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.nodes import unasked
 from agent.answering.offers import fillings, fitting
 from agent.answering.prose import Rendered, render
+from agent.answering.repeating import unsaid
 from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
@@ -128,7 +129,7 @@ def answer(
         state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
         if state["ended"]:
             tell(f"{state['ended']}; answered without it")
-            offline = conversation.ask(path, question, tell)
+            offline = conversation.ask(path, question, tell, who=f"{choice}; it gave no answer")
             result = _without(offline, choice, state["ended"], asker)
         else:
             result = _result(findings, path, question, choice, state, asker)
@@ -155,7 +156,7 @@ def _answered_and_added(
     if offline.facts:
         try:
             said = asker.ask(_adding(offline), on_text).text
-            rendered = render(said, offline.facts)
+            rendered = unsaid(render(said, offline.facts, offline.facts), str(offline.data["answer"]))
         except MechaRuleError as fault:
             ended = unasked(fault)
             tell(f"{ended}; answered without it")

@@ -1,4 +1,4 @@
-"""What a model's predicates came to in a run: counted, weighed against the rule without them, nothing said as nothing."""
+"""What a model's predicates came to in a run: counted, weighed against the rule without them, and said when nothing."""
 
 from __future__ import annotations
 
