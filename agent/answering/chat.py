@@ -148,14 +148,17 @@ def _answered_and_added(
     on_text: OnText,
     memory: Memory,
 ) -> ToolResult:
-    """The router's answer, at once; then what the model adds to its facts, if it adds something without a fault."""
+    """The router's answer, at once; then what the model adds to its facts, if it adds something without a fault.
+
+    An addition is asked for once: nobody waits for a second try of what can be left out.
+    """
     offline = conversation.ask(path, question, tell, who=f"{choice}; answered by rules")
     on_text(f"{offline.data['answer']}\n")
     said, ended = "", ""
     rendered = None
     if offline.facts:
         try:
-            said = asker.ask(_adding(offline), on_text).text
+            said = asker.ask(_adding(offline), on_text, tries=1).text
             rendered = unsaid(render(said, offline.facts, offline.facts), str(offline.data["answer"]))
         except MechaRuleError as fault:
             ended = unasked(fault)

@@ -69,22 +69,24 @@ class Asker:
         """Dollars so far; None when no price was given."""
         return None if self.price is None else self.price.cost(self.spent)
 
-    def ask(self, request: Request, on_text: OnText = unheard) -> Reply:
+    def ask(self, request: Request, on_text: OnText = unheard, tries: int | None = None) -> Reply:
         """A reply. Raises the last fault when patience ends, `BudgetSpent` when the purse is empty.
 
-        No request begins once the tokens are spent, and a reply may be as long as what is left; a prompt may go beyond.
+        `tries` stands in for the asker's own. No request begins once the tokens are spent, and a reply may be as long
+        as what is left; a prompt may go beyond.
         """
-        for attempt in range(1, self.tries + 1):
+        tries = tries or self.tries
+        for attempt in range(1, tries + 1):
             try:
                 return self._once(request, on_text)
             except TransientFault as fault:
                 wait = 2.0 ** (attempt - 1) if fault.retry_after is None else fault.retry_after
-                if attempt == self.tries or wait > LONGEST_WAIT:
+                if attempt == tries or wait > LONGEST_WAIT:
                     raise
                 on_text("\n[asking again]\n")
                 self._wait(wait)
             except ReplyUnusable as fault:
-                if attempt == self.tries:
+                if attempt == tries:
                     raise
                 on_text("\n[asking again]\n")
                 request = _corrected(request, str(fault))
@@ -103,7 +105,9 @@ class Asker:
         try:
             reply = self._complete(request, on_text)
         except MechaRuleError as fault:
-            self._tell(request, str(fault), Usage(), ok=False)
+            charged = fault.usage if isinstance(fault, ReplyUnusable) else Usage()
+            self.spent += charged
+            self._tell(request, str(fault), charged, ok=False)
             raise
         finally:
             self.seconds += self.clock() - began

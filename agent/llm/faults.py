@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from agent.llm.protocol import Usage
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)\Z")
@@ -38,7 +39,11 @@ class TransientFault(ProviderFault):
 
 
 class ReplyUnusable(MechaRuleError):
-    pass
+    """`usage` is what the provider charged for it, as far as it says."""
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
 
 
 class ReplyRefused(MechaRuleError):

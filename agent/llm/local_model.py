@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from agent.llm.calls import calls_in
 from agent.llm.faults import ProviderFault, ReplyUnusable, scrub
 from agent.llm.local_stream import LocalStream
@@ -173,12 +175,19 @@ def _message(turn: Turn) -> dict[str, str]:
 def _reply(stream: LocalStream, request: Request) -> Reply:
     if stream.finish == "length":
         most = min(request.max_tokens, _MOST_WRITTEN)
-        raise ReplyUnusable(f"expected a reply of at most {most} tokens, got one cut short")
+        raise ReplyUnusable(f"expected a reply of at most {most} tokens, got one cut short", stream.usage)
     text = stream.text
     if request.schema is not None:
-        return Reply(text=text, parsed=parsed_as(request.schema, text), usage=stream.usage)
+        return Reply(text=text, parsed=_parsed(stream, request.schema), usage=stream.usage)
     calls = calls_in(text, request.tools)
     return Reply(text="" if calls else _answer(text), calls=calls, usage=stream.usage)
+
+
+def _parsed(stream: LocalStream, schema: type[BaseModel]) -> BaseModel | None:
+    try:
+        return parsed_as(schema, stream.text)
+    except ReplyUnusable as fault:
+        raise ReplyUnusable(str(fault), stream.usage) from None
 
 
 def _answer(text: str) -> str:

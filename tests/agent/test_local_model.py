@@ -113,8 +113,9 @@ def test_replies_that_do_not_read_are_faults(model: LocalModel, monkeypatch: pyt
         "replies",
         [_said("x", "length"), [{"error": {"message": "context too long"}}], _said("x", "")],
     )
-    with pytest.raises(ReplyUnusable, match="cut short"):
+    with pytest.raises(ReplyUnusable, match="at most 1024 tokens, got one cut short") as cut:
         model.complete(ASKED)
+    assert (cut.value.usage.input_tokens, cut.value.usage.output_tokens) == (35, 7)
     with pytest.raises(ProviderFault, match="context too long"):
         model.complete(ASKED)
     with pytest.raises(ProviderFault, match="could not reply"):
