@@ -11,10 +11,12 @@ import json
 import math
 import resource
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,6 +25,7 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates, Regime
 
+Measured = TypeVar("Measured")
 UNITS = (1_000, 10_000, 100_000, 1_000_000)
 AGONISTS = (1, 10, 100, 1_000)
 EXAMPLES = 64
@@ -123,6 +126,18 @@ def line(row: Row) -> str:
     )
 
 
+def each_apart(
+    measure: Callable[..., Measured], cases: Sequence[tuple[object, ...]], line: Callable[[Measured], str]
+) -> list[Measured]:
+    """What was measured of each case, printed as it comes; every case in a process of its own, so its memory too."""
+    rows = []
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        for row in pool.map(measure, *zip(*cases, strict=True)):
+            print(line(row), flush=True)
+            rows.append(row)
+    return rows
+
+
 def plot(rows: list[Row], path: Path) -> None:
     """Queries against the bound, a mark a search, with lines of equal ratio."""
     figure, axes = plt.subplots(figsize=(6, 4.5))
@@ -155,11 +170,7 @@ def main() -> None:
         f"{'search':<12} {'N':>9} {'k':>6} {'found':>6} {'queries':>8} {'k·log+k':>9} {'ratio':>6} "
         f"{'of exh.':>9} {'seconds':>7} {'MiB':>8}"
     )
-    rows = []
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        for row in pool.map(measure, *zip(*cases, strict=True)):
-            print(line(row), flush=True)
-            rows.append(row)
+    rows = each_apart(measure, cases, line)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     if options.plot:

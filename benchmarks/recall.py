@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
+from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
@@ -26,11 +27,18 @@ from mecharule_ops.config import make_config
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import rank_candidates
+from mecharule_ops.pipeline.predicting import (
+    affordable_competitors,
+    law_forwards,
+    search_plan,
+    tokens_in_reach,
+)
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime
 
 STRONG = 0.3
@@ -116,6 +124,7 @@ class Bench:
     """A case made ready: slices, candidates, and an engine behind the run file."""
 
     run: Run
+    journal: Journal
     case: Case
     slices: CompactSlices
     candidates: Candidates
@@ -125,7 +134,25 @@ class Bench:
         chosen = self.case.layers
         return [layer for layer in self.candidates.layers if not chosen or layer.layer in chosen]
 
-    def driven(self, searches: Sequence[ChaSearch]) -> list[ChaTree]:
+    @property
+    def guided(self) -> list[Search]:
+        """A search by prediction of each layer that is searched; the law is asked once and kept."""
+        plan = search_plan(self.run, self.journal, self.candidates, self.slices)
+        chosen = {layer.layer for layer in self.layers}
+        named = plan.searches(self.candidates, self.case.regime)
+        return [one.search for one in named if one.layer in chosen]
+
+    @property
+    def prediction_forwards(self) -> int:
+        """What the law cost. It is asked for all layers at once, so a case that searches some pays its share."""
+        records = [self.run.records[position] for position in self.slices.positions]
+        tokens = tokens_in_reach(records)
+        competitors = affordable_competitors(len(records), tokens, self.candidates.total)
+        whole = law_forwards(len(records), tokens, competitors)
+        searched = sum(len(layer.channels) for layer in self.layers)
+        return round(whole * searched / self.candidates.total)
+
+    def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
         drive = Drive(
             engine=self.run.engine(self.run.intervention(self.case.basis)),
@@ -147,7 +174,7 @@ class Bench:
 def made_ready(name: str, case: Case, folder: Path) -> Bench:
     """The case's run file, its behaviour, rule, slices and ranking; what is stored is not done again."""
     path = folder / f"{name.replace(' ', '-').replace(',', '').replace('→', '')}.mecharule"
-    config = make_config(**case.settings, bases=(case.basis,), regimes=(case.regime.value,))
+    config = make_config(**case.settings, bases=(case.basis,), regimes=(case.regime.value,), search="guided")
     if not path.exists():
         with RunStore.create(path, {"run": path.stem, "settings": config.model_dump(mode="json")}):
             pass
@@ -157,7 +184,7 @@ def made_ready(name: str, case: Case, folder: Path) -> Bench:
     slices = run.slices(case.regime)
     candidates = rank_candidates(run, journal, case.basis, slices)
     journal.flush()
-    return Bench(run=run, case=case, slices=slices, candidates=candidates)
+    return Bench(run=run, journal=journal, case=case, slices=slices, candidates=candidates)
 
 
 def measured(name: str, bench: Bench) -> list[Line]:
@@ -168,14 +195,21 @@ def measured(name: str, bench: Bench) -> list[Line]:
     truth: dict[Neuron, FlipEstimate] = {}
     for tree in bench.driven(brute):
         truth |= singleton_estimates(tree, basis)
-    reach = {unit for unit, estimate in truth.items() if estimate.strength >= settings.tau}
-    strong = {unit for unit in reach if truth[unit].strength >= STRONG}
+    reach = {unit for unit, estimate in truth.items() if estimate.reaches(settings.tau)}
+    strong = {unit for unit in reach if truth[unit].reaches(STRONG)}
     open_ = {
-        unit for unit, estimate in truth.items() if estimate.ucb(bench.run.config.slice_alpha) >= settings.tau
+        unit
+        for unit, estimate in truth.items()
+        if reaches(estimate.ucb(bench.run.config.slice_alpha), settings.tau)
     }
     lines = []
-    for label, chosen in searches(settings).items():
-        trees = bench.driven([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers])
+    asked: dict[str, tuple[Sequence[Search], int]] = {
+        label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers], 0)
+        for label, chosen in searches(settings).items()
+    }
+    asked["guided, the law's cost included"] = bench.guided, bench.prediction_forwards
+    for label, (made, before) in asked.items():
+        trees = bench.driven(made)
         found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
         lines.append(
             Line(
@@ -189,7 +223,8 @@ def measured(name: str, bench: Bench) -> list[Line]:
                 localized=len(open_),
                 localized_found=len(found & open_),
                 groups=sum(tree.queries for tree in trees),
-                share=sum(tree.example_forwards for tree in trees) / (len(truth) * settings.full_test),
+                share=(before + sum(tree.example_forwards for tree in trees))
+                / (len(truth) * settings.full_test),
                 missed=sorted(map(str, reach - found)),
             )
         )
@@ -204,7 +239,7 @@ def printed(line: Line) -> str:
         f"{line.localized_found}/{line.localized}",
     )
     missed = f"  missed {', '.join(line.missed)}" if line.missed else ""
-    return f"{line.search:26}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
+    return f"{line.search:34}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
 
 
 def over_seeds(lines: Sequence[Line]) -> list[Line]:
@@ -240,7 +275,7 @@ def told(lines: Sequence[Line]) -> None:
         if line.case != case:
             case = line.case
             print(
-                f"\n{case}\n{'search':26}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
+                f"\n{case}\n{'search':34}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
             )
         print(printed(line), flush=True)
 

@@ -23,7 +23,19 @@ FLOORS = (
     ("replacement",),
     ("passes",),
     ("rules", "slices", "held_out", "tasks", "predicates", "cha", "candidates", "config", "loading"),
-    ("types", "bases", "errors", "events", "confidence", "spectral", "state", "plain_text", "codec"),
+    (
+        "types",
+        "bases",
+        "errors",
+        "events",
+        "confidence",
+        "thresholds",
+        "binomials",
+        "spectral",
+        "state",
+        "plain_text",
+        "codec",
+    ),
 )
 """Rooms of `mecharule_ops`, top floor first."""
 HEAVY = ("torch", "transformer_lens", "transformers", "langgraph", "textual")

@@ -189,6 +189,18 @@ class Control(Arguments):
     yes: Accepted = False
 
 
+class Account(Arguments):
+    """when a unit flips: the law with nothing fitted, rules of three families with ceilings, what it responds to"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+    svg: str | None = Field(None, description="write the figures to this folder")
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
 class Path(Arguments):
     """trace how a unit's ablation reaches the answer: what breaks, what it writes, reads, goes through, who else"""
 

@@ -57,6 +57,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("localise", arguments.Localise, works=True),
         Tool("anchor", arguments.Anchor, works=True),
         Tool("control", arguments.Control, works=True),
+        Tool("account", arguments.Account, works=True),
         Tool("path", arguments.Path, works=True),
         Tool("hypotheses", arguments.Hypotheses),
         Tool("covers", arguments.Covers),

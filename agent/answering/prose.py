@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.answering.claims import CITATION, Claim, citations_of, claims_of
+from agent.answering.marks import Mark, counted
 from agent.answering.overclaims import COMPARISON, OVERCLAIM, QUANTIFIERS, denied
 from agent.answering.restating import restates, same_order, same_value, shares_of
 from tools.result import Fact
@@ -37,21 +38,6 @@ class Fault(StrEnum):
     OUTSIDE = "not from a fact"
     FORGED = "no such fact"
     OVERCLAIM = "more than an ablation shows"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """One faulty piece of the model's words."""
-
-    begin: int
-    end: int
-    text: str
-    fault: Fault
-
-    def __str__(self) -> str:
-        if self.fault is Fault.OVERCLAIM:
-            return f"{self.text} [{self.fault}]"
-        return f"~~{self.text}~~ [{self.fault}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +64,7 @@ class Rendered:
     def sentence(self) -> str:
         """What was checked, and what was not."""
         facts = f"{len(self.used)} fact{'s' if len(self.used) != 1 else ''}"
-        kinds = [f"{sum(mark.fault is fault for mark in self.marks)} {fault.value}" for fault in Fault]
-        found = "; ".join(kind for kind in kinds if not kind.startswith("0 "))
+        found = counted(self.marks, Fault)
         head = f"{facts} put in from {len(self.cited)} source{'s' if len(self.cited) != 1 else ''}"
         return f"{head}; {f'{found}; ' if found else ''}the words between them are the model's, unchecked"
 
@@ -227,7 +212,8 @@ def _faults(bare: str, offset: int, named: Sequence[Fact]) -> Iterator[Mark]:
     for match in OVERCLAIM.finditer(bare):
         if not denied(bare, match.start()):
             begin, end = match.span()
-            yield Mark(begin=offset + begin, end=offset + end, text=match[0], fault=Fault.OVERCLAIM)
+            fault = Fault.OVERCLAIM
+            yield Mark(begin=offset + begin, end=offset + end, text=match[0], fault=fault, struck=False)
 
 
 def _risky(bare: str) -> Iterator[tuple[int, int, str, Claim | None]]:

@@ -28,6 +28,7 @@ _SETTINGS = {
     "regimes": "regime",
     "tau": "tau",
     "records": "records",
+    "search": "search",
     "exhaustive_up_to": "exhaustive_up_to",
 }
 """What `runner.config_from` calls the options of `_setting_arguments`."""
@@ -202,6 +203,11 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
     option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")
     option("--tau", type=float, help="strength threshold (default .2)")
     option("--records", type=int, help="examples on which the behaviour is observed (default 2000)")
+    option(
+        "--search",
+        choices=["guided", "cha", "exhaustive"],
+        help="cha: groups opened by halves (default); guided: what the law predicts first; exhaustive: each unit",
+    )
     option(
         "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"
     )

@@ -72,6 +72,7 @@ class ExampleRow:
 
     @property
     def flipped(self) -> bool:
+        """Whether the task's label of the completion changed; another wording of the same label is no flip."""
         return self.before.label != self.after.label
 
 

@@ -13,7 +13,7 @@ from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """`count` of `n` things."""
+    """So many (`count`) of `n` things."""
 
     count: int
     n: int
@@ -23,7 +23,7 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """count / n; NaN when n is 0."""
+        """The share itself, count / n; NaN when n is 0."""
         return self.count / self.n if self.n else float("nan")
 
 
@@ -72,12 +72,12 @@ class SearchCost:
 
     @property
     def share_of_n(self) -> float:
-        """queries / N: against exhaustive singletons; NaN without candidates."""
+        """The queries over N: against exhaustive singletons; NaN without candidates."""
         return self.queries / self.candidates if self.candidates else float("nan")
 
     @property
     def share_of_2n_minus_1(self) -> float:
-        """queries / (2N − 1): against every node of the full tree, the published code's denominator."""
+        """The queries over 2N − 1: against every node of the full tree, the published code's denominator."""
         return self.queries / (2 * self.candidates - 1) if self.candidates else float("nan")
 
     @property

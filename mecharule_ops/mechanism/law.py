@@ -79,6 +79,16 @@ class Effects:
         """L_j(x)."""
         return self.excess > 0
 
+    def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
+        """As `LawPass.changes`: (t of the first changed token, the token in its place), −1 where none is predicted."""
+        beyond = self.effect[..., self.units.index(unit)] - self.leads.lead
+        best = np.nan_to_num(beyond, nan=-np.inf)
+        changed = (best > 0).any(2)
+        some, position = changed.any(1), changed.argmax(1)
+        rows = np.arange(len(best))
+        token = self.leads.token[rows, position, best[rows, position].argmax(1)]
+        return np.where(some, position, -1), np.where(some, token, -1)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LawPass:

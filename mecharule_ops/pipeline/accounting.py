@@ -11,19 +11,19 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.codec import decode, encode
+from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.findings.accounts import Account
-from mecharule_ops.mechanism.law import Effects
+from mecharule_ops.findings.accounts import Account, LeadsAndDrops
+from mecharule_ops.mechanism.law import Effects, Progress
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.laws import CleanEffects, law_scores
+from mecharule_ops.pipeline.laws import INTEGRATED_ON, CleanEffects, LawScores, law_scores
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules
+from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules, free_form
 from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store import keys
@@ -31,89 +31,150 @@ from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
 """Train records that rules and ceilings are learned from, at most; held-out ones are all scored."""
+DRAWN, PUSHED = 240, 40
+"""Held-out records at most in the figure of leads and drops, and in that of the free-form predictor."""
 
 
 def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account, ...]:
     """The account of each of the strongest τ-agonists, up to the run's `accounts_for`; kept as each is made.
 
-    Cost: units × |D_b| example-forwards over the further records; two clean passes over D_b, one of them with a
-    backward a generated token and competitor; what `laws` says a unit.
+    Cost: that of `kept_accounts`, and the further records once a run.
     """
     units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
         : run.config.accounts_for
     ]
     if not units:
         return ()
-    observe_further(run, journal)
+    if not run.store.has(keys.FURTHER):
+        with journal.stage("further records") as stage:
+            seen = observe_further(run, journal.progress(stage.name))
+            stage.summary = f"{seen:,} more, for the accounts alone"
     where = f"accounts {found.basis.value} {found.regime.arrow}"
     with journal.stage(where, len(units), "units") as stage:
-        missing = [unit for unit in units if not run.store.has(keys.account(unit, found.regime))]
+        missing = [unit for unit in units if run.account(unit, found.regime) is None]
         stage.reused = not missing
-        for account in _made(run, missing, found.regime) if missing else ():
-            run.store.put(keys.account(account.neuron, found.regime), encode(account))
-            journal.progress(stage.name)(
-                sum(run.store.has(keys.account(unit, found.regime)) for unit in units), len(units)
-            )
-        accounts = tuple(decode(Account, run.store.get(keys.account(unit, found.regime))) for unit in units)
+        done = len(units) - len(missing)
+        for place, _ in enumerate(kept_accounts(run, missing, found.regime) if missing else (), 1):
+            journal.progress(stage.name)(done + place, len(units))
+        accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
         shown = sum(account.best is not None for account in accounts)
         stage.summary = f"{shown} of {len(units)} units have a rule that predicts"
     return accounts
 
 
-def observe_further(run: Run, journal: Journal) -> None:
-    """Observe examples that the run has not seen, once a run; none where the task has no more."""
+def observe_further(run: Run, on_progress: Progress = lambda done, total: None) -> int:
+    """Observe examples that the run has not seen, once a run; returns how many, 0 where the task has no more."""
     if run.store.has(keys.FURTHER):
-        return
+        return 0
     config = run.config
     wanted = config.records if config.further is None else config.further
-    with journal.stage("further records") as stage:
-        known = {record.example.id for record in run.records}
-        drawn = run.task.examples(len(known) + wanted, np.random.default_rng([config.seed, 1]))
-        fresh = [example for example in drawn if example.id not in known][:wanted]
-        try:
-            seen = observe(run.task, run.subject, fresh, on_progress=journal.progress(stage.name))
-        except DegenerateBehaviour:
-            run.observe_further((), np.zeros(0, bool))
-        else:
-            columns = run.task.columns(seen.records)
-            run.observe_further(seen.records, chosen_for_train(run, seen.records, seen.labels, columns))
-        stage.summary = f"{len(run.observed.records) - len(known):,} more, for the accounts alone"
+    known = {record.example.id for record in run.records}
+    drawn = run.task.examples(len(known) + wanted, np.random.default_rng([config.seed, 1]))
+    fresh = [example for example in drawn if example.id not in known][:wanted]
+    try:
+        seen = observe(run.task, run.subject, fresh, on_progress=on_progress)
+    except DegenerateBehaviour:
+        run.observe_further((), np.zeros(0, bool))
+        return 0
+    columns = run.task.columns(seen.records)
+    run.observe_further(seen.records, chosen_for_train(run, seen.records, seen.labels, columns))
+    return len(seen.records)
 
 
-def _made(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Account]:
-    """The accounts, one by one."""
+def account_forwards(run: Run, regime: Regime) -> int:
+    """About how many example-forwards the account of one unit takes, the further records left out.
+
+    An ablation of all of D_b; two clean passes over it, one of them with backwards, measured at up to 2.4 forwards
+    more (docs/accounts.md); an ablation and an integrated drop of two points on some held-out records.
+    """
+    eligible = run.observed.eligible(regime)
+    some = min(INTEGRATED_ON, int((~run.observed.train[eligible]).sum()))
+    return 5 * len(eligible) + 7 * some
+
+
+def kept_accounts(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Account]:
+    """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
+
+    Cost: units × |D_b| example-forwards; two clean passes over D_b, one of them with a backward a generated token
+    and competitor; what `laws` says a unit.
+    """
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
     flips = run.flips([(unit,) for unit in units], eligible, regime)
     clean = CleanEffects.of(run, units, records)
     in_train = run.observed.train[eligible]
     train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
-    unsure = FamilyColumns(values=clean_run_columns(run, clean.drops))
     for unit, flipped in zip(units, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         inputs = _input_columns(run, eligible, flipped)
-        families = {
-            Family.INPUT: inputs,
-            Family.CLEAN_RUN: unsure,
-            Family.MECHANISM: FamilyColumns(values=mechanism_columns(unit, clean)),
-        }
         scores = law_scores(run, unit, regime, clean, records, flipped, test)
-        seed = run.config.seed
-        assert inputs.predicates is not None
-        yield Account(
-            neuron=unit,
-            regime=regime,
-            flips=int(flipped.sum()),
-            records=len(eligible),
-            held_out=len(test),
-            families=account_rules(target, families, AccountSettings(seed=seed)),
-            laws=scores.laws,
-            becomes_right=scores.becomes_right,
-            drive=drive_rule(
-                _drive(clean.drops, unit), inputs.predicates, train, test, DriveSettings(seed=seed)
-            ),
-            drop_error=scores.drop_error,
-        )
+        account = _account(run, unit, regime, target, inputs, clean, scores)
+        run.store.put(keys.account(unit, regime), encode(account))
+        yield account
+
+
+def _account(
+    run: Run,
+    unit: Neuron,
+    regime: Regime,
+    target: Target,
+    inputs: FamilyColumns,
+    clean: CleanEffects,
+    scores: LawScores,
+) -> Account:
+    """Rules, drive and figures of one unit; the free-form predictor, where better than chance, is stored beside."""
+    assert inputs.predicates is not None
+    families = {
+        Family.INPUT: inputs,
+        Family.CLEAN_RUN: FamilyColumns(values=clean_run_columns(run, clean.drops)),
+        Family.MECHANISM: FamilyColumns(values=mechanism_columns(unit, clean)),
+    }
+    settings = AccountSettings(seed=run.config.seed)
+    rules = account_rules(target, families, settings)
+    by_input = next(rule for rule in rules if rule.family is Family.INPUT)
+    predicts = by_input.ceiling is not None and by_input.ceiling.above_chance
+    predictor = free_form(target, by_input, inputs, settings) if predicts else None
+    if predictor is not None:
+        run.store.put(keys.free_form(unit, regime), encode(predictor))
+    drawn = target.test[:DRAWN]
+    return Account(
+        neuron=unit,
+        regime=regime,
+        flips=int(target.flips.sum()),
+        records=len(target.flips),
+        held_out=len(target.test),
+        families=rules,
+        laws=scores.laws,
+        becomes_right=scores.becomes_right,
+        drive=drive_rule(
+            _drive(clean.drops, unit),
+            inputs.predicates,
+            target.train,
+            target.test,
+            DriveSettings(seed=run.config.seed),
+        ),
+        drop_error=scores.drop_error,
+        points=_points(clean.drops, unit, target.flips, drawn),
+        pushes=None if predictor is None else predictor.pushes(inputs.predicates.matrix[drawn[:PUSHED]]),
+    )
+
+
+def _points(
+    drops: Effects, unit: Neuron, flips: Bool[np.ndarray, " eligible"], drawn: Int[np.ndarray, " drawn"]
+) -> LeadsAndDrops | None:
+    """Lead and drop of each record where drop − lead is largest; records without a token in reach are left out."""
+    lead = drops.leads.lead[drawn].reshape(len(drawn), -1)
+    drop = drops.effect[drawn][..., drops.units.index(unit)].reshape(len(drawn), -1)
+    beyond = np.nan_to_num(drop - lead, nan=-np.inf)
+    there = np.isfinite(beyond).any(1)
+    if not there.any():
+        return None
+    rows, places = np.flatnonzero(there), beyond[there].argmax(1)
+    return LeadsAndDrops(
+        lead=tuple(round(float(one), 3) for one in lead[rows, places]),
+        drop=tuple(round(float(one), 3) for one in drop[rows, places]),
+        flipped=tuple(flips[drawn[rows]].tolist()),
+    )
 
 
 def _input_columns(

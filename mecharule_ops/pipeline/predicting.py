@@ -8,17 +8,23 @@ put in the place of the first changed token and the task is asked (see `mechanis
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.mechanism.law import LawPass, prediction
+from mecharule_ops.mechanism.law import COMPETITORS, LawPass, prediction
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import BehaviourRecord, Candidates, Regime
+
+AFFORDABLE = 0.02
+"""Share of brute force that the law may cost before it is asked about the runner-up alone."""
 
 
 def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
@@ -38,7 +44,7 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
         if not stage.reused:
             run.store.put(name, _predicted(run, journal, candidates, slices, stage.name))
         rates = run.store.get(name)
-        promising = int((rates[:2].max(0) >= run.config.tau).sum())
+        promising = sum(reaches(rate, run.config.tau) for rate in rates[:2].max(0).flat)
         stage.summary = (
             f"{promising:,} of {candidates.total:,} units are predicted to flip τ = {run.config.tau:g}"
         )
@@ -57,6 +63,7 @@ def _predicted(
         run.subject,
         records,
         replacement,
+        competitors=affordable_competitors(len(records), tokens_in_reach(records), candidates.total),
         on_progress=journal.progress(stage),
         should_stop=run.should_stop,
     )
@@ -65,6 +72,22 @@ def _predicted(
     parts = [part.mean(0) if len(part) else np.zeros(flips.shape[1]) for part in np.split(flips, [split])]
     rates = np.stack([*parts, excess.mean(0)])
     return rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
+
+
+def tokens_in_reach(records: Sequence[BehaviourRecord]) -> int:
+    """Generated tokens that the decode phase can change: all but the first of each completion."""
+    return sum(max(0, len(record.tokens) - 1) for record in records)
+
+
+def law_forwards(examples: int, tokens: int, competitors: int) -> int:
+    """Example-forwards of the law: one an example, and two for each backward, one a token in reach and competitor."""
+    return examples + 2 * competitors * tokens
+
+
+def affordable_competitors(examples: int, tokens: int, units: int) -> int:
+    """All competitors where they cost at most 2 % of testing every unit alone on the examples; otherwise one."""
+    cheap = law_forwards(examples, tokens, COMPETITORS) <= AFFORDABLE * units * examples
+    return COMPETITORS if cheap else 1
 
 
 def _flips(

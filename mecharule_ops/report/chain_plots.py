@@ -14,7 +14,7 @@ from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, Token
 from mecharule_ops.mechanism.mediation import ABOVE, HEADS_ABOVE, MLPS_ABOVE, Through
 from mecharule_ops.report.chain_lines import hold_words, quoted
 from mecharule_ops.report.document import k_of_n
-from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
+from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, tidy
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SOURCES, _NODES = 12, 6
 
 def chain_figures(chain: Chain) -> Mapping[str, tuple[str, str]]:
     """Name → (SVG, caption); a figure without data is left out."""
-    stem = f"chain-{chain.regime.value}-{chain.unit}".replace(".", "-")
+    stem = figure_stem("chain", chain.regime, chain.unit)
     drawn = {}
     if chain.writes.groups:
         name = f"{stem}-writes"

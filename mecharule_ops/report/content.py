@@ -5,6 +5,7 @@ from __future__ import annotations
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import tables
 from mecharule_ops.report.absence import negative, whole_layer_words
+from mecharule_ops.report.account_sections import account_sections
 from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
 from mecharule_ops.report.document import Block, Bullets, Document, Section, sentence, two_decimals
@@ -37,6 +38,7 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
     sections = [
         Section(title="Summary", blocks=summary(findings)),
         *_agonist_sections(findings),
+        *account_sections(findings),
         Section(title="Overview", blocks=(tables.overview(findings), OVERVIEW_KEY)),
     ]
     for index, (name, outcome) in enumerate(searches):

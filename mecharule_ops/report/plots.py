@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.report.account_plots import account_figures
+from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
 from mecharule_ops.report.icicle import icicle
 from mecharule_ops.types import Verdict
@@ -19,14 +21,18 @@ _SHADE = {
     Verdict.PRUNED: (GREY, ""),
     Verdict.SPLIT: (BLUE, ""),
     Verdict.KEPT: (ORANGE, "//"),
-    Verdict.DROPPED: (GREY, ".."),
+    Verdict.DROPPED: (GREY, "."),
 }
 
 
 def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
     """Name → (SVG, caption), named as `content` names them; a plot without data is left out."""
-    drawn = {}
+    drawn: dict[str, tuple[str, str]] = {}
+    for chain in findings.chains:
+        drawn |= chain_figures(chain)
     for index, outcome in enumerate(findings.searches):
+        for account in outcome.accounts:
+            drawn |= account_figures(account)
         if outcome.agonists or outcome.layer_union or outcome.whole_layers:
             drawn[f"layers-{index}"] = _draw(f"layers-{index}", outcome, _layers), _LAYERS_CAPTION
         if outcome.recall:
@@ -105,7 +111,7 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
             continue
         patches = [Rectangle((box.left, box.tree_node.depth), box.width, 0.92) for box in some]
         faintest = 0.55 if verdict is Verdict.KEPT else 0.25
-        alpha = [faintest + (0.95 - faintest) * box.tree_node.estimate.strength for box in some]
+        alpha = [faintest + (0.95 - faintest) * _step(box.tree_node.estimate.strength) for box in some]
         axes.add_collection(
             PatchCollection(patches, facecolor=color, alpha=alpha, hatch=hatch, edgecolor=INK, linewidth=0.2)
         )
@@ -118,3 +124,8 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
     axes.set_yticks([depth + 0.46 for depth in range(deepest + 1)], [str(d) for d in range(deepest + 1)])
     axes.set(xlabel="layer (its first unit)", ylabel="depth")
     tidy(axes)
+
+
+def _step(share: float) -> float:
+    """The share to the nearest fifth, so that boxes of one fullness share one pattern."""
+    return round(5 * share) / 5

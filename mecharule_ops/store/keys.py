@@ -126,6 +126,11 @@ def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     return Artefact(f"account-{regime.value}-{unit}")
 
 
+def free_form(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """The free-form predictor of one unit's flips from the prompt, encoded."""
+    return Artefact(f"free-form-{regime.value}-{unit}")
+
+
 def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """How the flips of one unit come about, encoded."""
     return Artefact(f"chain-{regime.value}-{unit}")

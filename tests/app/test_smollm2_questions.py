@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from bundled_run import finish, new_run, opened
+from bundled_run import finished, opened
 from committed_questions import QUESTIONS, asked_of_a_model, units_of, worded
 
 from agent.answering import conversation
@@ -38,10 +38,7 @@ SETTINGS: Mapping[str, object] = {
 @pytest.fixture(scope="module")
 def smollm2_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run, alone in its folder."""
-    path = tmp_path_factory.mktemp("smollm2") / "5301.mecharule"
-    with new_run(path, SETTINGS) as run:
-        finish(run)
-    return path
+    return finished(tmp_path_factory.mktemp("smollm2") / "5301.mecharule", SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -247,7 +247,7 @@ def test_a_rule_that_chance_explains_is_shown_nowhere() -> None:
         )
         assert "b &gt;= 50" not in text
         assert "b >= 50" not in text.replace("\\", "")
-    assert tables.rules(found, found.searches[0]).rows[0][1] == "none predicts"
+    assert tables.rules(found, found.searches[0]).rows[0][2] == "none predicts"
 
 
 @pytest.mark.parametrize(

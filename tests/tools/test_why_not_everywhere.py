@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bundled_run import QUICK, finish, new_run, opened
+from bundled_run import QUICK, finish, finished, new_run, opened
 
 from mecharule_ops.pipeline.fork import take_over
 from mecharule_ops.pipeline.run import Run
@@ -35,10 +35,7 @@ PLACES = [(basis, regime) for basis in Basis for regime in Regime]
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of every basis in both regimes."""
-    path = tmp_path_factory.mktemp("both") / "b07h.mecharule"
-    with new_run(path, BOTH) as run:
-        finish(run)
-    return path
+    return finished(tmp_path_factory.mktemp("both") / "b07h.mecharule", BOTH)
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def when_sentence(account: Account, run: str) -> str:
 
 def brief_account(account: Account) -> str:
     """The law's MCC and the input rule with its own: where there is room for little; the end may be cut."""
-    asked, scored = account.family(Family.INPUT), account.law(Law.FIRST_ORDER)
+    asked, scored = account.family(Family.INPUT), account.first_order
     law = "" if scored is None or scored.held_out is None else f"law MCC {short(scored.held_out.mcc)}; "
     if asked.rule is None or asked.held_out is None:
         return f"{law}no input rule predicts"
@@ -71,10 +71,11 @@ def brief_account(account: Account) -> str:
 
 
 def law_sentence(account: Account, run: str) -> str:
-    """How well the law says which records flip, with nothing fitted."""
+    """How well the law says which records flip, with nothing fitted: the cheapest drop and the dearest one."""
     cited = f"[run:{run}]"
     what = "its answers change" if account.becomes_right is not None else "it flips"
-    scored = [_law_words(score) for score in map(account.law, Law) if score is not None and score.held_out]
+    asked = (account.first_order, account.law(Law.INTEGRATED))
+    scored = [law_words(score) for score in asked if score is not None and score.held_out]
     if not scored:
         return f"The law could not be scored: too few held-out records of one side {cited}."
     said = f"With nothing fitted, {what} where what it carries exceeds the lead: {'; '.join(scored)} {cited}"
@@ -84,7 +85,8 @@ def law_sentence(account: Account, run: str) -> str:
     return f"{said}."
 
 
-def _law_words(score: LawScore) -> str:
+def law_words(score: LawScore) -> str:
+    """`first-order drop MCC .49 [.40, .57]`."""
     return f"{score.law.value} MCC {score.held_out}"
 
 

@@ -1,0 +1,28 @@
+"""What the law costs before a guided search, and against how many competitors it is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from mecharule_ops.mechanism.law import COMPETITORS
+from mecharule_ops.pipeline.predicting import affordable_competitors, law_forwards, tokens_in_reach
+from mecharule_ops.types import BehaviourRecord, Example
+
+
+@pytest.mark.parametrize(
+    ("units", "competitors"), [(270, 1), (900, 1), (950, COMPETITORS), (17_280, COMPETITORS)]
+)
+def test_a_small_basis_is_asked_about_the_runner_up_alone(units: int, competitors: int) -> None:
+    """128 examples with 3 tokens in reach each: three competitors cost 19 forwards an example, 2 % of 950 units."""
+    assert affordable_competitors(128, 3 * 128, units) == competitors
+    assert law_forwards(128, 3 * 128, COMPETITORS) == 128 * (1 + 2 * COMPETITORS * 3)
+
+
+def test_the_first_token_is_out_of_reach() -> None:
+    """A completion of one token has none, and neither has an empty one."""
+    example = Example(id=0, prompt="", fields={})
+    records = [
+        BehaviourRecord(example=example, tokens=tokens, completion="", parsed={}, label=True)
+        for tokens in [(), (1,), (1, 2, 3)]
+    ]
+    assert tokens_in_reach(records) == 2
