@@ -64,7 +64,7 @@ class Contribution:
         return [f"{self.model}; {added}.", f"{self.offline}."]
 
 
-def contribution_of(run: Run, model: str) -> Contribution:
+def contribution_of(run: Run) -> Contribution:
     """Counted from the run's records; kept in the run file. Costs one rule for every unit that `units` counts."""
     stored = run.store.get(PROPOSALS)
     said = [*stored["accepted"], *(entry["text"] for entry in stored["refused"])]
@@ -76,7 +76,7 @@ def contribution_of(run: Run, model: str) -> Contribution:
     kept, named = set(vocabulary["kept"]), _named(run)
     gains = [] if not models & named else list(_gains(run, models))
     made = Contribution(
-        model=_counted(model, models, schema, kept, named),
+        model=_counted(str(stored["model"]), models, schema, kept, named),
         offline=_counted("the offline grammar", grammar, schema, kept, named),
         units=len(gains),
         raised=sum(gain > 0 for gain in gains),

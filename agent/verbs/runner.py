@@ -210,7 +210,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = Non
     if run.store.has(PROPOSALS) and not run.store.has(CONTRIBUTION):
         from agent.proposing.contribution import contribution_of
 
-        for line in contribution_of(run, run.config.proposer).lines():
+        for line in contribution_of(run).lines():
             show(Notice(text=line))
     return with_contribution(report, run)
 

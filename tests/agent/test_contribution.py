@@ -21,6 +21,7 @@ from tools.registry import call
 
 def _said(*accepted: str, refused: tuple[str, ...] = ()) -> dict[str, object]:
     return {
+        "model": "openai/x",
         "accepted": list(accepted),
         "refused": [{"text": text, "reason": "refused"} for text in refused],
     }
@@ -40,7 +41,7 @@ def test_predicates_in_a_rule_are_weighed_against_the_rule_without_them(copied_r
         )
         text = sorted(texts)[0]
         run.store.put(PROPOSALS, _said(text, refused=("a +", "nosuch > 3")))
-        made = contribution_of(run, "openai/x")
+        made = contribution_of(run)
         assert (made.model.proposed, made.model.parsed, made.model.kept, made.model.in_rules) == (3, 1, 1, 1)
         named = [
             rule
@@ -71,7 +72,7 @@ def test_a_model_that_added_nothing_is_said_so(copied_run: Path) -> None:
     assert "language_model" not in before.data
     with opened(copied_run) as run:
         run.store.put(PROPOSALS, _said(refused=("a +",)))
-        made = contribution_of(run, "openai/x")
+        made = contribution_of(run)
     assert (made.units, made.gain) == (0, 0.0)
     first, second = made.lines()
     assert first.startswith(
