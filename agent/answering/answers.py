@@ -33,7 +33,7 @@ def why(data: Data) -> Answer:
     sentences.append(
         f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
     )
-    sentences.append(controls_sentence(data))
+    sentences.append(_claims_sentence(data))
     certificates = dict.fromkeys((data["certificate"], *([chain["mediation_certificate"]] if chain else [])))
     return Answer(sentences=tuple(sentences), certificates=tuple(certificates))
 
@@ -233,6 +233,13 @@ def controls_sentence(data: Data) -> str:
         return f"No control was run beside it, so the claim stands alone {run}."
     parts = [controls["claims"], *controls["parts"]]
     return f"Beside controls: {'; '.join(f'{part} {run}' for part in parts)}."
+
+
+def _claims_sentence(data: Data) -> str:
+    """The two claims that the controls decide; their counts are told by `mind`."""
+    if data["controls"] is None:
+        return controls_sentence(data)
+    return f"Beside controls: {data['controls']['claims']} [run:{data['run']}]."
 
 
 def change_words(row: Data) -> str:

@@ -10,7 +10,7 @@ words between the facts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,8 +69,11 @@ class Rendered:
         return f"{head}; {f'{found}; ' if found else ''}the words between them are the model's, unchecked"
 
 
-def render(draft: str, facts: Sequence[Fact]) -> Rendered:
-    """The draft with facts put in, faults marked, repeats and machine text left out. `facts[0]` is f1."""
+def render(draft: str, facts: Sequence[Fact], above: Collection[Fact] = ()) -> Rendered:
+    """The draft with facts put in, faults marked, repeats and machine text left out. `facts[0]` is f1.
+
+    Of a fact that stands `above` already, only the sources are put in.
+    """
     lines, marks = [], list[Mark]()
     used: dict[Fact, None] = {}
     said: set[str] = set()
@@ -82,7 +85,7 @@ def render(draft: str, facts: Sequence[Fact]) -> Rendered:
             if not key or key in said:
                 continue
             said.add(key)
-            text, found = _rendered(sentence, facts, used)
+            text, found = _rendered(sentence, facts, used, above)
             marks += found
             parts.append(text)
         if any(re.search(r"\w", part) for part in parts):
@@ -95,7 +98,9 @@ def _readable(draft: str) -> str:
     return _OBJECT.sub(" ", _FENCE.sub(" ", draft)).replace("**", "")
 
 
-def _rendered(sentence: str, facts: Sequence[Fact], used: dict[Fact, None]) -> tuple[str, list[Mark]]:
+def _rendered(
+    sentence: str, facts: Sequence[Fact], used: dict[Fact, None], above: Collection[Fact]
+) -> tuple[str, list[Mark]]:
     """One sentence with its facts, and its faults; `used` takes the facts in."""
     references = _references(sentence)
     bare = _blanked(sentence, references)
@@ -112,7 +117,9 @@ def _rendered(sentence: str, facts: Sequence[Fact], used: dict[Fact, None]) -> t
         for one in group:
             if one.begin not in forged:
                 chosen = [facts[n - 1] for n in one.numbers]
-                shown = " ".join(_shown(fact, fact in used or own, wordless) for fact in chosen)
+                shown = " ".join(
+                    _shown(fact, own or fact in used or fact in above, wordless) for fact in chosen
+                )
                 used.update((fact, None) for fact in chosen)
                 pieces.append((one.begin, one.end, shown))
         marks += faults

@@ -30,7 +30,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class Fallback:
     """Why, with the counts that say so."""
 
 
+@runtime_checkable
 class Search(Protocol):
     """One layer's search as its driver sees it; it may have nothing to ask while it waits for other layers."""
 

@@ -101,6 +101,19 @@ class UnitStrength:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedUnit:
+    """A unit that was tested alone, with what the law said of it before."""
+
+    neuron: Neuron
+    rank: int
+    """Among all units of the search, most promising first, counted from 1."""
+    predicted: float
+    """Share of its stronger slice that the law says it flips."""
+    measured: float
+    """Its strength Ê."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExhaustiveRun:
     """Every candidate tested alone on the same slices: the ground truth of experiment E2."""
 

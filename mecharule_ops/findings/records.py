@@ -19,6 +19,7 @@ from mecharule_ops.findings.counts import (
     ExhaustiveRun,
     FlipOverlap,
     LayerCoverage,
+    PredictedUnit,
     RecallRow,
     SearchAudit,
     SearchCost,
@@ -50,6 +51,7 @@ __all__ = [
     "LayerCoverage",
     "NamedChoice",
     "PredicateCounts",
+    "PredictedUnit",
     "RecallRow",
     "SearchAudit",
     "SearchCost",
@@ -106,6 +108,8 @@ class SearchOutcome:
     """Of every pair of τ-agonists measured on all of D_b."""
     exhaustive: ExhaustiveRun | None = None
     recall: tuple[RecallRow, ...] = ()
+    predicted: tuple[PredictedUnit, ...] = ()
+    """Of a guided search: every unit tested alone, best rank first."""
     suppressed: bool = False
     """Its units stand under numbers, because the run does not tell their names."""
     audit: SearchAudit | None = None

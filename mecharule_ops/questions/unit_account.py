@@ -69,9 +69,16 @@ def flips_needed(n: int, tau: float, alpha: float) -> int | None:
     return next((flips for flips in range(n + 1) if reaches(lower_bound(flips, n, alpha / 2), tau)), None)
 
 
-def strongest(findings: Findings, place: int = 1) -> Agonist | None:
-    """The unit of that place by strength over all searches, where it is strongest; None when there are fewer."""
-    named = (outcome for outcome in findings.searches if not outcome.suppressed)
+def strongest(findings: Findings, place: int = 1, regime: Regime | None = None) -> Agonist | None:
+    """The unit of that place by strength over all searches, where it is strongest; None when there are fewer.
+
+    With a regime, over the searches of that direction alone.
+    """
+    named = (
+        outcome
+        for outcome in findings.searches
+        if not outcome.suppressed and regime in (None, outcome.regime)
+    )
     found = [agonist for outcome in named for agonist in outcome.agonists]
     found.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
     first: dict[Neuron, Agonist] = {}

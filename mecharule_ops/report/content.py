@@ -10,7 +10,7 @@ from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
 from mecharule_ops.report.document import Block, Bullets, Document, Section, sentence, two_decimals
 from mecharule_ops.report.limits import limits
-from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.report.phrases.searches import predicted_words, search_names
 from mecharule_ops.report.recall_blocks import recall_blocks
 from mecharule_ops.report.run_blocks import run_blocks
 from mecharule_ops.report.summary import summary
@@ -79,8 +79,8 @@ def _search_section(findings: Findings, outcome: SearchOutcome, name: str, index
     layers = tables.layers(findings, outcome)
     blocks += [layers] if layers.rows else []
     blocks.append(_other_layers(findings, outcome))
-    blocks += [*weak_blocks(findings, outcome, rows), *recall_blocks(outcome)]
-    figures = tuple(f"{kind}-{index}" for kind in ("layers", "recall", "tree"))
+    blocks += [*weak_blocks(findings, outcome, rows), *recall_blocks(outcome), predicted_words(outcome)]
+    figures = tuple(f"{kind}-{index}" for kind in ("layers", "predicted", "recall", "tree"))
     shown = tuple(block for block in blocks if block)
     return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=figures)
 

@@ -37,6 +37,8 @@ def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
             drawn[f"layers-{index}"] = _draw(f"layers-{index}", outcome, _layers), _LAYERS_CAPTION
         if outcome.recall:
             drawn[f"recall-{index}"] = _draw(f"recall-{index}", outcome, _recall), _RECALL_CAPTION
+        if outcome.predicted:
+            drawn[f"predicted-{index}"] = _draw(f"predicted-{index}", outcome, _predicted), _PREDICTED_CAPTION
         if outcome.tree:
             shown = len(icicle(outcome.tree))
             caption = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
@@ -48,6 +50,11 @@ _LAYERS_CAPTION = (
     "Units per layer: all localized (upper bound ≥ τ) and the τ-agonists among them (hatched); below, the "
     "share of records flipped by any localized unit of the layer, and by the whole layer ablated at once "
     "on its stronger slice."
+)
+_PREDICTED_CAPTION = (
+    "Units tested alone by a guided search: the share of their stronger slice that the law said they flip, and the "
+    "share that they do flip. Filled circles are τ-agonists, each with its rank among all units by prediction; open "
+    "squares are the others. On the diagonal the law is right."
 )
 _RECALL_CAPTION = (
     "Share of the τ-agonists found by exhaustive ablation that the search localized, by strength, "
@@ -96,6 +103,22 @@ def _recall(figure: Figure, outcome: SearchOutcome) -> None:
     bars = axes.bar(names, [row.found.rate if row.found.n else 0.0 for row in rows], color=BLUE)
     axes.bar_label(bars, [f"{row.found.count}/{row.found.n}" for row in rows], color=INK)
     axes.set(ylabel="recall", xlabel="strength of the exhaustive τ-agonist", ylim=(0, 1.15))
+    tidy(axes)
+
+
+def _predicted(figure: Figure, outcome: SearchOutcome) -> None:
+    axes = figure.subplots()
+    strong = {agonist.neuron for agonist in outcome.tau_agonists}
+    for among, glyph, face, color in ((True, "o", BLUE, BLUE), (False, "s", "none", ORANGE)):
+        units = [unit for unit in outcome.predicted if (unit.neuron in strong) is among]
+        label = "τ-agonist" if among else "other unit"
+        places = [unit.predicted for unit in units], [unit.measured for unit in units]
+        axes.plot(*places, glyph, color=color, markerfacecolor=face, markersize=4, label=label)
+        for unit in units if among else ():
+            axes.annotate(f" {unit.rank}", (unit.predicted, unit.measured), fontsize=7, color=INK)
+    axes.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.8)
+    axes.set(xlabel="predicted strength", ylabel="measured strength", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     tidy(axes)
 
 

@@ -106,6 +106,8 @@ QUESTIONS = Artefact[list[Any]]("llm-questions")
 """What was asked of which language model, with which prompt, at which cost."""
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
 """How a language model proposed the predicates."""
+CONTRIBUTION = Artefact[dict[str, Any]]("llm-contribution")
+"""What a language model's predicates came to in the run, in numbers and as `lines` for the report."""
 HYPOTHESES = Artefact[list[Any]]("ledger")
 """Registered predictions with their tests, encoded."""
 REFINEMENTS = Artefact[list[Any]]("refinements")

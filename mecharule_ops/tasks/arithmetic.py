@@ -202,6 +202,19 @@ class Arithmetic:
             **self.parse(record.example, record.completion),
         }
 
+    @property
+    def column_meanings(self) -> Mapping[str, str]:
+        """What the columns hold, for a reader who does not know the task."""
+        return {
+            "op": "the operation",
+            "a": "the first operand",
+            "b": "the second operand",
+            "expected": "the right answer",
+            "remainder": "what a division leaves, else 0",
+            "answer": "the number that the model writes",
+            "parsed": "whether it writes a number",
+        }
+
     def seed_predicates(self) -> tuple[str, ...]:
         """The paper's hand-written families over these operators and operands."""
         return seed_predicates(self.operators, self.low, self.high)

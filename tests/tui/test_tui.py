@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -543,6 +544,33 @@ def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) ->
         await user.sees("▾ why(neuron=m1.17)", "certificates: c:7f3a")
 
     drive(Routed(tmp_path), script)
+
+
+def test_esc_gives_the_model_up_inside_its_request(tmp_path: Path) -> None:
+    """Its words stream with the time so far; Esc ends it at once, and what is known without it takes their place."""
+    stopped = threading.Event()
+
+    class Slow(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            listener.hear("It may ")
+            while not listener.should_stop():
+                time.sleep(0.01)
+            stopped.set()
+            return ToolResult(data={"answer": "It breaks 28/64 [c:7f3a]."}, text="It breaks 28/64 [c:7f3a].")
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("why m1.17?")
+        await user.sees("It may  … ", "Esc ends the model")
+        await user.press("escape")
+        await user.until(stopped.is_set, "the model to be given up")
+        await user.sees("agent It breaks 28/64 [c:7f3a].")
+        assert "It may" not in user.text
+        assert not user.run.give_up()
+
+    drive(Slow(tmp_path), script)
 
 
 def test_freezing_holds_the_view_while_the_work_goes_on(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from mecharule_ops.types import FlipCount, Neuron
 
 _SOURCES = 3
 _THROUGH = 3
+_OFTEN = 0.1
+"""Share of the flips from which a change of one token into another is worth a clause."""
 
 
 def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> tuple[str, ...]:
@@ -42,7 +44,7 @@ def breaks_sentence(chain: Chain, run: str) -> str:
         return f"Ablating {chain.unit} flips {k_of_n(flips)} of the slices' examples {cited}: nothing breaks."
     place = chain.breaks.places[0]
     often = ""
-    if chain.breaks.changes:
+    if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
         often = f", most often {quoted(change.before)} → {quoted(change.after)} ({change.count}× at {change.place})"
     return (
