@@ -218,7 +218,11 @@ def joined(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def keep(record: Mapping[str, Any], file: Path, page: bool) -> None:
     """Writes the file, and the page where asked to."""
-    file.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in record["repairs"])
+    head = json.dumps(
+        {name: value for name, value in record.items() if name != "repairs"}, ensure_ascii=False
+    )
+    file.write_text(f'{head[:-1]}, "repairs": [\n{lines}\n]}}\n', encoding="utf-8")
     if page:
         write([decode(Repair, one) for one in record["repairs"]], record)
 

@@ -24,11 +24,8 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.keys import REFINEMENTS
-<<<<<<< HEAD
 from mecharule_ops.store.ledger import Ledger
-=======
 from mecharule_ops.tasks.meanings import meanings_of
->>>>>>> main
 from mecharule_ops.types import AnchoredRule
 
 

@@ -9,14 +9,9 @@ from dataclasses import dataclass
 
 from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
-<<<<<<< HEAD
-from agent.refining.loop import Refined, refine
-=======
 from agent.refining import screening
 from agent.refining.comparing import compared
-from mecharule_ops.store.ledger import Hypothesis, Ledger
 from agent.refining.loop import Refined, played_again, refine
->>>>>>> main
 from agent.refining.state import Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable
@@ -24,11 +19,8 @@ from mecharule_ops.events import Event, Notice
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import text_of
-<<<<<<< HEAD
-from mecharule_ops.store.ledger import Hypothesis, Ledger
-=======
 from mecharule_ops.store.keys import REFINEMENTS
->>>>>>> main
+from mecharule_ops.store.ledger import Hypothesis, Ledger
 from tools._opening import findings_of, opened
 from tools.result import ToolResult
 
