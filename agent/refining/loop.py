@@ -15,7 +15,6 @@ import numpy as np
 
 import prompts
 from agent.graph import checkpoints, refinement_graph, run_to_end
-from agent.refining.ledger import Ledger
 from agent.refining.state import RefinementInput, RefinementRuntime, Suggester, UnitCase, UnitReport
 from agent.refining.suggesting import PROMPT, StoredSuggester, validated_mcc
 from mecharule_ops.codec import canonical_json
@@ -25,6 +24,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.keys import REFINEMENTS
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.types import AnchoredRule
 

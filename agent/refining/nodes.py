@@ -13,7 +13,6 @@ from typing import cast
 from langgraph.runtime import Runtime
 
 from agent.refining import screening
-from agent.refining.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
 from agent.refining.state import RefinementRuntime, RefinementState, Tried, UnitCase, UnitReport
 from agent.refining.suggesting import learned_on, table_of, validated_mcc
 from agent.state import RefusalEntry
@@ -23,6 +22,7 @@ from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.quality import is_hq_test
+from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
 from mecharule_ops.types import AnchoredRule, RuleScore
 
 TEST = "MCC of the condition against the unit's flips on the held-out records of D_b"

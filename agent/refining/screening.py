@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from agent.refining.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
 from agent.refining.state import RefinementRuntime, UnitCase
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
+from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
 
 TEST = (
     "upper end of the 95 % interval of the condition's MCC against the unit's flips on the train records of D_b, "

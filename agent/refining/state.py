@@ -9,9 +9,9 @@ from typing import Protocol, TypedDict
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.refining.ledger import Ledger
 from agent.state import RefusalEntry
 from mecharule_ops.rules.quality import COVERAGE_FLOOR, THRESHOLD
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import AnchoredRule, Columns
 
 

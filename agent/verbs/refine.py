@@ -11,7 +11,6 @@ from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
 from agent.refining import screening
 from agent.refining.comparing import compared
-from agent.refining.ledger import Hypothesis, Ledger
 from agent.refining.loop import Refined, played_again, refine
 from agent.refining.state import Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
@@ -21,6 +20,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import text_of
 from mecharule_ops.store.keys import REFINEMENTS
+from mecharule_ops.store.ledger import Hypothesis, Ledger
 from tools._opening import findings_of, opened
 from tools.result import ToolResult
 

@@ -15,7 +15,6 @@ from llm_scripted import Recorder, asker
 from agent.graph import checkpoints, refinement_graph, run_to_end
 from agent.refining import nodes as nodes_refining
 from agent.refining import screening
-from agent.refining.ledger import Ledger
 from agent.refining.loop import cases_of, played_again, refine
 from agent.refining.state import RefinementRuntime, Suggester, Tried, UnitCase
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester, learned_on
@@ -24,6 +23,7 @@ from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered,
 from mecharule_ops.rules.algebra import mcc
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.keys import REFINEMENTS, Artefact
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
 
