@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+from functools import partial
 
 from mecharule_ops.codec import encode
+from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account as Made
 from mecharule_ops.pipeline.accounting import account_forwards, kept_accounts, observe_further
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.account_lines import account_links
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
@@ -36,13 +39,17 @@ def account(given: Account, tell: Tell) -> ToolResult:
         accepted(price, given.yes, tell)
         with opened(given.run, write=True) as run:
             observe_further(run)
-            (known,) = kept_accounts(run, [unit], regime)
+            (known,) = kept_accounts(run, [unit], regime, partial(_told, run))
     files = [] if given.svg is None else _figures(known, pathlib.Path(given.svg))
     lines = [f"{unit} ({regime.arrow}) in run {identifier}: when it flips [run:{identifier}]"]
     for name, said in account_links(known):
         lines += [f"  {name if index == 0 else '':9} {line}" for index, line in enumerate(said)]
     lines += [f"  figure    {file}" for file in files]
     return ToolResult(data={"run": identifier, **encode(known), "figures": files}, text="\n".join(lines))
+
+
+def _told(run: Run, event: Event) -> None:
+    run.store.append([event])
 
 
 def _figures(account: Made, folder: pathlib.Path) -> list[str]:

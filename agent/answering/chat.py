@@ -20,7 +20,6 @@ import prompts
 from agent.answering import conversation
 from agent.answering.facts import listed
 from agent.answering.memory import PROMPT, Exchange, Memory
-from agent.answering.nodes import unasked
 from agent.answering.offers import fillings, fitting
 from agent.answering.prose import Rendered, render
 from agent.answering.repeating import unsaid
@@ -28,6 +27,7 @@ from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
+from agent.llm.faults import unasked
 from agent.llm.protocol import OnText, Request, Turn, unheard
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json

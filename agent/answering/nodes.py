@@ -13,7 +13,7 @@ from agent.answering.facts import listed
 from agent.answering.memory import PROMPT
 from agent.answering.prose import render
 from agent.llm.calls import calls_in, looks_like_a_call
-from agent.llm.faults import ReplyStopped
+from agent.llm.faults import unasked
 from agent.llm.protocol import Request, ToolCall, Turn
 from agent.state import Consulted, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json
@@ -118,11 +118,6 @@ def verify(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> C
         "checked": rendered.sentence(),
         "cited": list(rendered.cited),
     }
-
-
-def unasked(fault: MechaRuleError) -> str:
-    """Why a question went on without a model."""
-    return str(fault) if isinstance(fault, ReplyStopped) else f"the model could not be asked: {fault}"
 
 
 def fact_from(kept: Mapping[str, object]) -> Fact:

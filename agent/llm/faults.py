@@ -103,3 +103,8 @@ def cut_off(provider: str) -> TransientFault:
 def unreachable(provider: str, message: str) -> TransientFault:
     """The fault of a connection that failed or timed out."""
     return TransientFault(f"{provider} did not answer; check the network and the base URL: {scrub(message)}")
+
+
+def unasked(fault: MechaRuleError) -> str:
+    """Why a question went on without a model."""
+    return str(fault) if isinstance(fault, ReplyStopped) else f"the model could not be asked: {fault}"

@@ -6,7 +6,8 @@ families come from clean passes on the records of D_b alone; train records choos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -14,7 +15,8 @@ from jaxtyping import Bool, Int
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.findings.accounts import Account, LeadsAndDrops
+from mecharule_ops.events import Event
+from mecharule_ops.findings.accounts import Account, LawScore, LeadsAndDrops
 from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
 from mecharule_ops.mechanism.law import Effects, Progress
 from mecharule_ops.pipeline.journal import Journal
@@ -28,10 +30,13 @@ from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target,
 from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store import keys
+from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
 """Train records that rules and ceilings are learned from, at most; held-out ones are all scored."""
+LAW_HOLDS = 0.70
+"""Held-out MCC from which the law of a unit is supported."""
 DRAWN, PUSHED = 240, 40
 """Held-out records at most in the figure of leads and drops, and in that of the free-form predictor."""
 
@@ -55,7 +60,8 @@ def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account
         missing = [unit for unit in units if run.account(unit, found.regime) is None]
         stage.reused = not missing
         done = len(units) - len(missing)
-        for place, _ in enumerate(kept_accounts(run, missing, found.regime) if missing else (), 1):
+        made = kept_accounts(run, missing, found.regime, journal.emit) if missing else ()
+        for place, _ in enumerate(made, 1):
             journal.progress(stage.name)(done + place, len(units))
         accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
         shown = sum(account.best is not None for account in accounts)
@@ -93,8 +99,13 @@ def account_forwards(run: Run, regime: Regime) -> int:
     return 5 * len(eligible) + 7 * some
 
 
-def kept_accounts(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Account]:
+def kept_accounts(
+    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[Event], None] = lambda event: None
+) -> Iterator[Account]:
     """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
+
+    That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
+    it does, and decided with the account.
 
     Cost: units × |D_b| example-forwards; two clean passes over D_b, one of them with a backward a generated token
     and competitor; what `laws` says a unit.
@@ -105,13 +116,37 @@ def kept_accounts(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Acc
     clean = CleanEffects.of(run, units, records)
     in_train = run.observed.train[eligible]
     train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
+    ledger = Ledger(run.store, emit)
     for unit, flipped in zip(units, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
+        registered = ledger.register(law_hypothesis(unit, regime))
         inputs = _input_columns(run, eligible, flipped)
         scores = law_scores(run, unit, regime, clean, records, flipped, test)
         account = _account(run, unit, regime, target, inputs, clean, scores)
+        if registered.state == HypothesisState.OPEN and account.first_order is not None:
+            ledger.decide(registered.id, partial(_law_outcome, account.first_order))
         run.store.put(keys.account(unit, regime), encode(account))
         yield account
+
+
+def law_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
+    """The law of one unit as a prediction that can fail."""
+    changes = "flips" if regime is Regime.BASELINE_POSITIVE else "changes the answer"
+    return Prediction(
+        subject=str(unit),
+        statement=f"{unit} {changes} ({regime.arrow}) exactly where its first-order drop exceeds the lead.",
+        condition="drop_minus_lead > 0",
+        test="MCC of the law, nothing fitted, on the held-out records of D_b",
+        threshold=LAW_HOLDS,
+    )
+
+
+def _law_outcome(score: LawScore, prediction: Prediction) -> TestOutcome:
+    """The held-out score; without an interval it has too few records of one side."""
+    found = score.held_out
+    if found is None:
+        return TestOutcome(value=0.0, n=score.records, positives=0)
+    return TestOutcome(value=found.mcc, n=found.n, positives=found.positives)
 
 
 def _account(

@@ -11,7 +11,9 @@ from bundled_run import opened
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.mechanism.law import effects
+from mecharule_ops.pipeline.accounting import law_hypothesis
 from mecharule_ops.report.account_plots import account_figures
+from mecharule_ops.store.ledger import HypothesisState, Ledger
 from mecharule_ops.types import Regime
 from tools.registry import call
 
@@ -66,7 +68,16 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     made = call("account", {"run": "last", "neuron": str(other), "yes": True})
     with opened(copied_run, read_only=True) as run:
         kept = run.account(other, Regime.BASELINE_POSITIVE)
+        ledger = Ledger(run.store).entries()
     assert kept is not None
+    (law,) = [
+        entry for entry in ledger if entry.prediction == law_hypothesis(other, Regime.BASELINE_POSITIVE)
+    ]
+    assert law.state != HypothesisState.OPEN
+    if kept.first_order is not None and kept.first_order.held_out is not None:
+        assert law.outcome is not None
+        assert law.outcome.value == kept.first_order.held_out.mcc
+    assert str(other) in call("hypotheses", {"run": "last"}).text
     assert call("account", {"run": "last", "neuron": str(other)}).text == made.text
 
 
