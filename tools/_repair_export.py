@@ -14,12 +14,11 @@ def exported(given: Repair) -> ToolResult:
     """The folder's two files. Raises `UsageError` where the run holds no gates, `StoreError` on a folder in use."""
     from mecharule_ops.pipeline.summing_up import versions
     from mecharule_ops.repair.folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
-    from tools.repair import repairs_of
 
     if given.run is None:
         raise UsageError("expected `export RUN DIR`, got no run")
     with opened(given.run) as run:
-        made = [one for one in repairs_of(run) if one.gates]
+        made = [one for one in run.repairs if one.gates]
         if not made:
             raise UsageError(
                 f"expected gates in run {run.id}, it holds none; `mecharule repair {run.id}` makes some"

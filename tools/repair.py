@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from mecharule_ops.codec import decode, encode
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.repair import Repair as Found
@@ -97,7 +97,7 @@ def _told(run: Run, event: Event) -> None:
 def _registered(run: Run, ledger: Ledger, request: RepairRequest, chosen: Chosen) -> str:
     """The ledger's entry of the prediction that these gates help, made before the test records are opened."""
     wanted = mended_words(run.task.words, request.regime)
-    turn = sum(one.test is not None for one in repairs_of(run)) + 1
+    turn = sum(one.test is not None for one in run.repairs) + 1
     prediction = Prediction(
         subject=",".join(map(str, units_of(chosen.gates))),
         statement=f"ablating these units where their gates fire makes more answers {wanted} than it unmakes",
@@ -121,7 +121,7 @@ def _decided(ledger: Ledger, made: Found) -> None:
 
 def kept(run: Run, made: Found) -> Found:
     """The repair with how often the test records were opened, after storing it."""
-    before = repairs_of(run)
+    before = run.repairs
     opened_before = sum(one.test is not None and one.fresh == made.fresh for one in before)
     made = replace(made, opened=opened_before + (made.test is not None))
     run.store.put(keys.REPAIRS, [*map(encode, before), encode(made)])
@@ -144,18 +144,12 @@ def _nothing(run: Run, request: RepairRequest) -> Found:
     )
 
 
-def repairs_of(run: Run) -> tuple[Found, ...]:
-    """Every repair that the run holds, in order."""
-    held = run.store.get(keys.REPAIRS) if run.store.has(keys.REPAIRS) else []
-    return tuple(map(partial(decode, Found), held))
-
-
 def stored(run: Run, request: RepairRequest) -> Found | None:
     """The last repair of exactly this request; None where the run holds none."""
     wanted = (request.regime, request.basis, request.family, request.solution, request.units, request.records)
     fitting = [
         one
-        for one in repairs_of(run)
+        for one in run.repairs
         if (one.regime, one.basis, one.family, one.solution, one.most, one.records) == wanted
     ]
     return fitting[-1] if fitting else None

@@ -23,6 +23,7 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.repair import Repair
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.pipeline.search_settings import search_settings
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
@@ -235,6 +236,12 @@ class RunContents:
         """How the unit's flips come about; None until it was measured."""
         name = keys.chain(unit, regime)
         return decode(Chain, self.store.get(name)) if self.store.has(name) else None
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """Every repair of the run, in order."""
+        held = self.store.get(keys.REPAIRS) if self.store.has(keys.REPAIRS) else []
+        return tuple(decode(Repair, one) for one in held)
 
     @property
     def told(self) -> RunState:

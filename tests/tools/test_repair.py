@@ -49,7 +49,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def last(path: Path) -> Repair:
     with opened(path, read_only=True) as run:
-        return tool.repairs_of(run)[-1]
+        return run.repairs[-1]
 
 
 @pytest.mark.usefixtures("eager")
