@@ -27,13 +27,9 @@ from mecharule_ops.config import make_config
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import rank_candidates
-from mecharule_ops.pipeline.predicting import (
-    affordable_competitors,
-    law_forwards,
-    search_plan,
-    tokens_in_reach,
-)
+from mecharule_ops.pipeline.predicting import search_plan, tokens_in_reach
 from mecharule_ops.pipeline.preparation import prepare
+from mecharule_ops.pipeline.pricing import affordable_competitors, law_forwards
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory

@@ -1,4 +1,4 @@
-"""The thresholds τ, ε and α: their defaults, and the one place that says what reaches τ. Loads nothing heavy."""
+"""The defaults of τ, ε, α and the competitors of the law, and the one place that says what reaches τ. Light."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ EPSILON = 0.2
 """Its selectivity threshold ε, for reporting only."""
 ALPHA = 0.05
 """Its confidence parameter α of a node."""
+COMPETITORS = 3
+"""Other tokens that the law sets a lead against: a strong unit changes who comes second, so the runner-up alone
+misses flips."""
 
 
 def reaches(value: float, tau: float) -> bool:

@@ -30,9 +30,7 @@ def why(data: Data) -> Answer:
     sentences += data["explanation"]
     if data["account"] is None:
         sentences.append(rule_sentence(data))
-    sentences.append(
-        f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
-    )
+    sentences.append(bounds_sentence(data))
     sentences.append(_claims_sentence(data))
     certificates = dict.fromkeys((data["certificate"], *([chain["mediation_certificate"]] if chain else [])))
     return Answer(sentences=tuple(sentences), certificates=tuple(certificates))
@@ -201,6 +199,12 @@ def slices_words(data: Data) -> str:
     return " and ".join(
         f"{part['flips']}/{part['n']} of {names.get(name, name)}" for name, part in data["slices"].items()
     )
+
+
+def bounds_sentence(data: Data) -> str:
+    """The lower bounds of its flips on both slices, against τ."""
+    cited = f"[c:{data['certificate']}]"
+    return f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
 
 
 def _bounds(data: Data) -> str:

@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
-from mecharule_ops.rules.free_form import Pushes
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.rules.trees import Pushes
 from mecharule_ops.types import Neuron, Regime
 
 

@@ -28,14 +28,13 @@ from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.sweep import Batch, Stop, Sweep
 from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Neuron
 
 Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
 _HALF = 60_000.0
 """Larger excesses are stored as this, near the end of 16-bit floats."""
-COMPETITORS = 3
-"""A strong unit changes who comes second, so the runner-up alone misses flips."""
 
 
 class LawStatus(StrEnum):

@@ -13,18 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.mechanism.law import COMPETITORS, LawPass, prediction
+from mecharule_ops.mechanism.law import LawPass, prediction
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
+from mecharule_ops.pipeline.pricing import affordable_competitors
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import BehaviourRecord, Candidates, Regime
-
-AFFORDABLE = 0.02
-"""Share of brute force that the law may cost before it is asked about the runner-up alone."""
 
 
 def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
@@ -77,17 +75,6 @@ def _predicted(
 def tokens_in_reach(records: Sequence[BehaviourRecord]) -> int:
     """Generated tokens that the decode phase can change: all but the first of each completion."""
     return sum(max(0, len(record.tokens) - 1) for record in records)
-
-
-def law_forwards(examples: int, tokens: int, competitors: int) -> int:
-    """Example-forwards of the law: one an example, and two for each backward, one a token in reach and competitor."""
-    return examples + 2 * competitors * tokens
-
-
-def affordable_competitors(examples: int, tokens: int, units: int) -> int:
-    """All competitors where they cost at most 2 % of testing every unit alone on the examples; otherwise one."""
-    cheap = law_forwards(examples, tokens, COMPETITORS) <= AFFORDABLE * units * examples
-    return COMPETITORS if cheap else 1
 
 
 def predicted_flips(

@@ -9,10 +9,14 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price
 from mecharule_ops.pipeline.kinds import SearchPlan
+from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import Candidates, FlipCount, FlipEstimate, GroupAnswer, Regime
 
 AUDITED_AT_MOST = 256
 """Units that an audit draws unless the config says how many."""
+
+AFFORDABLE = 0.02
+"""Share of brute force that the law may cost before it is asked about the runner-up alone."""
 
 
 def audit_tests(config: RunConfig, pruned: int) -> int:
@@ -62,3 +66,14 @@ def where_nothing_flips(plan: SearchPlan, candidates: Candidates) -> list[ChaTre
             )
             search.tell(GroupAnswer(node=question.node, estimate=nothing))
     return [search.tree for search in searches]
+
+
+def law_forwards(examples: int, tokens: int, competitors: int) -> int:
+    """Example-forwards of the law: one an example, and two for each backward, one a token in reach and competitor."""
+    return examples + 2 * competitors * tokens
+
+
+def affordable_competitors(examples: int, tokens: int, units: int) -> int:
+    """All competitors where they cost at most 2 % of testing every unit alone on the examples; otherwise one."""
+    cheap = law_forwards(examples, tokens, COMPETITORS) <= AFFORDABLE * units * examples
+    return COMPETITORS if cheap else 1

@@ -9,7 +9,7 @@ import numpy as np
 from mecharule_ops.mechanism.law import effects
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules.free_form import Pushes
+from mecharule_ops.rules.trees import Pushes
 from mecharule_ops.types import BehaviourRecord, Neuron, Regime
 
 

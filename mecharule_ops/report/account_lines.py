@@ -11,7 +11,7 @@ from mecharule_ops.report.phrases.accounts import law_words
 from mecharule_ops.report.phrases.rules import family_words
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import FamilyRule
-from mecharule_ops.rules.free_form import Push, Pushes
+from mecharule_ops.rules.trees import Push, Pushes
 from mecharule_ops.types import FlipCount
 
 EXPLAINS_THE_PREDICTOR = "it explains the predictor, not the network"

@@ -16,7 +16,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
-from mecharule_ops.rules.ceiling import CeilingSettings, ceiling
+from mecharule_ops.rules.ceiling import CeilingSettings, ceiling, grown
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.free_form import FreeForm
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
@@ -113,8 +113,10 @@ def free_form(
     settings = settings or AccountSettings()
     table = own.table(target.train)
     trees = replace(settings.ceiling, seed=settings.seed)
-    known = table.matrix[target.train]
-    return FreeForm.grown(table.texts, known, target.flips[target.train], rule.trees, trees)
+    known = table.matrix[target.train].astype(np.float32)
+    booster = grown(known, target.flips[target.train], rule.trees, trees)
+    model = booster.save_raw("json").decode("ascii")
+    return FreeForm(predicates=table.texts, threshold=rule.trees.threshold, model=model)
 
 
 def _family_rule(

@@ -19,6 +19,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import MARGIN, mcc_of_counts
 from mecharule_ops.rules.short_rules import folds_of
+from mecharule_ops.rules.trees import Trees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +49,6 @@ class CeilingSettings:
         )
         if not fine or min((*self.depths, *self.rounds)) < 1 or list(self.rounds) != sorted(self.rounds):
             raise UsageError(f"expected depths, ascending rounds, folds ≥ 2 and shares in (0, 1], got {self}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trees:
-    """What cross-validation inside train chose for the trees."""
-
-    depth: int
-    rounds: int
-    threshold: float
-    """Least probability that counts as a prediction of the target."""
-    validated: float
-    """MCC of the pooled out-of-fold predictions at that threshold; it was chosen by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

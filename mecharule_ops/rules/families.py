@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.rules.ceiling import Trees
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.rules.trees import Trees
 from mecharule_ops.types import RuleScore
 
 

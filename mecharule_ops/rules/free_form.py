@@ -8,50 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import xgboost as xgb
 from jaxtyping import Bool, Float, Float32
 
-from mecharule_ops.rules.ceiling import CeilingSettings, Trees, grown
+from mecharule_ops.rules.trees import Push, Pushes
 
 SHOWN = 8
 """Predicates of a picture, those that push most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
-    """What one predicate does to the predictor on some records."""
-
-    predicate: str
-    holds: tuple[bool, ...]
-    """On each record."""
-    towards: tuple[float, ...]
-    """Its Shapley value there: log-odds towards flipping."""
-
-    @property
-    def strength(self) -> float:
-        """Mean size of its push."""
-        return float(np.abs(self.towards).mean()) if self.towards else 0.0
-
-    def mean(self, holds: bool) -> float | None:
-        """Mean push where it holds, or where it does not; None where there is no such record."""
-        some = [push for push, held in zip(self.towards, self.holds, strict=True) if held is holds]
-        return float(np.mean(some)) if some else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pushes:
-    """What a predictor goes by, the strongest predicates first."""
-
-    base: float
-    """Log-odds of a flip before anything is known of a record."""
-    predicates: tuple[Push, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class FreeForm:
-    """Boosted trees over predicates, as they are stored."""
+    """Boosted trees over predicates, as they are stored; XGBoost is loaded when they are asked."""
 
     predicates: tuple[str, ...]
     threshold: float
@@ -59,30 +29,17 @@ class FreeForm:
     model: str
     """XGBoost's JSON."""
 
-    @classmethod
-    def grown(
-        cls,
-        predicates: tuple[str, ...],
-        matrix: Bool[np.ndarray, "train predicate"],
-        flips: Bool[np.ndarray, " train"],
-        trees: Trees,
-        settings: CeilingSettings,
-    ) -> FreeForm:
-        """The trees of a ceiling, grown again from the same records."""
-        booster = grown(matrix.astype(np.float32), flips, trees, settings)
-        return cls(
-            predicates=predicates,
-            threshold=trees.threshold,
-            model=booster.save_raw("json").decode("ascii"),
-        )
-
     @cached_property
-    def booster(self) -> xgb.Booster:
+    def booster(self) -> Any:
         """The trees. They are read from JSON, which runs nothing."""
+        import xgboost as xgb
+
         return xgb.Booster(model_file=bytearray(self.model.encode("ascii")))
 
     def probabilities(self, matrix: Bool[np.ndarray, "record predicate"]) -> Float32[np.ndarray, " record"]:
         """How likely each record flips, says the predictor."""
+        import xgboost as xgb
+
         return self.booster.predict(xgb.DMatrix(matrix.astype(np.float32), nthread=1))
 
     def shapley(

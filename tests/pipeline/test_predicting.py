@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mecharule_ops.mechanism.law import COMPETITORS
-from mecharule_ops.pipeline.predicting import affordable_competitors, law_forwards, tokens_in_reach
+from mecharule_ops.pipeline.predicting import tokens_in_reach
+from mecharule_ops.pipeline.pricing import affordable_competitors, law_forwards
+from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Example
 
 

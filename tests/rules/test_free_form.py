@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from mecharule_ops.codec import decode, encode
-from mecharule_ops.rules.ceiling import CeilingSettings, Trees
+from mecharule_ops.rules.ceiling import CeilingSettings, grown
 from mecharule_ops.rules.free_form import FreeForm
+from mecharule_ops.rules.trees import Trees
 
 SETTINGS = CeilingSettings()
 TREES = Trees(depth=2, rounds=20, threshold=0.5, validated=1.0)
@@ -26,8 +27,12 @@ def planted(seed: int, records: int = 400) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture
 def predictor() -> FreeForm:
-    matrix, target = planted(0)
-    return FreeForm.grown(NAMES, matrix, target, TREES, SETTINGS)
+    return grown_from(*planted(0))
+
+
+def grown_from(matrix: np.ndarray, target: np.ndarray) -> FreeForm:
+    booster = grown(matrix.astype(np.float32), target, TREES, SETTINGS)
+    return FreeForm(predicates=NAMES, threshold=0.5, model=booster.save_raw("json").decode("ascii"))
 
 
 def log_odds(predictor: FreeForm, matrix: np.ndarray) -> np.ndarray:
@@ -98,4 +103,4 @@ def test_it_is_the_same_after_it_was_stored(predictor: FreeForm) -> None:
     matrix, target = planted(0)
     again = decode(FreeForm, encode(predictor))
     assert again.probabilities(matrix).tolist() == predictor.probabilities(matrix).tolist()
-    assert FreeForm.grown(NAMES, matrix, target, TREES, SETTINGS).model == predictor.model
+    assert grown_from(matrix, target).model == predictor.model

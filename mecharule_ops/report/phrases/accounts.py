@@ -22,19 +22,48 @@ _OFTEN = 0.1
 
 
 def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> tuple[str, ...]:
-    """The four sentences, without what was not measured; then one that says how to measure it."""
-    sentences = []
-    if chain is not None:
-        sentences.append(breaks_sentence(chain, run))
-    if account is not None:
-        sentences += [when_sentence(account, run), law_sentence(account, run)]
-    if chain is not None:
-        sentences += [reads_sentence(chain, run), through_sentence(chain, run)]
+    """What breaks, when, what it reads and writes, through which units; how to measure what was not measured."""
+    parts = explained(unit, account, chain, run)
+    told = (BREAKS, WHEN, LAW, READS, THROUGH)
+    return tuple(dict.fromkeys(parts[name] for name in told if name in parts))
+
+
+BREAKS, WHEN, LAW, RESPONDS, READS, THROUGH = "breaks", "when", "law", "responds", "reads", "through"
+"""The parts of an explanation; what it reads and what it writes are one sentence."""
+
+
+def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, str]:
+    """Each part of an explanation as a sentence. Without a chain `breaks` is left out."""
     if account is None:
-        sentences.append("When it flips was not asked in this run (its setting accounts_for).")
+        made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now."
+        said = dict.fromkeys((WHEN, LAW, RESPONDS), made)
+    else:
+        said = {
+            WHEN: when_sentence(account, run),
+            LAW: law_sentence(account, run),
+            RESPONDS: responds_sentence(account, run),
+        }
     if chain is None:
-        sentences.append(f"How its flips come about is measured by `mecharule path {run} {unit}`.")
-    return tuple(sentences)
+        traced = f"How the flips of {unit} come about is measured by `mecharule path {run} {unit}`."
+        return said | dict.fromkeys((READS, THROUGH), traced)
+    return {
+        BREAKS: breaks_sentence(chain, run),
+        **said,
+        READS: reads_sentence(chain, run),
+        THROUGH: through_sentence(chain, run),
+    }
+
+
+def responds_sentence(account: Account, run: str) -> str:
+    """Where its drive is high."""
+    drive, cited = account.drive, f"[run:{run}]"
+    if drive is None or drive.rule is None:
+        why = "it was not asked" if drive is None else drive.status.value
+        return f"What {account.neuron} responds to is not known: {why} {cited}."
+    return (
+        f"{account.neuron} responds to {drive.rule}: there its first-order drop is {drive.threshold:.3g} logits or "
+        f"more, MCC {drive.held_out} {cited}."
+    )
 
 
 def breaks_sentence(chain: Chain, run: str) -> str:
