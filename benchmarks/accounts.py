@@ -278,6 +278,17 @@ def cost_lines() -> Iterator[str]:
     yield from table(("basis", "units", "one competitor", "three competitors", "goal ≤ 3 ×"), rows)
 
 
+MEASURED = {"planted": planted_lines, "cost": cost_lines}
+
+
+def kept(name: str, made: Callable[[], Iterator[str]], folder: Path) -> Iterator[str]:
+    """The lines of a measurement, kept in the folder and read again from there."""
+    file = folder / f"{name}.md"
+    if not file.exists():
+        file.write_text("\n".join(made()) + "\n", encoding="utf-8")
+    yield from file.read_text(encoding="utf-8").splitlines()
+
+
 def make_run_lines(run: str) -> Iterator[str]:
     """The minutes of the stages of a finished `make run`."""
     found, seconds = read(find_run(run, runs_directory()))
@@ -304,17 +315,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=Path, default=Path("account-runs"))
     parser.add_argument("--make-run", metavar="RUN", help="a finished `make run`, for its time")
-    parser.add_argument(
-        "--only", nargs="*", choices=(*CASES, "planted", "cost"), default=[*CASES, "planted", "cost"]
-    )
+    parser.add_argument("--only", nargs="*", choices=(*CASES, *MEASURED), default=[*CASES, *MEASURED])
     parser.add_argument("--write", action="store_true", help=f"write docs/{PAGE.name}")
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
     sections: list[Callable[[], Iterator[str]]] = [
         partial(case_lines, name, given.runs) for name in CASES if name in given.only
     ]
-    sections += [planted_lines] if "planted" in given.only else []
-    sections += [cost_lines] if "cost" in given.only else []
+    sections += [
+        partial(kept, name, made, given.runs) for name, made in MEASURED.items() if name in given.only
+    ]
     sections += [partial(make_run_lines, given.make_run)] if given.make_run else []
     page = [*HEAD, *about()]
     for section in sections:
