@@ -61,7 +61,7 @@ class WhyNot(Arguments):
 
 
 class Flip(Arguments):
-    """ablate a unit on a typed prompt: before, after, what its rule predicts, edits that switch the rule"""
+    """ablate a unit on a typed prompt: before, after, what law, rule and predictor say, edits that switch the rule"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName
@@ -117,7 +117,7 @@ class Neurons(TableArguments):
 
 
 class Rules(TableArguments):
-    """the rules anchored to units, with held-out scores"""
+    """when units flip: rules of their accounts beside ceilings, and anchored rules, with held-out scores"""
 
 
 class Evidence(TableArguments):
