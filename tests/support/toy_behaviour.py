@@ -33,6 +33,7 @@ class BareTask:
     """What a made-up task leaves out: no columns, no predicates, no edits, no pieces of the text, no early label."""
 
     words: ClassVar[OutcomeWords] = OutcomeWords()
+    solution_columns: ClassVar[frozenset[str]] = frozenset()
 
     def decide(self, example: Example, partial: str) -> bool | None:
         return None
@@ -70,7 +71,6 @@ class ToyTask(BareTask):
     concealed: bool = False
     notes: tuple[str, ...] = ()
     prompt_columns: frozenset[str] = field(default_factory=frozenset)
-    solution_columns: frozenset[str] = field(default_factory=frozenset)
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         texts = [
