@@ -347,11 +347,12 @@ LIMITS = (
     "",
     "## What limits the input rules",
     "",
-    "Their size, and what a prompt tells. While the learner was tuned on SmolLM2's whole grid (optimistic: the same records",
-    "were looked at again) the mean share of the ceiling was .85 with at most 3 clauses of 3 literals, .89 with 6 × 3 and",
-    ".90 with 6 × 4; richer digit columns and learning from the trees' own labels did not help. The trees add up many weak",
-    "columns, which no short rule does. The ceilings themselves lie far below the law: what decides a flip is how close the",
-    "answer was and how hard the unit pushes, and the prompt's columns say little of either.",
+    "Their size, and what a prompt tells. While the learner was tuned on SmolLM2's whole grid (optimistic: the",
+    "same records were looked at again) the mean share of the ceiling was .85 with at most 3 clauses of 3",
+    "literals, .89 with 6 × 3 and .90 with 6 × 4; richer digit columns and learning from the trees' own labels",
+    "did not help. The trees add up many weak columns, which no short rule does. The ceilings themselves lie far",
+    "below the law: what decides a flip is how close the answer was and how hard the unit pushes, and the",
+    "prompt's columns say little of either.",
 )
 
 
