@@ -81,7 +81,9 @@ class Talking(PaneCommands):
                 self._asking.append(given_up)
             heard[0] += piece
             seconds = time.monotonic() - began
-            self._become(turn, Entry(who="agent", text=f"{heard[0].rstrip()} … {seconds:.0f} s, Esc ends the model"))
+            self._become(
+                turn, Entry(who="agent", text=f"{heard[0].rstrip()} … {seconds:.0f} s, Esc ends the model")
+            )
 
         def tell(doing: str) -> None:
             self._become(turn, Entry(who="agent", text=f"… {doing}"))
