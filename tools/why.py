@@ -39,7 +39,7 @@ def why(given: Why, tell: Tell) -> ToolResult:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
         certificate = _made(given.run, known)
     parts = explained(neuron, account_of_unit, chain, findings.run)
-    sentences = explanation(neuron, account_of_unit, chain, findings.run)
+    sentences = explanation(parts)
     data = {
         "run": findings.run,
         "explanation": list(sentences),

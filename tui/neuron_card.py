@@ -5,7 +5,7 @@ How far it goes is named by its grade: attributed, group-ablated, exact singleto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -110,7 +110,7 @@ def _account_lines(findings: Findings | None, regime: int, unit: str, width: int
     """When the unit flips and why: its account with the picture of leads and drops, and its chain."""
     from mecharule_ops.report.account_lines import account_links
     from mecharule_ops.report.chain_lines import chain_links
-    from mecharule_ops.types import Neuron
+    from mecharule_ops.types import Neuron, Regime
 
     text, neuron = Text(), Neuron.parse(unit)
     if findings is None:
@@ -118,16 +118,20 @@ def _account_lines(findings: Findings | None, regime: int, unit: str, width: int
     searches = (search for search in findings.searches if search.regime.value == regime)
     account = next((made for search in searches if (made := search.account_of(neuron))), None)
     if account is not None:
-        for name, said in account_links(account):
-            text.append(f"{name:<10}", "bold").append("\n".join(map(plain, said)) + "\n")
+        text.append_text(_named(account_links(account)))
         if account.points is not None:
             text.append("drop ↑ lead →  ● flips  ○ does not  · drop = lead\n", "dim")
             for line in leads_and_drops(account.points, max(16, min(48, width - 2))):
                 text.append(f"{line}\n", "cyan")
-    for chain in findings.chains:
-        if (chain.unit, chain.regime.value) == (neuron, regime):
-            for name, said in chain_links(chain, findings.run):
-                text.append(f"{name:<10}", "bold").append("\n".join(map(plain, said)) + "\n")
+    chain = findings.chain_of(neuron, Regime(regime))
+    return text if chain is None else text.append_text(_named(chain_links(chain, findings.run)))
+
+
+def _named(links: Iterable[tuple[str, Sequence[str]]]) -> Text:
+    """What is said of each link, after its name."""
+    text = Text()
+    for name, said in links:
+        text.append(f"{name:<10}", "bold").append("\n".join(map(plain, said)) + "\n")
     return text
 
 

@@ -230,6 +230,10 @@ class Findings:
     coverage_floor: float = COVERAGE_FLOOR
     """… and fire on at least this share of the eligible records."""
 
+    def chain_of(self, neuron: Neuron, regime: Regime) -> Chain | None:
+        """How the flips of a unit come about, or None when it was not traced."""
+        return next((one for one in self.chains if (one.unit, one.regime) == (neuron, regime)), None)
+
     def is_hq_t(self, rule: AnchoredRule) -> bool:
         """The train rule, scored once on the test split, reaches both floors."""
         return is_hq_test(rule, self.mcc_floor, self.coverage_floor)

@@ -17,12 +17,11 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.held_out import stratified_split
 from mecharule_ops.mechanism.law import prediction
 from mecharule_ops.pipeline.predicting import predicted_flips
+from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import Readings, read, vocabulary
 from mecharule_ops.replacement.baselines import ReplacementTable
@@ -172,14 +171,9 @@ def _split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions `among` the records in two parts of equal strata, the second of that share."""
     chosen = [records[place] for place in among]
-    columns = run.task.columns(chosen)
-    schema = schema_of(columns)
-    seeds = [evaluate(parse_predicate(text, schema), columns) for text in run.task.seed_predicates()]
-    matrix = np.column_stack(seeds) if seeds else np.zeros((len(chosen), 0), bool)
     labels = np.array([record.label for record in chosen], bool)
-    identifiers = [record.example.id for record in chosen]
-    parts = stratified_split(matrix, labels, identifiers, seed=run.config.seed, test_share=share)
-    return among[parts.train], among[parts.test]
+    first = chosen_for_train(run, chosen, labels, run.task.columns(chosen), share)
+    return among[first], among[~first]
 
 
 def _units(found: Material, request: RepairRequest, tell: Tell) -> list[Neuron]:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.cha.exhaustive import singleton_estimates
+from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
@@ -113,9 +114,8 @@ def _predicted(found: Localised, tested: Sequence[UnitStrength]) -> tuple[Predic
         for channel in layer.channels.tolist()
     ]
     strength = np.concatenate([layer.strength for layer in predictions])
-    scores = np.concatenate([layer.scores for layer in predictions])
-    order = np.lexsort((-scores, -strength))
-    said = {units[place]: (rank, float(strength[place])) for rank, place in enumerate(order.tolist(), 1)}
+    order = ranked(predictions).tolist()
+    said = {units[place]: (rank, float(strength[place])) for rank, place in enumerate(order, 1)}
     measured = {unit.neuron: unit.estimate.strength for unit in tested}
     measured |= {agonist.neuron: agonist.estimate.strength for agonist in found.agonists}
     rows = (

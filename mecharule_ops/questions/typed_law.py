@@ -74,12 +74,12 @@ def predictor_of_prompt(
     if predictor is None:
         return None
     matrix = evaluated(predictor.predicates, run.task.columns([record])).matrix
-    _, values = predictor.shapley(matrix)
+    probability = float(predictor.probabilities(matrix)[0])
     pushes = predictor.pushes(matrix)
-    shown = sum(push.towards[0] for push in pushes.predicates)
+    shown = pushes.base + sum(push.towards[0] for push in pushes.predicates)
     return PredictorOfPrompt(
-        probability=float(predictor.probabilities(matrix)[0]),
+        probability=probability,
         threshold=predictor.threshold,
         pushes=pushes,
-        rest=float(values.sum() - shown),
+        rest=float(np.log(probability / (1 - probability)) - shown),
     )

@@ -28,6 +28,13 @@ def expected_gain(
     return float((fixed - harm * broken) / fires.sum()) if fires.any() else 0.0
 
 
+def gained(
+    labels: Bool[np.ndarray, " record"], before: Bool[np.ndarray, " record"], harm: float = 1.0
+) -> float:
+    """Fixed − harm · broken."""
+    return float(np.sum(labels & ~before) - harm * np.sum(before & ~labels))
+
+
 def worth(
     gains: Sequence[float],
     fires: Fires,
@@ -35,9 +42,8 @@ def worth(
     before: Bool[np.ndarray, " record"],
     harm: float = 1.0,
 ) -> float:
-    """Fixed − harm · broken of a set of gates together."""
-    labels = after(acting(gains, fires), alone, before)
-    return float(np.sum(labels & ~before) - harm * np.sum(before & ~labels))
+    """What a set of gates gains together."""
+    return gained(after(acting(gains, fires), alone, before), before, harm)
 
 
 def chosen_gates(

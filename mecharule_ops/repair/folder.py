@@ -13,6 +13,7 @@ from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.repair.gates import Gate
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import arrays_of, table_from
+from mecharule_ops.store.folders import make_empty
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
 FORMAT = 1
@@ -57,11 +58,9 @@ def write_folder(folder: Path, stated: GateFile, table: ReplacementTable) -> Non
             f"expected replacement values {stated.values_hash}, this machine computes {table.hash}; "
             "export where the run was made"
         )
+    make_empty(folder)
     text = json.dumps(encode(stated), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise StoreError(f"expected a new or empty folder, {folder} has files; choose another")
         (folder / GATE).write_text(text, encoding="utf-8")
         save_file(arrays_of(table), folder / VALUES)
     except OSError as error:

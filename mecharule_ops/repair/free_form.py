@@ -12,6 +12,7 @@ import numpy as np
 import xgboost as xgb
 from jaxtyping import Bool, Float, Float32, Int
 
+from mecharule_ops.repair.choosing import gained
 from mecharule_ops.repair.gates import NOTHING, after
 
 _PARAMETERS = {
@@ -68,8 +69,7 @@ def best_threshold(
 ) -> float:
     """The threshold with the largest fixed − harm · broken; the highest on a tie."""
 
-    def gained(threshold: float) -> tuple[float, float]:
-        labels = after(acting_above(expected, threshold), alone, before)
-        return float(np.sum(labels & ~before) - harm * np.sum(before & ~labels)), threshold
+    def value(threshold: float) -> tuple[float, float]:
+        return gained(after(acting_above(expected, threshold), alone, before), before, harm), threshold
 
-    return max(THRESHOLDS, key=gained)
+    return max(THRESHOLDS, key=value)

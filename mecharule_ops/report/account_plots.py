@@ -13,11 +13,10 @@ import numpy as np
 
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops
 from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
-from mecharule_ops.report.drawing import BLUE, INK, ORANGE, draw, figure_stem, tidy
+from mecharule_ops.report.drawing import INK, draw, figure_stem, glyphs, tidy
 from mecharule_ops.rules.trees import Pushes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -66,7 +65,7 @@ def _pushes_caption(account: Account) -> str:
 def _leads(points: LeadsAndDrops, figure: Figure) -> None:
     axes = figure.subplots()
     lead, drop, flipped = (np.array(values) for values in (points.lead, points.drop, points.flipped))
-    _glyphs(axes, lead, drop, flipped, ("flips", "does not"))
+    glyphs(axes, lead, drop, flipped, ("flips", "does not"))
     end = float(max(lead.max(), drop.max(), 0.0))
     start = float(min(lead.min(), drop.min(), 0.0))
     axes.plot([start, end], [start, end], "--", color=INK, linewidth=0.8)
@@ -81,7 +80,7 @@ def _pushes(pushes: Pushes, figure: Figure) -> None:
     rows = len(pushes.predicates)
     for row, push in enumerate(pushes.predicates):
         towards, holds = np.array(push.towards), np.array(push.holds)
-        _glyphs(
+        glyphs(
             axes,
             towards,
             rows - row + _spread(towards),
@@ -93,24 +92,6 @@ def _pushes(pushes: Pushes, figure: Figure) -> None:
     axes.set(xlabel="towards a flip (log-odds)", ylim=(0.4, rows + 0.6))
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     tidy(axes)
-
-
-def _glyphs(axes: Axes, x: np.ndarray, y: np.ndarray, filled: np.ndarray, labels: tuple[str, str]) -> None:
-    """Filled circles and open squares."""
-    for which, glyph, face, color, label in (
-        (filled, "o", BLUE, BLUE, labels[0]),
-        (~filled, "s", "none", ORANGE, labels[1]),
-    ):
-        axes.plot(
-            x[which],
-            y[which],
-            glyph,
-            color=color,
-            markerfacecolor=face,
-            markersize=4,
-            markeredgewidth=0.7,
-            label=label or None,
-        )
 
 
 def _spread(values: Sequence[float] | np.ndarray, width: float = 0.36) -> np.ndarray:

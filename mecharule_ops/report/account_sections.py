@@ -7,7 +7,7 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.report.document import Section
 from mecharule_ops.report.drawing import figure_stem
-from mecharule_ops.report.phrases.accounts import explanation
+from mecharule_ops.report.phrases.accounts import explained, explanation
 
 
 def account_sections(findings: Findings) -> tuple[Section, ...]:
@@ -15,14 +15,14 @@ def account_sections(findings: Findings) -> tuple[Section, ...]:
     sections: list[Section] = []
     for outcome in findings.searches:
         for account in outcome.accounts:
-            chain = _chain_of(findings, account)
+            chain = findings.chain_of(account.neuron, account.regime)
             sections.append(_section(findings, account, chain, folded=bool(sections)))
     return tuple(sections)
 
 
 def _section(findings: Findings, account: Account, chain: Chain | None, *, folded: bool) -> Section:
     unit, regime, run = account.neuron, account.regime, findings.run
-    said = " ".join(explanation(unit, account, chain, run))
+    said = " ".join(explanation(explained(unit, account, chain, run)))
     account_stem, chain_stem = (figure_stem(kind, regime, unit) for kind in ("account", "chain"))
     traced = f" and `mecharule path {run} {unit}`" if chain else ""
     return Section(
@@ -33,15 +33,4 @@ def _section(findings: Findings, account: Account, chain: Chain | None, *, folde
             *(f"{chain_stem}-{kind}" for kind in ("writes", "reads", "graph")),
         ),
         folded=folded,
-    )
-
-
-def _chain_of(findings: Findings, account: Account) -> Chain | None:
-    return next(
-        (
-            chain
-            for chain in findings.chains
-            if (chain.unit, chain.regime) == (account.neuron, account.regime)
-        ),
-        None,
     )

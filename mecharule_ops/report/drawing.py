@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mecharule_ops.types import Neuron, Regime
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -60,6 +61,16 @@ def standalone(svg: str) -> str:
     """What `draw` gave as a file of its own: dark ink on white, whatever shows it."""
     opening = '<svg xmlns="http://www.w3.org/2000/svg" style="color:#1c2330;background:#ffffff" '
     return svg.replace("<svg ", opening, 1) + "\n"
+
+
+def glyphs(axes: Axes, x: np.ndarray, y: np.ndarray, filled: np.ndarray, labels: tuple[str, str]) -> None:
+    """Points told apart without colour: filled circles, and open squares for the others. An empty label is none."""
+    for which, glyph, face, color, label in (
+        (filled, "o", BLUE, BLUE, labels[0]),
+        (~filled, "s", "none", ORANGE, labels[1]),
+    ):
+        style: Any = {"color": color, "markerfacecolor": face, "markersize": 4, "markeredgewidth": 0.7}
+        axes.plot(x[which], y[which], glyph, label=label or None, **style)
 
 
 def tidy(axes: Axes) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.chain_plots import chain_figures
-from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
+from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy
 from mecharule_ops.report.icicle import icicle
 from mecharule_ops.types import Verdict
 
@@ -109,12 +111,13 @@ def _recall(figure: Figure, outcome: SearchOutcome) -> None:
 def _predicted(figure: Figure, outcome: SearchOutcome) -> None:
     axes = figure.subplots()
     strong = {agonist.neuron for agonist in outcome.tau_agonists}
-    for among, glyph, face, color in ((True, "o", BLUE, BLUE), (False, "s", "none", ORANGE)):
-        units = [unit for unit in outcome.predicted if (unit.neuron in strong) is among]
-        label = "τ-agonist" if among else "other unit"
-        places = [unit.predicted for unit in units], [unit.measured for unit in units]
-        axes.plot(*places, glyph, color=color, markerfacecolor=face, markersize=4, label=label)
-        for unit in units if among else ():
+    predicted, measured = (
+        np.array([getattr(unit, name) for unit in outcome.predicted]) for name in ("predicted", "measured")
+    )
+    among = np.array([unit.neuron in strong for unit in outcome.predicted])
+    glyphs(axes, predicted, measured, among, ("τ-agonist", "other unit"))
+    for unit in outcome.predicted:
+        if unit.neuron in strong:
             axes.annotate(f" {unit.rank}", (unit.predicted, unit.measured), fontsize=7, color=INK)
     axes.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.8)
     axes.set(xlabel="predicted strength", ylabel="measured strength", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))

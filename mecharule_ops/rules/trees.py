@@ -29,11 +29,6 @@ class Push:
     towards: tuple[float, ...]
     """Its Shapley value there: log-odds towards flipping."""
 
-    @property
-    def strength(self) -> float:
-        """Mean size of its push."""
-        return float(np.abs(self.towards).mean()) if self.towards else 0.0
-
     def mean(self, holds: bool) -> float | None:
         """Mean push where it holds, or where it does not; None where there is no such record."""
         some = [push for push, held in zip(self.towards, self.holds, strict=True) if held is holds]

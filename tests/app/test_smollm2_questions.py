@@ -35,6 +35,10 @@ SETTINGS: Mapping[str, object] = {
 """Small sums, which the model mostly gets right, and the heads, which are its agonists."""
 
 
+ABOUT_A_RULE = "what else does the rule of {unit} cover?"
+"""The one committed question without an answer here: so few records support no rule."""
+
+
 @pytest.fixture(scope="module")
 def smollm2_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run, alone in its folder."""
@@ -61,19 +65,24 @@ def test_offline_every_number_is_checked(smollm2_run: Path, units: tuple[str, st
     assert "~~" not in str(data["answer"])
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", [one for one in QUESTIONS if one != ABOUT_A_RULE])
 def test_a_model_that_names_its_facts_is_never_marked(
     smollm2_run: Path, units: tuple[str, str], tmp_path: Path, question: str
 ) -> None:
     """The same questions through the graph."""
     asked = worded(question.replace("120 - 7", "12 + 7"), *units)
-    if not any(one["ok"] for one in conversation.ask(str(smollm2_run), asked).data.get("tools", [])):
-        with pytest.raises(ClaimNotSupported):
-            asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
-        return
     said, result = asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
     assert result.data["verified"], result.data["checked"]
     assert all(" ".join(sentence.split()) in str(result.data["answer"]) for sentence in said)
+
+
+def test_a_rule_that_does_not_predict_covers_nothing(
+    smollm2_run: Path, units: tuple[str, str], tmp_path: Path
+) -> None:
+    """The model is told so by the tool, and has nothing to cite."""
+    assert ABOUT_A_RULE in QUESTIONS
+    with pytest.raises(ClaimNotSupported, match="covers nothing"):
+        asked_of_a_model(smollm2_run, tmp_path, worded(ABOUT_A_RULE, *units), units[0])
 
 
 def test_what_they_cite_runs_again(smollm2_run: Path) -> None:

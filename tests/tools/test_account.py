@@ -54,8 +54,8 @@ def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, ac
     assert excess == pytest.approx(found.excess[there, 0], abs=0.002)
     score = account.first_order
     assert score is not None
-    if len(account.points.lead) == score.records:
-        assert int((excess > 0).sum()) == pytest.approx(score.predicted, abs=1)
+    assert len(account.points.lead) <= score.records
+    assert 0 < int((excess > 0).sum()) <= score.predicted + 1
 
 
 def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, account: Account) -> None:
@@ -74,9 +74,10 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
         entry for entry in ledger if entry.prediction == law_hypothesis(other, Regime.BASELINE_POSITIVE)
     ]
     assert law.state != HypothesisState.OPEN
-    if kept.first_order is not None and kept.first_order.held_out is not None:
-        assert law.outcome is not None
-        assert law.outcome.value == kept.first_order.held_out.mcc
+    assert law.outcome is not None
+    assert kept.first_order is not None
+    assert kept.first_order.held_out is not None
+    assert law.outcome.value == kept.first_order.held_out.mcc
     assert str(other) in call("hypotheses", {"run": "last"}).text
     assert call("account", {"run": "last", "neuron": str(other)}).text == made.text
 
@@ -94,8 +95,7 @@ def test_flip_says_what_the_law_and_the_predictor_expect(copied_run: Path, accou
     assert law["changes"] == (law["drop"] > law["lead"])
     assert law["agrees"] == (law["changes"] == found["changed"])
     predictor = found["predictor"]
-    if predictor is not None:
-        assert isinstance(predictor, dict)
-        pushes = predictor["pushes"]
-        total = pushes["base"] + predictor["rest"] + sum(push["towards"][0] for push in pushes["predicates"])
-        assert 1 / (1 + np.exp(-total)) == pytest.approx(predictor["probability"], abs=0.01)
+    assert isinstance(predictor, dict)
+    pushes = predictor["pushes"]
+    total = pushes["base"] + predictor["rest"] + sum(push["towards"][0] for push in pushes["predicates"])
+    assert 1 / (1 + np.exp(-total)) == pytest.approx(predictor["probability"], abs=0.01)

@@ -575,6 +575,30 @@ def test_esc_gives_the_model_up_inside_its_request(tmp_path: Path) -> None:
     drive(Slow(tmp_path), script)
 
 
+def test_an_answer_longer_than_the_chat_is_read_from_its_question(tmp_path: Path) -> None:
+    """The first line is on the screen at 80×24; page down shows the last, page up the first again."""
+
+    class Long(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            return ToolResult(
+                text="\n".join(["the point", *(f"then {number}" for number in range(24)), "the end"])
+            )
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("why m1.17?")
+        await user.sees("you why m1.17?", "agent the point")
+        assert "the end" not in user.text
+        await user.press("pagedown", "pagedown", "pagedown")
+        await user.sees("the end")
+        await user.press("pageup", "pageup", "pageup", "pageup", "pageup")
+        await user.until(lambda: "the end" not in user.text, "the log to go back")
+
+    drive(Long(tmp_path), script, (80, 24))
+
+
 def test_freezing_holds_the_view_while_the_work_goes_on(tmp_path: Path) -> None:
     """`p` freezes the snapshot; the events go on arriving; `p` again shows them."""
     backend = FakeBackend(tmp_path)

@@ -71,6 +71,7 @@ class Talking(PaneCommands):
             return
         line = f"{words}  {time.monotonic() - began:.1f}s {_mark(result.exit_code == 0)}"
         self._become(turn, Entry(who="tool", text=line, detail=result.text, is_open=True))
+        self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
 
     def _ask(self, turn: ChatLine, question: str) -> None:
         """Put a question; the words of a model are shown as they come, the checked answer in their place."""
@@ -101,6 +102,7 @@ class Talking(PaneCommands):
         self._become(turn, first)
         for entry in others:
             self.app.call_from_thread(self.query_one(ChatPane).add, entry)
+        self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
 
     def _become(self, turn: ChatLine, entry: Entry) -> None:
         self.app.call_from_thread(turn.become, entry)

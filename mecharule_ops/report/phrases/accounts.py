@@ -5,6 +5,8 @@ Every number stands beside the certificate or run that it comes from. A link wit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mecharule_ops.findings.accounts import Account, Law, LawScore
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.links import FLIPPED, Written
@@ -21,9 +23,8 @@ _OFTEN = 0.1
 """Share of the flips from which a change of one token into another is worth a clause."""
 
 
-def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> tuple[str, ...]:
-    """What breaks, when, what it reads and writes, through which units; how to measure what was not measured."""
-    parts = explained(unit, account, chain, run)
+def explanation(parts: Mapping[str, str]) -> tuple[str, ...]:
+    """What breaks, when, what it reads and writes, through which units, in that order; of `explained`."""
     told = (BREAKS, WHEN, LAW, READS, THROUGH)
     return tuple(dict.fromkeys(parts[name] for name in told if name in parts))
 
@@ -33,7 +34,7 @@ BREAKS, WHEN, LAW, RESPONDS, READS, THROUGH = "breaks", "when", "law", "responds
 
 
 def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, str]:
-    """Each part of an explanation as a sentence. Without a chain `breaks` is left out."""
+    """Each part of an explanation as a sentence; what was not measured says how to. `breaks` needs a chain."""
     if account is None:
         made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now."
         said = dict.fromkeys((WHEN, LAW, RESPONDS), made)
