@@ -37,6 +37,7 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime
 
+GUIDED = "guided, the law's cost included"
 STRONG = 0.3
 """From this strength up every agonist shall be found."""
 
@@ -183,8 +184,8 @@ def made_ready(name: str, case: Case, folder: Path) -> Bench:
     return Bench(run=run, journal=journal, case=case, slices=slices, candidates=candidates)
 
 
-def measured(name: str, bench: Bench) -> list[Line]:
-    """A line a search setting."""
+def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
+    """A line a search setting, or for those named so."""
     settings = bench.run.search_settings(bench.slices.regime)
     regime, basis = bench.case.regime, bench.case.basis
     brute = [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.layers]
@@ -203,8 +204,10 @@ def measured(name: str, bench: Bench) -> list[Line]:
         label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers], 0)
         for label, chosen in searches(settings).items()
     }
-    asked["guided, the law's cost included"] = bench.guided, bench.prediction_forwards
+    asked[GUIDED] = bench.guided, bench.prediction_forwards
     for label, (made, before) in asked.items():
+        if only and label not in only:
+            continue
         trees = bench.driven(made)
         found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
         lines.append(
@@ -281,22 +284,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("case", nargs="*", help=f"beginnings of: {'; '.join(known)}")
     parser.add_argument("--runs", type=Path, default=runs_directory() / "benchmark-recall")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="*", default=(), metavar="SEARCH", help="the searches named so")
+    parser.add_argument(
+        "--json", type=Path, help="the file of all lines; those measured now take their place in it"
+    )
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
     lines: list[Line] = []
     for name, case in known.items():
         if given.case and not name.startswith(tuple(given.case)):
             continue
-        found = measured(name, made_ready(name, case, given.runs))
+        found = measured(name, made_ready(name, case, given.runs), given.only)
         told(found)
         lines += found
+        if given.json:
+            lines = merged(given.json, lines)
     print("\nOver the seeds")
     told(over_seeds(lines))
-    if given.json:
-        given.json.write_text(
-            json.dumps([asdict(line) for line in lines], indent=1, ensure_ascii=False) + "\n"
-        )
+
+
+def merged(file: Path, lines: Sequence[Line]) -> list[Line]:
+    """The file's lines with the new ones in their places, written back."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    kept = {(row["case"], row["search"]): Line(**row) for row in known}
+    kept |= {(line.case, line.search): line for line in lines}
+    order = list(cases())
+    every = sorted(kept.values(), key=lambda line: order.index(line.case))
+    file.write_text(
+        json.dumps([asdict(line) for line in every], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    return every
 
 
 if __name__ == "__main__":
