@@ -27,9 +27,8 @@ from mecharule_ops.config import make_config
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import rank_candidates
-from mecharule_ops.pipeline.predicting import search_plan, tokens_in_reach
+from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
-from mecharule_ops.pipeline.pricing import affordable_competitors, law_forwards
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
@@ -132,22 +131,17 @@ class Bench:
         return [layer for layer in self.candidates.layers if not chosen or layer.layer in chosen]
 
     @property
-    def guided(self) -> list[Search]:
-        """A search by prediction of each layer that is searched; the law is asked once and kept."""
+    def guided(self) -> tuple[list[Search], int]:
+        """A search by prediction of each layer that is searched, and what the law cost.
+
+        It is asked for all layers at once, so a case that searches some pays its share.
+        """
         plan = search_plan(self.run, self.journal, self.candidates, self.slices)
         chosen = {layer.layer for layer in self.layers}
         named = plan.searches(self.candidates, self.case.regime)
-        return [one.search for one in named if one.layer in chosen]
-
-    @property
-    def prediction_forwards(self) -> int:
-        """What the law cost. It is asked for all layers at once, so a case that searches some pays its share."""
-        records = [self.run.records[position] for position in self.slices.positions]
-        tokens = tokens_in_reach(records)
-        competitors = affordable_competitors(len(records), tokens, self.candidates.total)
-        whole = law_forwards(len(records), tokens, competitors)
         searched = sum(len(layer.channels) for layer in self.layers)
-        return round(whole * searched / self.candidates.total)
+        law = round(plan.law_forwards * searched / self.candidates.total)
+        return [one.search for one in named if one.layer in chosen], law
 
     def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
@@ -204,7 +198,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers], 0)
         for label, chosen in searches(settings).items()
     }
-    asked[GUIDED] = bench.guided, bench.prediction_forwards
+    asked[GUIDED] = bench.guided
     for label, (made, before) in asked.items():
         if only and label not in only:
             continue

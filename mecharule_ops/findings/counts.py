@@ -65,6 +65,8 @@ class SearchCost:
     """Group ablations asked, singletons included."""
     example_forwards: int
     """Ablated generations run: the sum over queries of the examples evaluated."""
+    law_forwards: int = 0
+    """What asking the law first took, in example-forwards; a backward counts as two."""
     candidates: int
     """N: units searched."""
     slice_examples: int
@@ -86,10 +88,15 @@ class SearchCost:
         return self.candidates * self.slice_examples
 
     @property
+    def all_forwards(self) -> int:
+        """Ablated generations, and the law's."""
+        return self.example_forwards + self.law_forwards
+
+    @property
     def share_of_exhaustive_forwards(self) -> float:
-        """example_forwards over those of exhaustive singletons; NaN when there are none."""
+        """all_forwards over those of exhaustive singletons; NaN when there are none."""
         full = self.exhaustive_example_forwards
-        return self.example_forwards / full if full else float("nan")
+        return self.all_forwards / full if full else float("nan")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.registry import on_this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
 from mecharule_ops.pipeline.kinds import SearchKind
-from mecharule_ops.pipeline.pricing import affordable_competitors, law_forwards, most_evaluations
+from mecharule_ops.pipeline.pricing import LawPrice, most_evaluations
 from mecharule_ops.pipeline.search_settings import search_settings
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_of
@@ -90,8 +90,7 @@ def _search(
 def _law_forwards(config: RunConfig, units: int, examples: int, new_tokens: int) -> int:
     if config.search != SearchKind.GUIDED or config.parity:
         return 0
-    tokens = examples * (new_tokens - 1)
-    return law_forwards(examples, tokens, affordable_competitors(examples, tokens, units))
+    return LawPrice.of(examples, examples * (new_tokens - 1), units).example_forwards
 
 
 def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | None:

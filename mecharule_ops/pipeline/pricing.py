@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
@@ -16,7 +17,9 @@ AUDITED_AT_MOST = 256
 """Units that an audit draws unless the config says how many."""
 
 AFFORDABLE = 0.02
-"""Share of brute force that the law may cost before it is asked about the runner-up alone."""
+"""Share of testing every unit alone that the law may cost before it is asked about the runner-up alone."""
+WORTH_ASKING = 0.05
+"""… before it is not asked: a basis so small is searched faster than predicted."""
 
 
 def audit_tests(config: RunConfig, pruned: int) -> int:
@@ -68,12 +71,24 @@ def where_nothing_flips(plan: SearchPlan, candidates: Candidates) -> list[ChaTre
     return [search.tree for search in searches]
 
 
-def law_forwards(examples: int, tokens: int, competitors: int) -> int:
-    """Example-forwards of the law: one an example, and two for each backward, one a token in reach and competitor."""
-    return examples + 2 * competitors * tokens
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawPrice:
+    """What asking the law about every unit of a basis takes, whatever the number of units."""
 
+    competitors: int
+    """All where they cost at most `AFFORDABLE` of testing every unit alone; one up to `WORTH_ASKING`; else 0, which is
+    not asking at all."""
+    example_forwards: int
+    """One an example, and two for each backward, one a token in reach and competitor."""
+    share: float
+    """Of testing every unit alone on the examples; that of one competitor where it is not asked."""
 
-def affordable_competitors(examples: int, tokens: int, units: int) -> int:
-    """All competitors where they cost at most 2 % of testing every unit alone on the examples; otherwise one."""
-    cheap = law_forwards(examples, tokens, COMPETITORS) <= AFFORDABLE * units * examples
-    return COMPETITORS if cheap else 1
+    @classmethod
+    def of(cls, examples: int, tokens: int, units: int) -> LawPrice:
+        """For so many examples with so many generated tokens in reach, all together, and units of the basis."""
+        for competitors, most in ((COMPETITORS, AFFORDABLE), (1, WORTH_ASKING)):
+            forwards = examples + 2 * competitors * tokens
+            share = forwards / (units * examples) if units * examples else math.inf
+            if share <= most:
+                return cls(competitors=competitors, example_forwards=forwards, share=share)
+        return cls(competitors=0, example_forwards=0, share=share)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 import numpy as np
@@ -77,7 +77,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         slice_status=slices.sentence,
         status=_statuses(found.trees),
         agonists=found.agonists,
-        cost=_cost(found.trees, found),
+        cost=replace(_cost(found.trees, found), law_forwards=found.plan.law_forwards),
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         whole_layers=found.whole_layers,

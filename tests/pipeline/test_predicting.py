@@ -5,18 +5,25 @@ from __future__ import annotations
 import pytest
 
 from mecharule_ops.pipeline.predicting import tokens_in_reach
-from mecharule_ops.pipeline.pricing import affordable_competitors, law_forwards
+from mecharule_ops.pipeline.pricing import LawPrice
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Example
 
 
 @pytest.mark.parametrize(
-    ("units", "competitors"), [(270, 1), (900, 1), (950, COMPETITORS), (17_280, COMPETITORS)]
+    ("units", "competitors"),
+    [(0, 0), (8, 0), (139, 0), (140, 1), (900, 1), (950, COMPETITORS), (17_280, COMPETITORS)],
 )
-def test_a_small_basis_is_asked_about_the_runner_up_alone(units: int, competitors: int) -> None:
+def test_the_law_is_asked_as_far_as_it_pays(units: int, competitors: int) -> None:
     """128 examples with 3 tokens in reach each: three competitors cost 19 forwards an example, 2 % of 950 units."""
-    assert affordable_competitors(128, 3 * 128, units) == competitors
-    assert law_forwards(128, 3 * 128, COMPETITORS) == 128 * (1 + 2 * COMPETITORS * 3)
+    price = LawPrice.of(128, 3 * 128, units)
+    assert price.competitors == competitors
+    assert price.example_forwards == (128 * (1 + 2 * competitors * 3) if competitors else 0)
+
+
+def test_nothing_to_ask_costs_nothing() -> None:
+    """No example, no price, and no division by nothing."""
+    assert LawPrice.of(0, 0, 270).competitors == 0
 
 
 def test_the_first_token_is_out_of_reach() -> None:
