@@ -39,10 +39,10 @@ from agent.llm.choice import Choice, make_model  # noqa: E402
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, ToolCall, Usage, unheard  # noqa: E402
 from mecharule_ops.codec import canonical_json  # noqa: E402
 from mecharule_ops.errors import MechaRuleError  # noqa: E402
+from mecharule_ops.pipeline.opening import findings_of, opened  # noqa: E402
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer  # noqa: E402
 from mecharule_ops.store.run_store import RunStore  # noqa: E402
 from tools import registry  # noqa: E402
-from tools._opening import findings_of, opened  # noqa: E402
 from tools.result import ToolResult  # noqa: E402
 
 QUESTIONS = json.loads((ROOT / "benchmarks" / "agent_questions.json").read_text(encoding="utf-8"))[

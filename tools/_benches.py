@@ -1,4 +1,4 @@
-"""On what a certificate is run again: a run file's own records, or the values that an exported folder carries."""
+"""On what a certificate of an exported folder is run again: the values that the folder carries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from mecharule_ops.errors import ClaimNotSupported, StoreError
 from mecharule_ops.loading.registry import load
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.second_run import Bench, CannotRepeat
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import read_table
@@ -15,26 +14,6 @@ from mecharule_ops.types import Intervention
 
 CERTIFICATES, TABLES, CONFIG = "certificates", "replacement", "config.json"
 """Names inside an exported folder."""
-
-
-def bench_of_run(run: Run, model: str | None) -> Bench:
-    """The run's model, by its recorded name or from elsewhere, and its replacement values measured anew.
-
-    They are measured before anything else: TransformerLens changes how the model computes attention, and with it
-    their last digits.
-    """
-    subject = run.subject if model is None else load(model)
-    interventions = [run.intervention(basis) for basis in run.config.bases]
-    tables = {how: run.measured_replacement(how, subject) for how in interventions}
-
-    def table(intervention: Intervention, wanted: str) -> ReplacementTable:
-        if intervention not in tables:
-            raise CannotRepeat(
-                f"expected an intervention of run {run.id}, got {intervention}; name its own run"
-            )
-        return tables[intervention]
-
-    return Bench(subject=subject, table=table, task=run.task)
 
 
 def bench_of_folder(folder: Path, model: str | None) -> Bench:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mecharule_ops.errors import UsageError
-from tools._opening import opened
+from mecharule_ops.pipeline.opening import opened
 from tools.arguments import Repair
 from tools.result import ToolResult
 

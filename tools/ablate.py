@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.certify import certify
+from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, find_certificate, price_words
 from tools._accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
-from tools._opening import check_direction, check_unit, keep, opened, regime_of
 from tools.arguments import Ablate
 from tools.registry import Tell
 from tools.result import ToolResult

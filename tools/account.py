@@ -9,12 +9,12 @@ from mecharule_ops.codec import encode
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account as Made
 from mecharule_ops.pipeline.accounting import account_forwards, kept_accounts, observe_further
+from mecharule_ops.pipeline.opening import check_direction, check_unit, opened, regime_of, strongest_regime
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.account_lines import account_links
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
 from tools._figures import written
-from tools._opening import check_direction, check_unit, opened, regime_of, strongest_regime
 from tools.arguments import Account
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from mecharule_ops.pipeline.explaining import anchored_rule
+from mecharule_ops.pipeline.opening import (
+    check_direction,
+    check_unit,
+    findings_of,
+    opened,
+    outcome_for,
+    regime_of,
+)
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import rule_data
-from tools._opening import check_direction, check_unit, findings_of, opened, outcome_for, regime_of
 from tools.arguments import Anchor
 from tools.registry import Tell
 from tools.result import ToolResult

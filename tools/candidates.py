@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.suppression import RISKY
+from mecharule_ops.pipeline.opening import check_direction, opened, regime_of
 from mecharule_ops.report.document import Table
 from mecharule_ops.types import Candidates as Ranked
 from mecharule_ops.types import Neuron
-from tools._opening import check_direction, opened, regime_of
 from tools._tables import joined, shown
 from tools.arguments import Candidates
 from tools.registry import Tell

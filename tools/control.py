@@ -11,12 +11,12 @@ from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.pipeline.certify import ablation_rows, certified
 from mecharule_ops.pipeline.explaining import second_baseline
 from mecharule_ops.pipeline.localise import slice_estimates
+from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.flips import both_slices
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import controls_data, controls_lines
-from tools._opening import check_direction, check_unit, keep, opened, regime_of
 from tools.arguments import Control
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -6,11 +6,11 @@ import numpy as np
 
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.records import Share
+from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from mecharule_ops.report.document import k_of_n, percent
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.types import Neuron
-from tools._opening import check_unit, findings_of, opened, outcome_for, regime_of
 from tools.arguments import Disguise
 from tools.registry import Tell
 from tools.result import Fact, ToolResult

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.report.document import Table
-from tools._opening import opened
 from tools._tables import shown
 from tools.arguments import Evidence
 from tools.registry import Tell

@@ -11,6 +11,7 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.pipeline.certify import certified
+from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
 from mecharule_ops.questions.typed_law import (
@@ -29,7 +30,6 @@ from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import example_data, last_line
-from tools._opening import check_unit, findings_of, keep, opened, outcome_for
 from tools.arguments import Flip
 from tools.registry import Tell
 from tools.result import ToolResult

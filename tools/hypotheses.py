@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.report.document import Table
 from mecharule_ops.state.run_state import HypothesisView
-from tools._opening import opened
 from tools._tables import shown
 from tools.arguments import Hypotheses
 from tools.registry import Tell

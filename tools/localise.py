@@ -10,13 +10,13 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.driver import NamedSearch
 from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import drive_of
+from mecharule_ops.pipeline.opening import check_direction, opened, regime_of
 from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Table
 from mecharule_ops.state.search_id import AGAIN, search_id
 from mecharule_ops.types import Agonist, Basis, Candidates, Regime
 from tools._ablations import accepted, price_words
-from tools._opening import check_direction, opened, regime_of
 from tools._tables import shown
 from tools.arguments import Localise
 from tools.registry import Tell

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.report.phrases.searches import audit_sentence, search_name
-from tools._opening import findings_of, opened
 from tools.arguments import Missed
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mecharule_ops.pipeline.opening import findings_of, opened, short_name
 from mecharule_ops.report.tables import agonists
-from tools._opening import findings_of, opened, short_name
 from tools._tables import joined, shown
 from tools.arguments import Neurons
 from tools.registry import Tell

@@ -8,11 +8,19 @@ from functools import partial
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.pipeline.chains import kept_chain, plan
+from mecharule_ops.pipeline.opening import (
+    check_direction,
+    check_unit,
+    findings_of,
+    keep,
+    opened,
+    regime_of,
+    strongest_regime,
+)
 from mecharule_ops.report.chain_lines import chain_links
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
 from tools._figures import written
-from tools._opening import check_direction, check_unit, findings_of, keep, opened, regime_of, strongest_regime
 from tools.arguments import Path
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -10,6 +10,7 @@ from mecharule_ops.errors import DegenerateBehaviour, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.repair import Repair as Found
 from mecharule_ops.findings.repair import RepairStatus
+from mecharule_ops.pipeline.opening import check_direction, keep, opened
 from mecharule_ops.pipeline.repair_material import RANKED_ON, RepairRequest
 from mecharule_ops.pipeline.repairing import Chosen
 from mecharule_ops.pipeline.run import Run
@@ -22,7 +23,6 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import Ledger, Prediction, TestOutcome
 from mecharule_ops.types import Basis, Regime
 from tools._ablations import Quoted, accepted, price_words
-from tools._opening import check_direction, keep, opened
 from tools._tables import WIDTH
 from tools.arguments import Repair
 from tools.registry import Tell

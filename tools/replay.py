@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
-from tools._opening import opened
+from mecharule_ops.pipeline.opening import opened
 from tools.result import ToolResult
 
 LONGEST_PAUSE = 5.0

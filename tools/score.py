@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.report.document import Table
-from tools._opening import opened
 from tools._tables import shown
 from tools.arguments import Score, TableArguments
 from tools.registry import Tell

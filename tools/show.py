@@ -8,8 +8,8 @@ from pathlib import Path
 from mecharule_ops.errors import StoreError
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.pipeline.opening import findings_of, opened
 from tools._contribution import with_contribution
-from tools._opening import findings_of, opened
 from tools.arguments import Show
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from mecharule_ops.pipeline.opening import opened, regime_of
 from tools._accounts import last_line
-from tools._opening import opened, regime_of
 from tools.arguments import Slices
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.report.document import Table, two_decimals
 from mecharule_ops.state.search_id import OF_A_RUN, kind_of
 from mecharule_ops.state.search_view import NodeView, SearchView
-from tools._opening import opened
 from tools._tables import shown
 from tools.arguments import Tree
 from tools.registry import Tell

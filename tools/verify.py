@@ -12,12 +12,12 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import Verification, VerificationStatus
 from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.second_run import Bench, rerun
+from mecharule_ops.pipeline.second_run import Bench, bench_of_run, rerun
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
-from tools._benches import CERTIFICATES, bench_of_folder, bench_of_run
-from tools._opening import opened
+from tools._benches import CERTIFICATES, bench_of_folder
 from tools.arguments import Verify
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -5,12 +5,12 @@ from __future__ import annotations
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.certify import certify
+from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.paired import Paired
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, find_certificate, price_words
 from tools._accounts import slice_words, slices_data
-from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import Versus
 from tools.registry import Tell
 from tools.result import Fact, ToolResult

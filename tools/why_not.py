@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.fates import (
     AttributionRank,
@@ -24,7 +25,6 @@ from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import slice_words, slices_data
-from tools._opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from tools.arguments import WhyNot
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -34,7 +34,7 @@ from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
-from tools._opening import findings_of, opened
+from mecharule_ops.pipeline.opening import findings_of, opened
 from tools.registry import Tell
 from tools.result import ToolResult
 

@@ -15,13 +15,13 @@ from agent.answering.router import Route, Understood, understand
 from agent.answering.sources import Evidence
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer
 from tools._ablations import find_certificate
-from tools._opening import findings_of, opened
 from tools.registry import Tell, call
 from tools.result import Fact, ToolResult
 

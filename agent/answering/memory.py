@@ -12,8 +12,8 @@ from typing import cast
 
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, QuestionAnswered
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.store.keys import LAST_ANSWER, QUESTIONS, LastAnswer
-from tools._opening import opened
 from tools.registry import Tell
 from tools.result import ToolResult
 

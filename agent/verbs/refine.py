@@ -16,12 +16,12 @@ from agent.refining.state import Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable
 from mecharule_ops.events import Event, Notice
+from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import text_of
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.ledger import Hypothesis, Ledger
-from tools._opening import findings_of, opened
 from tools.result import ToolResult
 
 Show = Callable[[Event], None]

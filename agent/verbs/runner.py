@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,15 +16,16 @@ from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.registry import resolve
 from mecharule_ops.loading.shape import read_shape
+from mecharule_ops.pipeline.opening import begun
 from mecharule_ops.pipeline.outlook import outlook
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
-from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
+from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
-from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.tasks.registry import findable, task_of
 from tools._contribution import with_contribution
 from tools.result import ToolResult
 
@@ -59,10 +59,8 @@ def config_from(
     chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
     if bases is not None:
         chosen["bases"] = tuple(bases.split(","))
-    if str(chosen.get("task", "")).rpartition(":")[0].endswith(".py"):
-        # A run is asked about from other folders than the one it was started in.
-        file, _, name = str(chosen["task"]).rpartition(":")
-        chosen["task"] = f"{Path(file).expanduser().resolve()}:{name}"
+    if "task" in chosen:
+        chosen["task"] = findable(str(chosen["task"]))
     if chosen.get("proposer") == "none":
         chosen["proposer"] = "offline"
     return make_config(**chosen | {"task_settings": task_settings})
@@ -117,10 +115,7 @@ def start(
     read_shape(resolve(config.model))
     _choice(config)
     judge = _judge(config)
-    folder = runs_directory()
-    run = new_run_id(folder, secrets.token_hex)
-    settings = {"run": run, "settings": config.model_dump(mode="json")}
-    with RunStore.create(run_path(run, folder), settings) as store:
+    with begun(config) as store:
         return _finish(Run(store, should_stop, judge), show, approve, llm_budget)
 
 
@@ -143,15 +138,9 @@ def fork(earlier: str, config: RunConfig, show: Show, approve: Approve) -> ToolR
     """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
     from mecharule_ops.pipeline.fork import check_fork, take_over
 
-    folder = runs_directory()
-    path = find_run(earlier, folder)
+    path = find_run(earlier, runs_directory())
     check_fork(config_of(earlier), config)
-    run = new_run_id(folder, secrets.token_hex)
-    settings = {"run": run, "settings": config.model_dump(mode="json"), "forked_from": path.stem}
-    with (
-        RunStore.open(path, read_only=True) as source,
-        RunStore.create(run_path(run, folder), settings) as store,
-    ):
+    with RunStore.open(path, read_only=True) as source, begun(config, forked_from=path.stem) as store:
         take_over(store, source)
         return _finish(Run(store, judge=_judge(config)), show, approve)
 

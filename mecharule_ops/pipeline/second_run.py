@@ -14,7 +14,9 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.registry import load
 from mecharule_ops.pipeline.held_units import held_units
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_from
@@ -42,6 +44,26 @@ class Bench:
         if self.task is not None and dict(self.task.describe()) == dict(certificate.task):
             return self.task
         return task_from(certificate.task)
+
+
+def bench_of_run(run: Run, model: str | None) -> Bench:
+    """The run's model, by its recorded name or from elsewhere, and its replacement values measured anew.
+
+    They are measured before anything else: TransformerLens changes how the model computes attention, and with it
+    their last digits.
+    """
+    subject = run.subject if model is None else load(model)
+    interventions = [run.intervention(basis) for basis in run.config.bases]
+    tables = {how: run.measured_replacement(how, subject) for how in interventions}
+
+    def table(intervention: Intervention, wanted: str) -> ReplacementTable:
+        if intervention not in tables:
+            raise CannotRepeat(
+                f"expected an intervention of run {run.id}, got {intervention}; name its own run"
+            )
+        return tables[intervention]
+
+    return Bench(subject=subject, table=table, task=run.task)
 
 
 def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:

@@ -42,6 +42,12 @@ def preset_names(task: str) -> tuple[str, ...]:
     return tuple(name for of_task, name in PRESETS if of_task == task)
 
 
+def findable(name: str) -> str:
+    """The name with the whole path of a user's file: a run is asked about from other folders than its own."""
+    file, _, kind = name.rpartition(":")
+    return f"{Path(file).expanduser().resolve()}:{kind}" if file.endswith(".py") else name
+
+
 def task_of(config: RunConfig) -> Task:
     """The task of a config: the model's preset with the config's settings on top. Raises `UsageError`."""
     name = config.task

@@ -9,8 +9,8 @@ from llm_faults import FAULTS
 
 from agent.answering import conversation
 from benchmarks.agent_faults import QUESTIONS, survives
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.store.keys import FINDINGS
-from tools._opening import opened
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -22,10 +22,10 @@ from agent.llm.choice import Choice
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, LlmCost, LlmMessage, QuestionAnswered, ToolCalled
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.store.event_json import event_to_json
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.keys import QUESTIONS as LOG
-from tools._opening import findings_of, opened
 
 CHOICE = Choice(spec="mock:script", why="chosen by --llm")
 

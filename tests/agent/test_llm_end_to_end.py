@@ -17,8 +17,8 @@ from werkzeug import Response
 from agent.answering.chat import ask
 from agent.verbs.refine import Limits, refine_run
 from mecharule_ops.events import Event
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.store.event_json import event_to_json
-from tools._opening import opened
 
 Reply = Callable[[], Response]
 SAID = "The search missed 7777 units ⟦f1⟧."

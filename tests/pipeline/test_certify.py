@@ -14,9 +14,8 @@ from mecharule_ops.certificates.verification import VerificationStatus, inconsis
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.pipeline.certify import ablation_rows, certify
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.second_run import Bench, rerun
+from mecharule_ops.pipeline.second_run import Bench, bench_of_run, rerun
 from mecharule_ops.types import Agonist, Basis, Neuron, Regime
-from tools._benches import bench_of_run
 
 
 @pytest.fixture(scope="module")

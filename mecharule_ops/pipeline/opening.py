@@ -1,17 +1,22 @@
-"""How tools open a run: for reading by default, for writing only where an ablation or a certificate is added."""
+"""How a run is begun and opened, and how a unit of it is named.
+
+A run is opened for reading by default, for writing only where an ablation or a certificate is added.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import CertificateWritten
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
-from mecharule_ops.store.run_directory import find_run, runs_directory
+from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron, Regime
 
@@ -21,6 +26,14 @@ def opened(run: str, *, write: bool = False) -> Iterator[Run]:
     """An open run. Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read."""
     with RunStore.open(find_run(run, runs_directory()), read_only=not write) as store:
         yield Run(store)
+
+
+def begun(config: RunConfig, **more: str) -> RunStore:
+    """The file of a new run in the runs directory, held for writing; `more` is kept beside the settings."""
+    folder = runs_directory()
+    run = new_run_id(folder, secrets.token_hex)
+    settings: Mapping[str, object] = {"run": run, "settings": config.model_dump(mode="json"), **more}
+    return RunStore.create(run_path(run, folder), settings)
 
 
 def findings_of(run: Run) -> Findings:
