@@ -14,7 +14,8 @@ from bundled_run import opened
 ROOT = Path(__file__).parent.parent
 ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
 FLOORS = (
-    ("", "experiments"),
+    ("",),
+    ("experiments", "front"),
     ("report",),
     ("questions",),
     ("pipeline",),
@@ -188,10 +189,11 @@ def _loaded(code: str) -> list[str]:
         "import app\ntry:\n    app.main(['run', '--help'])\nexcept SystemExit:\n    pass",
         "import mecharule_ops.cha",
         "import mecharule_ops.pipeline.run, mecharule_ops.state.run_state, mecharule_ops.report",
+        "import mecharule_ops as mr\nmr.open_run, mr.analyse, mr.FinishedRun",
         "import tools.registry, tools.catalogue",
         "import agent.answering.conversation, agent.answering.router",
     ],
-    ids=["help", "run help", "search", "reading a run", "tools", "conversation"],
+    ids=["help", "run help", "search", "reading a run", "library", "tools", "conversation"],
 )
 def test_nothing_heavy_is_loaded_before_a_model_is_needed(code: str) -> None:
     """Help, the search core, reading a run and the list of tools start without torch."""

@@ -16,12 +16,13 @@ def account_sections(findings: Findings) -> tuple[Section, ...]:
     for outcome in findings.searches:
         for account in outcome.accounts:
             chain = findings.chain_of(account.neuron, account.regime)
-            sections.append(_section(findings, account, chain, folded=bool(sections)))
+            sections.append(account_section(findings.run, account, chain, folded=bool(sections)))
     return tuple(sections)
 
 
-def _section(findings: Findings, account: Account, chain: Chain | None, *, folded: bool) -> Section:
-    unit, regime, run = account.neuron, account.regime, findings.run
+def account_section(run: str, account: Account, chain: Chain | None, *, folded: bool = False) -> Section:
+    """The section of one unit; `chain` is None where it was not traced."""
+    unit, regime = account.neuron, account.regime
     said = " ".join(explanation(explained(unit, account, chain, run)))
     account_stem, chain_stem = (figure_stem(kind, regime, unit) for kind in ("account", "chain"))
     traced = f" and `mecharule path {run} {unit}`" if chain else ""

@@ -33,16 +33,12 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
 
     `rows` is the most units that are localized only and listed a search.
     """
-    names = search_names(findings)
-    searches = list(zip(names, findings.searches, strict=True))
     sections = [
-        Section(title="Summary", blocks=summary(findings)),
-        *_agonist_sections(findings),
+        *opening_sections(findings),
         *account_sections(findings),
         Section(title="Overview", blocks=(tables.overview(findings), OVERVIEW_KEY)),
     ]
-    for index, (name, outcome) in enumerate(searches):
-        sections.append(_search_section(findings, outcome, name, index, rows))
+    sections += [search_section(findings, index, rows) for index in range(len(findings.searches))]
     sections += [
         Section(title="Cost", blocks=cost_blocks(findings)),
         Section(title="Task and run", blocks=run_blocks(findings)),
@@ -55,6 +51,11 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
     return Document(title=f"MechaRule report: run {findings.run}", sections=tuple(sections))
 
 
+def opening_sections(findings: Findings) -> tuple[Section, ...]:
+    """What is read first: the summary, then the τ-agonists."""
+    return (Section(title="Summary", blocks=summary(findings)), *_agonist_sections(findings))
+
+
 def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
     """The τ-agonists of all searches with their controls and rules; nothing where there is none."""
     blocks: list[Block] = []
@@ -64,7 +65,9 @@ def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
     return (Section(title="τ-agonists", blocks=(*blocks, AGONIST_KEY)),) if blocks else ()
 
 
-def _search_section(findings: Findings, outcome: SearchOutcome, name: str, index: int, rows: int) -> Section:
+def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
+    """One search: its split, status, layers, units that are localized only, recall, and its plots."""
+    outcome, name = findings.searches[index], search_names(findings)[index]
     blocks: list[Block] = [_split_sentence(outcome), " ".join(map(sentence, outcome.status))]
     if not outcome.tau_agonists:
         blocks.append("Negative result: " + negative(findings, outcome))

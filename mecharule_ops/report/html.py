@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, plain, tied
@@ -61,8 +61,14 @@ def html_of(document: Document, figures: Mapping[str, tuple[str, str]]) -> str:
     )
 
 
+def fragment_of(title: str, sections: Sequence[Section], figures: Mapping[str, tuple[str, str]]) -> str:
+    """Sections to stand inside another page, such as a notebook's output, in that page's style; as `html_of`."""
+    body = "\n".join(_section(section, figures) for section in sections)
+    return f"<article>\n<h1>{_text(title)}</h1>\n{body}\n</article>\n"
+
+
 def _section(section: Section, figures: Mapping[str, tuple[str, str]]) -> str:
-    drawn = [_figure(*figures[name]) for name in section.figures if name in figures]
+    drawn = [figure_of(*figures[name]) for name in section.figures if name in figures]
     blocks = [_block(block) for block in section.blocks]
     head = f"<h2>{_text(section.title)}</h2>"
     if section.folded:
@@ -70,7 +76,8 @@ def _section(section: Section, figures: Mapping[str, tuple[str, str]]) -> str:
     return "\n".join(["<section>", head, *blocks, *drawn, "</section>"])
 
 
-def _figure(svg: str, caption: str) -> str:
+def figure_of(svg: str, caption: str) -> str:
+    """One drawing with its caption under it."""
     return f"<figure>\n<div>{svg}</div>\n<figcaption>{_text(caption)}</figcaption>\n</figure>"
 
 

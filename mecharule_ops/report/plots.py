@@ -35,16 +35,23 @@ def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
     for index, outcome in enumerate(findings.searches):
         for account in outcome.accounts:
             drawn |= account_figures(account)
-        if outcome.agonists or outcome.layer_union or outcome.whole_layers:
-            drawn[f"layers-{index}"] = _draw(f"layers-{index}", outcome, _layers), _LAYERS_CAPTION
-        if outcome.recall:
-            drawn[f"recall-{index}"] = _draw(f"recall-{index}", outcome, _recall), _RECALL_CAPTION
-        if outcome.predicted:
-            drawn[f"predicted-{index}"] = _draw(f"predicted-{index}", outcome, _predicted), _PREDICTED_CAPTION
-        if outcome.tree:
-            shown = len(icicle(outcome.tree))
-            caption = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
-            drawn[f"tree-{index}"] = _draw(f"tree-{index}", outcome, _tree), caption
+        drawn |= search_figures(index, outcome)
+    return drawn
+
+
+def search_figures(index: int, outcome: SearchOutcome) -> Mapping[str, tuple[str, str]]:
+    """The plots of one search, which is the run's `index`-th; named and left out as `figures` does."""
+    drawn: dict[str, tuple[str, str]] = {}
+    if outcome.agonists or outcome.layer_union or outcome.whole_layers:
+        drawn[f"layers-{index}"] = _draw(f"layers-{index}", outcome, _layers), _LAYERS_CAPTION
+    if outcome.recall:
+        drawn[f"recall-{index}"] = _draw(f"recall-{index}", outcome, _recall), _RECALL_CAPTION
+    if outcome.predicted:
+        drawn[f"predicted-{index}"] = _draw(f"predicted-{index}", outcome, _predicted), _PREDICTED_CAPTION
+    if outcome.tree:
+        shown = len(icicle(outcome.tree))
+        caption = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
+        drawn[f"tree-{index}"] = _draw(f"tree-{index}", outcome, _tree), caption
     return drawn
 
 

@@ -1,0 +1,274 @@
+"""A finished run as one object: what was found as rows, pictures and page parts, and its claims run again.
+
+What the run file holds is answered from it; the model is loaded where something is made or verified now. The file is
+opened for each of these and closed again, so that other processes may use the run in between.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.front.checked import Checked, checked
+from mecharule_ops.front.pictures import Part, Picture, pictures
+from mecharule_ops.front.rows import (
+    CertificateRow,
+    RuleRow,
+    TreeRow,
+    UnitRow,
+    certificate_rows,
+    frame_of,
+    rule_rows,
+    unit_rows,
+)
+from mecharule_ops.front.tree import Tree
+from mecharule_ops.pipeline.opening import (
+    check_direction,
+    check_unit,
+    findings_of,
+    keep,
+    opened,
+    strongest_regime,
+)
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report import render_html, render_screen
+from mecharule_ops.report.account_sections import account_section
+from mecharule_ops.report.content import opening_sections
+from mecharule_ops.report.document import Section
+from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.types import Neuron, Regime
+
+if TYPE_CHECKING:
+    import pandas
+
+    from mecharule_ops.findings.accounts import Account
+    from mecharule_ops.findings.chain import Chain
+    from mecharule_ops.loading.model import Subject
+
+Kind = Literal["units", "rules", "tree", "certificates"]
+KINDS: tuple[Kind, ...] = ("units", "rules", "tree", "certificates")
+
+
+class FinishedRun:
+    """One finished run; `analyse` and `open_run` give it. A notebook shows its summary and its τ-agonists."""
+
+    def __init__(self, path: Path, subject: Subject | None = None) -> None:
+        """`subject` is a model that is loaded already; None loads the run's own where one is needed.
+
+        Raises `StoreError` where the file cannot be read or the run has not finished.
+        """
+        self.path = path
+        self._subject = subject
+        self.findings: Findings
+        """Everything that was found, with its counts."""
+        with self._opened() as run:
+            self.findings = findings_of(run)
+
+    @property
+    def id(self) -> str:
+        """The run's id: what verbs and `open_run` take."""
+        return self.findings.run
+
+    @property
+    def units(self) -> tuple[UnitRow, ...]:
+        """Every localized unit, search by search, strongest first."""
+        return unit_rows(self.findings)
+
+    @property
+    def rules(self) -> tuple[RuleRow, ...]:
+        """When the units flip: a row a family of rules and the rule of the paper."""
+        return rule_rows(self.findings)
+
+    @property
+    def certificates(self) -> tuple[CertificateRow, ...]:
+        """Every claim of the run that can be run again."""
+        with self._opened() as run:
+            return certificate_rows(run.store.certificates())
+
+    @property
+    def plot(self) -> Plots:
+        """Its figures."""
+        return Plots(self)
+
+    def tree(self, basis: str | None = None, regime: int | None = None) -> Tree:
+        """One search: of a basis, in a regime (1 is 1→0, 0 is 0→1); the first that fits. Raises `UsageError`."""
+        return Tree(self.findings, self.search_index(basis, regime))
+
+    def account(self, unit: str, regime: int | None = None, *, make: bool = False) -> Part:
+        """When and why a unit flips, with its figures; in the regime where it is strongest unless one is named.
+
+        `make` computes an account that the run does not hold, and keeps it; without it that is a `UsageError` that
+        says what it costs. A chain is shown where the run holds one: `chain` makes it.
+        """
+        account, chain = self._account(unit, regime, make)
+        return Part(
+            title=f"{account.neuron} in run {self.id}",
+            sections=(account_section(self.id, account, chain),),
+            pictures=_pictures_of(account, chain),
+        )
+
+    def chain(self, unit: str, regime: int | None = None, *, make: bool = False) -> Part:
+        """How a unit's flips come about, link by link; `make` measures and certifies it, as `account` does."""
+        from mecharule_ops.pipeline.chains import kept_chain, plan
+        from mecharule_ops.report.chain_lines import chain_links
+        from mecharule_ops.report.document import Bullets
+
+        with self._opened(write=make) as run:
+            neuron, chosen = self._named(run, unit, regime)
+            known = run.chain(neuron, chosen)
+            if known is None:
+                asked = plan(run, self.findings, neuron, chosen)
+                _check_wish(make, "chain", neuron, asked.example_forwards)
+                known = kept_chain(run, asked, partial(keep, run))
+        sections = tuple(
+            Section(title=name, blocks=(Bullets(lines),)) for name, lines in chain_links(known, self.id)
+        )
+        return Part(
+            title=f"How the flips of {neuron} ({chosen.arrow}) come about",
+            sections=sections,
+            pictures=_pictures_of(None, known),
+        )
+
+    def to_dataframe(self, kind: Kind = "units") -> pandas.DataFrame:
+        """The rows of a kind; columns are documented on `UnitRow`, `RuleRow`, `TreeRow` and `CertificateRow`.
+
+        Raises `UsageError` where pandas is not installed, or for another kind.
+        """
+        rows: dict[Kind, tuple[type, Sequence[Any]]] = {}
+        if kind == "units":
+            rows[kind] = UnitRow, self.units
+        elif kind == "rules":
+            rows[kind] = RuleRow, self.rules
+        elif kind == "tree":
+            every = range(len(self.findings.searches))
+            rows[kind] = TreeRow, [row for index in every for row in Tree(self.findings, index).rows]
+        elif kind == "certificates":
+            rows[kind] = CertificateRow, self.certificates
+        else:
+            raise UsageError(f"expected a table of {', '.join(KINDS)}, got {kind!r}")
+        return frame_of(*rows[kind])
+
+    def verify(self, certificates: Sequence[str] | None = None) -> Checked:
+        """Certificates run again on the reference path: all of the run's, or those of these ids.
+
+        Cost: the model is loaded anew; two completions an example and certificate, one group at a time.
+        """
+        with self._opened() as run:
+            if self._subject is not None:
+                # The reference path changes how the model that it is given computes attention.
+                run.subject = copy.deepcopy(self._subject)
+            wanted = (
+                run.store.certificates()
+                if certificates is None
+                else tuple(run.store.certificate(one.removeprefix("c:")) for one in certificates)
+            )
+            return checked(run, wanted)
+
+    def report(self) -> str:
+        """The whole report as one self-contained HTML page."""
+        return render_html(self.findings)
+
+    def search_index(self, basis: str | None, regime: int | None) -> int:
+        """The place of the first search of this basis and regime. Raises `UsageError` where there is none."""
+        for index, outcome in enumerate(self.findings.searches):
+            if basis in (None, outcome.intervention.basis) and regime in (None, outcome.regime.value):
+                return index
+        searched = ", ".join(search_names(self.findings)) or "none"
+        raise UsageError(
+            f"expected a search of run {self.id} ({searched}), got basis {basis!r}, regime {regime!r}"
+        )
+
+    def _repr_html_(self) -> str:
+        title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
+        return Part(title=title, sections=opening_sections(self.findings))._repr_html_()
+
+    def __repr__(self) -> str:
+        return render_screen(self.findings).rstrip()
+
+    @contextmanager
+    def _opened(self, *, write: bool = False) -> Iterator[Run]:
+        with opened(str(self.path), write=write) as run:
+            if self._subject is not None:
+                run.subject = self._subject
+            yield run
+
+    def _account(self, unit: str, regime: int | None, make: bool) -> tuple[Account, Chain | None]:
+        from mecharule_ops.pipeline.accounting import account_forwards, kept_accounts, observe_further
+
+        with self._opened(write=make) as run:
+            neuron, chosen = self._named(run, unit, regime)
+            known = run.account(neuron, chosen)
+            if known is None:
+                _check_wish(make, "account", neuron, account_forwards(run, chosen))
+                observe_further(run)
+                (known,) = kept_accounts(run, [neuron], chosen, partial(_kept_event, run))
+            return known, run.chain(neuron, chosen)
+
+    def _named(self, run: Run, unit: str, regime: int | None) -> tuple[Neuron, Regime]:
+        """The unit, and the regime asked or the one where it is strongest. Raises `UsageError`."""
+        neuron = Neuron.parse(unit)
+        check_unit(run, neuron)
+        chosen = strongest_regime(run, neuron) if regime is None else Regime(regime)
+        check_direction(run.id, chosen, hidden=run.config.suppress_only)
+        return neuron, chosen
+
+
+class Plots:
+    """The figures of a run, each as the report draws it."""
+
+    def __init__(self, run: FinishedRun) -> None:
+        self._run = run
+
+    def layers(self, basis: str | None = None, regime: int | None = None) -> Picture:
+        """Localized units, union and whole-layer flips by layer. Raises `UsageError` where there is nothing to draw."""
+        return self._of_search("layers", basis, regime)
+
+    def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
+        """The groups that a search ablated. Raises `UsageError` where there is nothing to draw."""
+        return self._of_search("tree", basis, regime)
+
+    def account(self, unit: str, regime: int | None = None) -> Part:
+        """Every figure of a unit's account and chain. Raises `UsageError` where the run holds no account of it."""
+        account, chain = self._run._account(unit, regime, make=False)
+        drawn = _pictures_of(account, chain)
+        names = tuple(one.name for one in drawn)
+        section = Section(title=f"{account.neuron} ({account.regime.arrow})", blocks=(), figures=names)
+        return Part(title=f"Run {self._run.id}", sections=(section,), pictures=drawn)
+
+    def _of_search(self, kind: str, basis: str | None, regime: int | None) -> Picture:
+        index = self._run.search_index(basis, regime)
+        drawn = Tree(self._run.findings, index).drawn(kind)
+        if not drawn:
+            name = search_names(self._run.findings)[index]
+            raise UsageError(
+                f"expected {kind} to draw of {name}, run {self._run.id} has none; see run.tree()"
+            )
+        return drawn[0]
+
+
+def _pictures_of(account: Account | None, chain: Chain | None) -> tuple[Picture, ...]:
+    from mecharule_ops.report.account_plots import account_figures
+    from mecharule_ops.report.chain_plots import chain_figures
+
+    of_account = {} if account is None else account_figures(account)
+    return pictures({**of_account, **({} if chain is None else chain_figures(chain))})
+
+
+def _check_wish(make: bool, what: str, unit: Neuron, forwards: int) -> None:
+    """Raises `UsageError` unless it is to be made now."""
+    if not make:
+        raise UsageError(
+            f"expected a run with the {what} of {unit}, it has none; {what}({str(unit)!r}, make=True) makes it "
+            f"for about {forwards:,} example-forwards"
+        )
+
+
+def _kept_event(run: Run, event: Event) -> None:
+    run.store.append([event])

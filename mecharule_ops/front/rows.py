@@ -1,0 +1,251 @@
+"""What a run found as flat rows: the columns of its data frames. Every number is one of the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
+from mecharule_ops.report.phrases.controls import NOT_RUN
+from mecharule_ops.report.phrases.flips import by_strength
+from mecharule_ops.report.phrases.rules import predicts
+from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.interval import MccInterval, interval_of
+from mecharule_ops.types import Agonist, AnchoredRule, Regime
+
+if TYPE_CHECKING:
+    import pandas
+
+ANCHORED = "anchored"
+"""The family column of the paper's rule (§4.5), which has no ceiling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRow:
+    """One localized unit of one search."""
+
+    search: str
+    """As the report names it, such as `mlp_out 1→0`."""
+    unit: str
+    basis: str
+    layer: int
+    regime: str
+    """`1→0` or `0→1`."""
+    strength: float
+    """Ê: the larger of the two flip rates."""
+    lower: float
+    upper: float
+    """One-sided Clopper–Pearson bounds on the strength, as the search used them."""
+    is_tau_agonist: bool
+    """Whether the strength itself reaches τ; every row's upper bound does."""
+    associated_flips: int
+    associated_n: int
+    """Flips on D+, and its examples."""
+    unrelated_flips: int
+    unrelated_n: int
+    selectivity: float
+    """Flip rate on D+ less that on D-."""
+    effect: str
+    """What random units of its layer say, or `not run`."""
+    effect_p: float | None
+    selective: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """When one unit flips, by one family of rules."""
+
+    search: str
+    unit: str
+    regime: str
+    family: str
+    """`input`, `clean run`, `mechanism`, or `anchored` for the rule of the paper."""
+    rule: str | None
+    """None where none predicts: the interval of its held-out MCC does not lie above 0."""
+    mcc: float | None
+    """On held-out records, scored once; of what train chose, whether or not it is shown. None without one."""
+    low: float | None
+    high: float | None
+    """Ends of the 95 % bootstrap interval; None on too few records."""
+    ceiling: float | None
+    """MCC of trees of any form over the same columns, on the same records."""
+    prompt_only: bool
+    """Whether the shown rule can be checked before the model answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRow:
+    """One group that a search ablated together."""
+
+    search: str
+    layer: int
+    node: int
+    """Unique within its layer."""
+    parent: int | None
+    depth: int
+    size: int
+    """Units in the group."""
+    associated_flips: int
+    associated_n: int
+    unrelated_flips: int
+    unrelated_n: int
+    strength: float
+    upper: float
+    verdict: str
+    """`pruned`, `split`, `kept` or `dropped`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRow:
+    """One claim that can be run again."""
+
+    certificate: str
+    kind: str
+    units: str
+    regime: str
+    """`1→0` or `0→1`."""
+    examples: int
+    claim: str
+
+
+def unit_rows(findings: Findings) -> tuple[UnitRow, ...]:
+    """Every localized unit, search by search, strongest first."""
+    return tuple(
+        _unit(findings, name, outcome, agonist)
+        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+        for agonist in by_strength(outcome.agonists)
+    )
+
+
+def rule_rows(findings: Findings) -> tuple[RuleRow, ...]:
+    """Families of its account, then the anchored rule, of every unit that has any; in the order of `unit_rows`."""
+    return tuple(
+        row
+        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+        for agonist in by_strength(outcome.agonists)
+        for row in _rules(name, outcome, agonist)
+    )
+
+
+def tree_rows(search: str, nodes: Iterable[TreeNode]) -> tuple[TreeRow, ...]:
+    """A row a tested group, in the order of the tests."""
+    return tuple(
+        TreeRow(
+            search=search,
+            layer=node.layer,
+            node=node.node,
+            parent=node.parent,
+            depth=node.depth,
+            size=node.size,
+            associated_flips=node.estimate.associated.flips,
+            associated_n=node.estimate.associated.n,
+            unrelated_flips=node.estimate.unrelated.flips,
+            unrelated_n=node.estimate.unrelated.n,
+            strength=node.estimate.strength,
+            upper=node.ucb,
+            verdict=node.verdict.value,
+        )
+        for node in nodes
+    )
+
+
+def certificate_rows(certificates: Iterable[Certificate]) -> tuple[CertificateRow, ...]:
+    """A row a certificate, oldest first."""
+    return tuple(
+        CertificateRow(
+            certificate=one.id,
+            kind=one.kind,
+            units=", ".join(one.units),
+            regime=Regime(one.regime).arrow,
+            examples=len(one.example_ids),
+            claim=one.claim,
+        )
+        for one in certificates
+    )
+
+
+def frame_of(kind: type, rows: Sequence[Any]) -> pandas.DataFrame:
+    """Rows of one kind as a data frame with that kind's columns. Raises `UsageError` where pandas is not installed."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise UsageError(
+            "expected pandas for a data frame, it is not installed; `pip install pandas`"
+        ) from error
+    names = [field.name for field in fields(kind)]
+    return pandas.DataFrame([asdict(row) for row in rows], columns=names)
+
+
+def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agonist) -> UnitRow:
+    estimate, controls = agonist.estimate, outcome.controls_of(agonist.neuron)
+    return UnitRow(
+        search=search,
+        unit=str(agonist.neuron),
+        basis=agonist.neuron.basis.value,
+        layer=agonist.neuron.layer,
+        regime=agonist.regime.arrow,
+        strength=estimate.strength,
+        lower=estimate.lcb(findings.alpha),
+        upper=agonist.ucb,
+        is_tau_agonist=agonist.is_tau_agonist,
+        associated_flips=estimate.associated.flips,
+        associated_n=estimate.associated.n,
+        unrelated_flips=estimate.unrelated.flips,
+        unrelated_n=estimate.unrelated.n,
+        selectivity=estimate.signed_selectivity,
+        effect=NOT_RUN if controls is None else controls.effect.value,
+        effect_p=None if controls is None else controls.effect_p,
+        selective=NOT_RUN if controls is None else controls.selective.value,
+    )
+
+
+def _rules(search: str, outcome: SearchOutcome, agonist: Agonist) -> Iterator[RuleRow]:
+    account = outcome.account_of(agonist.neuron)
+    for rule in account.families if account else ():
+        yield _family(search, agonist, rule)
+    anchored = outcome.rule_of(agonist.neuron)
+    if anchored is not None:
+        yield _anchored(search, agonist, anchored)
+
+
+def _family(search: str, agonist: Agonist, rule: FamilyRule) -> RuleRow:
+    gate = rule.rule is not None and rule.family is Family.INPUT and rule.prompt_only
+    ceiling = None if rule.ceiling is None else rule.ceiling.mcc
+    mcc = None if rule.held_out is None else rule.held_out.mcc
+    return _row(search, agonist, rule.family.value, rule.rule, mcc, rule.held_out, ceiling, gate)
+
+
+def _anchored(search: str, agonist: Agonist, rule: AnchoredRule) -> RuleRow:
+    shown = predicts(rule) is not None
+    interval = None if rule.rule is None or rule.held_out is None else interval_of(rule.held_out)
+    mcc = None if rule.rule is None or rule.held_out is None else rule.held_out.mcc
+    text = rule.rule if shown else None
+    return _row(search, agonist, ANCHORED, text, mcc, interval, None, shown and rule.prompt_only)
+
+
+def _row(
+    search: str,
+    agonist: Agonist,
+    family: str,
+    rule: str | None,
+    mcc: float | None,
+    interval: MccInterval | None,
+    ceiling: float | None,
+    prompt_only: bool,
+) -> RuleRow:
+    return RuleRow(
+        search=search,
+        unit=str(agonist.neuron),
+        regime=agonist.regime.arrow,
+        family=family,
+        rule=rule,
+        mcc=mcc,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        ceiling=ceiling,
+        prompt_only=prompt_only,
+    )
