@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from sklearn.decomposition import PCA
 
 COMPONENTS = 32
 """Dimensions of the spectral space (paper, appendix B)."""
@@ -62,6 +61,8 @@ def project(
     data = np.asarray(representation, dtype=np.float64)
     if rank == 0 or (data == data[0]).all():
         return np.zeros((len(data), rank))
+    from sklearn.decomposition import PCA
+
     fitted = PCA(n_components=rank, svd_solver="covariance_eigh")
     points = fitted.fit_transform(data)
     return points / np.sqrt(np.mean(np.sum(points**2, axis=1)))

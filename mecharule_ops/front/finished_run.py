@@ -43,7 +43,7 @@ from mecharule_ops.report.account_sections import account_section
 from mecharule_ops.report.content import opening_sections
 from mecharule_ops.report.document import Section
 from mecharule_ops.report.phrases.searches import search_names
-from mecharule_ops.types import Neuron, Regime
+from mecharule_ops.types import Basis, Neuron, Regime
 
 if TYPE_CHECKING:
     import pandas
@@ -136,6 +136,45 @@ class FinishedRun:
             pictures=_pictures_of(None, known),
         )
 
+    def repair(
+        self,
+        family: Literal["input", "clean", "mechanism"] = "input",
+        *,
+        regime: int | None = None,
+        basis: str | None = None,
+        **settings: Any,
+    ) -> Part:
+        """Gates that ablate a unit only where its rule fires, with their one test; made now, or read where it is held.
+
+        `settings` are those of `RepairRequest`, such as `records=1000`, `tried=20`. Cost: `records` completions and
+        `tried` units ablated on two thirds of them. That the gates help nothing is a result.
+        """
+        from mecharule_ops.pipeline.kept_repairs import mended_regime, new_repair, stored
+        from mecharule_ops.pipeline.repair_material import GATES, RepairRequest
+        from mecharule_ops.report.phrases.repair import mended_words
+        from mecharule_ops.report.repairs import repair_document
+
+        if family not in GATES or basis not in (None, *self._bases):
+            raise UsageError(
+                f"expected gates of {', '.join(GATES)} on a basis of the run, got {family!r} on {basis!r}"
+            )
+        with self._opened(write=True) as run:
+            chosen = mended_regime(run) if regime is None else Regime(regime)
+            check_direction(run.id, chosen, hidden=run.config.suppress_only)
+            try:
+                request = RepairRequest(
+                    regime=chosen,
+                    basis=run.config.bases[0] if basis is None else Basis(basis),
+                    family=GATES[family],
+                    **settings,
+                )
+            except TypeError as error:
+                raise UsageError(f"expected settings of a repair, got others: {error}") from error
+            words = run.task.words
+            found = stored(run, request) or new_repair(run, request, mended_words(words, chosen))
+            made = repair_document(found, words, concealed=run.task.concealed)
+        return Part(title=made.title, sections=made.sections)
+
     def to_dataframe(self, kind: Kind = "units") -> pandas.DataFrame:
         """The rows of a kind; columns are documented on `UnitRow`, `RuleRow`, `TreeRow` and `CertificateRow`.
 
@@ -191,6 +230,10 @@ class FinishedRun:
 
     def __repr__(self) -> str:
         return render_screen(self.findings).rstrip()
+
+    @property
+    def _bases(self) -> frozenset[str]:
+        return frozenset(outcome.intervention.basis for outcome in self.findings.searches)
 
     @contextmanager
     def _opened(self, *, write: bool = False) -> Iterator[Run]:

@@ -33,6 +33,9 @@ RANKED_ON = 400
 LEAST = 60
 """Records of a split below which fresh ones do not stand in for the run's own."""
 
+GATES = {"input": Family.INPUT, "clean": Family.CLEAN_RUN, "mechanism": Family.MECHANISM}
+"""What gates read, by the word that a person says."""
+
 Tell = Callable[[str], None]
 
 
