@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test test-slow check bench experiments format clean
+.PHONY: help install run demo test test-slow check bench experiments notebooks docs format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -47,9 +47,15 @@ bench: $(STAMP)  ## time every stage; writes benchmarks/results.json
 experiments: $(STAMP)  ## the paper's experiments on the bundled model; writes docs/experiments.md
 	$(BIN)/mecharule experiment all -m arith-tiny --yes --display log --out docs > /dev/null
 
+notebooks: $(STAMP)  ## run the notebooks of examples/ and write their outputs into them
+	$(BIN)/python benchmarks/notebooks.py
+
+docs: $(STAMP)  ## the API page, from the docstrings; writes site/
+	$(BIN)/pdoc --docformat google --no-show-source --output-directory site mecharule_ops
+
 format: $(STAMP)  ## rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build site

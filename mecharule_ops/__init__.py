@@ -15,13 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mecharule_ops.errors import MechaRuleError, UsageError
     from mecharule_ops.front.door import analyse, open_run, resume
     from mecharule_ops.front.finished_run import FinishedRun
 
-__all__ = ["FinishedRun", "analyse", "open_run", "resume"]
+__all__ = ["FinishedRun", "MechaRuleError", "UsageError", "analyse", "open_run", "resume"]
 
-_HOMES = dict.fromkeys(("analyse", "open_run", "resume"), "mecharule_ops.front.door") | {
-    "FinishedRun": "mecharule_ops.front.finished_run"
+_HOMES = {
+    **dict.fromkeys(("analyse", "open_run", "resume"), "mecharule_ops.front.door"),
+    **dict.fromkeys(("MechaRuleError", "UsageError"), "mecharule_ops.errors"),
+    "FinishedRun": "mecharule_ops.front.finished_run",
 }
 """The module of each name."""
 

@@ -17,7 +17,8 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.front.checked import Checked, checked
-from mecharule_ops.front.pictures import Part, Picture, pictures
+from mecharule_ops.front.pictures import Part
+from mecharule_ops.front.plots import Plots, unit_pictures
 from mecharule_ops.front.rows import (
     CertificateRow,
     RuleRow,
@@ -28,7 +29,7 @@ from mecharule_ops.front.rows import (
     rule_rows,
     unit_rows,
 )
-from mecharule_ops.front.tree import Tree
+from mecharule_ops.front.tree import Tree, search_index
 from mecharule_ops.pipeline.opening import (
     check_direction,
     check_unit,
@@ -42,7 +43,6 @@ from mecharule_ops.report import render_html, render_screen
 from mecharule_ops.report.account_sections import account_section
 from mecharule_ops.report.content import opening_sections
 from mecharule_ops.report.document import Section
-from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.types import Basis, Neuron, Regime
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ class FinishedRun:
     @property
     def plot(self) -> Plots:
         """Its figures."""
-        return Plots(self)
+        return Plots(self.findings, partial(self._account, make=False))
 
     def tree(self, basis: str | None = None, regime: int | None = None) -> Tree:
         """One search: of a basis, in a regime (1 is 1→0, 0 is 0→1); the first that fits. Raises `UsageError`."""
-        return Tree(self.findings, self.search_index(basis, regime))
+        return Tree(self.findings, search_index(self.findings, basis, regime))
 
     def account(self, unit: str, regime: int | None = None, *, make: bool = False) -> Part:
         """When and why a unit flips, with its figures; in the regime where it is strongest unless one is named.
@@ -107,11 +107,11 @@ class FinishedRun:
         `make` computes an account that the run does not hold, and keeps it; without it that is a `UsageError` that
         says what it costs. A chain is shown where the run holds one: `chain` makes it.
         """
-        account, chain = self._account(unit, regime, make)
+        account, chain = self._account(unit, regime, make=make)
         return Part(
             title=f"{account.neuron} in run {self.id}",
             sections=(account_section(self.id, account, chain),),
-            pictures=_pictures_of(account, chain),
+            pictures=unit_pictures(account, chain),
         )
 
     def chain(self, unit: str, regime: int | None = None, *, make: bool = False) -> Part:
@@ -133,7 +133,7 @@ class FinishedRun:
         return Part(
             title=f"How the flips of {neuron} ({chosen.arrow}) come about",
             sections=sections,
-            pictures=_pictures_of(None, known),
+            pictures=unit_pictures(None, known),
         )
 
     def repair(
@@ -214,16 +214,6 @@ class FinishedRun:
         """The whole report as one self-contained HTML page."""
         return render_html(self.findings)
 
-    def search_index(self, basis: str | None, regime: int | None) -> int:
-        """The place of the first search of this basis and regime. Raises `UsageError` where there is none."""
-        for index, outcome in enumerate(self.findings.searches):
-            if basis in (None, outcome.intervention.basis) and regime in (None, outcome.regime.value):
-                return index
-        searched = ", ".join(search_names(self.findings)) or "none"
-        raise UsageError(
-            f"expected a search of run {self.id} ({searched}), got basis {basis!r}, regime {regime!r}"
-        )
-
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
         return Part(title=title, sections=opening_sections(self.findings))._repr_html_()
@@ -242,7 +232,7 @@ class FinishedRun:
                 run.subject = self._subject
             yield run
 
-    def _account(self, unit: str, regime: int | None, make: bool) -> tuple[Account, Chain | None]:
+    def _account(self, unit: str, regime: int | None, *, make: bool) -> tuple[Account, Chain | None]:
         from mecharule_ops.pipeline.accounting import account_forwards, kept_accounts, observe_further
 
         with self._opened(write=make) as run:
@@ -261,47 +251,6 @@ class FinishedRun:
         chosen = strongest_regime(run, neuron) if regime is None else Regime(regime)
         check_direction(run.id, chosen, hidden=run.config.suppress_only)
         return neuron, chosen
-
-
-class Plots:
-    """The figures of a run, each as the report draws it."""
-
-    def __init__(self, run: FinishedRun) -> None:
-        self._run = run
-
-    def layers(self, basis: str | None = None, regime: int | None = None) -> Picture:
-        """Localized units, union and whole-layer flips by layer. Raises `UsageError` where there is nothing to draw."""
-        return self._of_search("layers", basis, regime)
-
-    def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
-        """The groups that a search ablated. Raises `UsageError` where there is nothing to draw."""
-        return self._of_search("tree", basis, regime)
-
-    def account(self, unit: str, regime: int | None = None) -> Part:
-        """Every figure of a unit's account and chain. Raises `UsageError` where the run holds no account of it."""
-        account, chain = self._run._account(unit, regime, make=False)
-        drawn = _pictures_of(account, chain)
-        names = tuple(one.name for one in drawn)
-        section = Section(title=f"{account.neuron} ({account.regime.arrow})", blocks=(), figures=names)
-        return Part(title=f"Run {self._run.id}", sections=(section,), pictures=drawn)
-
-    def _of_search(self, kind: str, basis: str | None, regime: int | None) -> Picture:
-        index = self._run.search_index(basis, regime)
-        drawn = Tree(self._run.findings, index).drawn(kind)
-        if not drawn:
-            name = search_names(self._run.findings)[index]
-            raise UsageError(
-                f"expected {kind} to draw of {name}, run {self._run.id} has none; see run.tree()"
-            )
-        return drawn[0]
-
-
-def _pictures_of(account: Account | None, chain: Chain | None) -> tuple[Picture, ...]:
-    from mecharule_ops.report.account_plots import account_figures
-    from mecharule_ops.report.chain_plots import chain_figures
-
-    of_account = {} if account is None else account_figures(account)
-    return pictures({**of_account, **({} if chain is None else chain_figures(chain))})
 
 
 def _check_wish(make: bool, what: str, unit: Neuron, forwards: int) -> None:

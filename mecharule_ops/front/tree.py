@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.front.pictures import Part, Picture, pictures
 from mecharule_ops.front.rows import TreeRow, tree_rows
 from mecharule_ops.report.content import search_section
 from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.report.plots import search_figures
+
+
+def search_index(findings: Findings, basis: str | None, regime: int | None) -> int:
+    """The place of the first search of this basis and regime. Raises `UsageError` where there is none."""
+    for index, outcome in enumerate(findings.searches):
+        if basis in (None, outcome.intervention.basis) and regime in (None, outcome.regime.value):
+            return index
+    searched = ", ".join(search_names(findings)) or "none"
+    raise UsageError(
+        f"expected a search of run {findings.run} ({searched}), got basis {basis!r}, regime {regime!r}"
+    )
 
 
 class Tree:
