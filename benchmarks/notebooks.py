@@ -30,7 +30,14 @@ def executed(file: Path, folder: Path) -> Any:
     notebook: Any = nbformat.read(file, as_version=4)
     root = os.pathsep.join(filter(None, (str(EXAMPLES.parent), os.environ.get("PYTHONPATH"))))
     client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
-    client.execute(env={**os.environ, "MECHARULE_RUNS": str(folder / "runs"), "PYTHONPATH": root})
+    client.execute(
+        env={
+            **os.environ,
+            "PYTHONWARNINGS": "ignore",
+            "MECHARULE_RUNS": str(folder / "runs"),
+            "PYTHONPATH": root,
+        }
+    )
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     return notebook

@@ -41,7 +41,7 @@ class Sums(TableTask):
     needs = ("a", "b")
 
     def question(self, row):
-        return f"{row['a']}+{row['b']}="
+        return f"{row['a']} + {row['b']} ="
 
     def success(self, row, completion):
         return completion.strip() == str(row["a"] + row["b"])
