@@ -51,7 +51,7 @@ notebooks: $(STAMP)  ## run the notebooks of examples/ and write their outputs i
 	$(BIN)/python benchmarks/notebooks.py
 
 docs: $(STAMP)  ## the API page, from the docstrings; writes site/
-	$(BIN)/pdoc --docformat google --no-show-source --output-directory site mecharule_ops
+	$(BIN)/python benchmarks/api_page.py site
 
 format: $(STAMP)  ## rewrite the code in the house format
 	$(BIN)/ruff format .

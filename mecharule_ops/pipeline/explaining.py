@@ -41,7 +41,8 @@ def anchored_rule(
 ) -> AnchoredRule:
     """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
     predicates = refined_texts(run, eligible, flips)
-    matrix = np.column_stack([run.fires(text)[eligible] for text in predicates])
+    fires = np.array([run.fires(text)[eligible] for text in predicates], bool)
+    matrix = fires.reshape(len(predicates), len(eligible)).T
     in_train = run.train[eligible]
     return anchor(
         neuron,
