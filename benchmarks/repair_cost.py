@@ -1,7 +1,7 @@
 """What generation costs under an attached gate over plain generation: 64 prompts at once, the median ratio of rounds.
 
-The gates are those of one seed in the file that `benchmarks/repair.py` wrote, or with `--unit` one gate a family that is
-written here and mends nothing; both ways run in turn in this process.
+The gates are those of one seed in the file that `benchmarks/repair.py` wrote, or with `--unit` one gate a family that
+is written here and mends nothing; both ways run in turn in this process.
 
     python benchmarks/repair_cost.py [--known benchmarks/repair.json] [--rounds 15] [--model NAME --unit UNIT]
 """
