@@ -99,7 +99,7 @@ def _check_offline(config: RunConfig) -> None:
     if asked[0] != "offline" or asked[1].startswith("llm:"):
         raise UsageError(
             "expected the offline proposer and a grader of the task's own in a library call; "
-            "`mecharule run --llm` asks language models"
+            "`mecharule run TASK -m MODEL --llm NAME` asks language models"
         )
 
 
