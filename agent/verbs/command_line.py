@@ -29,6 +29,8 @@ _SETTINGS = {
     "tau": "tau",
     "records": "records",
     "exhaustive_up_to": "exhaustive_up_to",
+    "device": "device",
+    "dtype": "dtype",
 }
 """What `runner.config_from` calls the options of `_setting_arguments`."""
 
@@ -191,6 +193,8 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
         "--set", type=_key_value, action="append", default=[], metavar="KEY=VALUE", help="any other setting"
     )
     option("--config", metavar="FILE", help="a JSON file of settings; flags win")
+    option("--device", help="auto (a GPU if there is one), cpu, cuda, cuda:N or mps")
+    option("--dtype", help="auto (float32 if it fits, else bfloat16), float32, bfloat16 or float16")
     option("--yes", action="store_true", help="accept the price without being asked")
     option("--dry-run", action="store_true", help="print what would run and what it costs at most, then stop")
 

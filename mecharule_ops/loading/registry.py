@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, model_directory
+from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from mecharule_ops.loading.model import Subject
@@ -66,22 +68,29 @@ def directory_of(name: str) -> Path:
     return BUNDLED_DIRECTORY if name == BUNDLED else model_directory(name)
 
 
-def load(name_or_path: str, device: str = "cpu") -> Subject:
-    """The model of that name, directory or hub id, in float32 on `device`.
+def load(
+    name_or_path: str,
+    device: str = "cpu",
+    dtype: str = "float32",
+    told: Callable[[str], None] = lambda reason: None,
+) -> Subject:
+    """The model of that name, directory or hub id; `told` hears where it goes, and why.
 
     A name of `models()` never downloads; a hub id does. Raises `ModelUnavailable` for an unknown name, a
     directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach.
     """
     directory = resolve(name_or_path)
-    read_shape(directory)
+    where = place(read_shape(directory), this_machine(), device, dtype)
+    told(where.reason)
 
+    import torch
     from torch import nn
 
     from mecharule_ops.loading.model import Subject
 
     tokenizer = _load_tokenizer(directory)
-    hf = _load_weights(directory)
-    nn.Module.to(hf, device)
+    hf = _load_weights(directory, getattr(torch, where.dtype))
+    nn.Module.to(hf, where.device)
     return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
 
 
@@ -126,8 +135,7 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
     )
 
 
-def _load_weights(directory: Path) -> PreTrainedModel:
-    import torch
+def _load_weights(directory: Path, dtype: torch.dtype) -> PreTrainedModel:
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -135,7 +143,7 @@ def _load_weights(directory: Path) -> PreTrainedModel:
     logging.disable_progress_bar()
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            directory, dtype=torch.float32, local_files_only=True, output_loading_info=True
+            directory, dtype=dtype, local_files_only=True, output_loading_info=True
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelUnavailable(_unreadable("weights", directory, error)) from error

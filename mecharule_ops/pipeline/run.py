@@ -44,6 +44,7 @@ class Run(RunContents):
         """
         super().__init__(store, judge)
         self.should_stop = should_stop
+        self.told_where: Callable[[str], None] = lambda reason: None
         self.cost = Cost()
         self._engines: dict[Intervention, StoredEngine] = {}
         self._tables: dict[Intervention, ReplacementTable] = {}
@@ -53,7 +54,7 @@ class Run(RunContents):
         """The model under study. Raises `ModelUnavailable`."""
         from mecharule_ops.loading.registry import load
 
-        return load(self.config.model)
+        return load(self.config.model, self.config.device, self.config.dtype, self.told_where)
 
     def flips(
         self,
@@ -104,17 +105,33 @@ class Run(RunContents):
         from mecharule_ops.engine.ablation import AblationEngine
         from mecharule_ops.engine.reference import ReferenceEngine
 
-        slow = plain or self.config.engine == "plain"
-        kind: type[AblationEngine | ReferenceEngine] = ReferenceEngine if slow else AblationEngine
-        return kind(
+        asked = (
             self.subject,
             self.task,
             self.observed.records if records is None else records,
             intervention,
             self.replacement(intervention),
-            rows=self.config.rows,
-            should_stop=self.should_stop,
         )
+        if plain or self.config.engine == "plain":
+            return ReferenceEngine(*asked, rows=self.config.rows, should_stop=self.should_stop)
+        return AblationEngine(
+            *asked, rows=self.config.rows, should_stop=self.should_stop, slope=self._slope(intervention)
+        )
+
+    def _slope(self, intervention: Intervention) -> float | None:
+        """Below which lead outcomes are decided again, measured once a run; None where all products are float32."""
+        from mecharule_ops.engine.precision import calibrate, multiplies_changes
+
+        if not multiplies_changes(self.subject):
+            return None
+        name = keys.slope(intervention)
+        if self.store.has(name):
+            return self.store.get(name)
+        table = self.replacement(intervention)
+        slope = calibrate(self.subject, self.task, self.records, table).slope
+        if self.store.writable:
+            self.store.put(name, slope)
+        return slope
 
     def _checked_engine(self, intervention: Intervention) -> Engine:
         if self._measured_context(intervention) != self._context(intervention):
@@ -166,4 +183,5 @@ class Run(RunContents):
             task=self.task.describe(),
             intervention=repr(intervention),
             replacement=self.replacement(intervention).hash,
+            dtype=str(self.subject.dtype),
         )

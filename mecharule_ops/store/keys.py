@@ -149,6 +149,11 @@ def context(intervention: Intervention) -> Artefact[str]:
     return Artefact(f"{_CONTEXT}{_said(intervention)}")
 
 
+def slope(intervention: Intervention) -> Artefact[float]:
+    """The lead, a unit of movement, below which an outcome is decided again in float32."""
+    return Artefact(f"slope-{_said(intervention)}")
+
+
 def is_observed(name: str) -> bool:
     """Whether an artefact follows from what was observed, whatever the settings of the search."""
     observed = (RECORDS, RECORDS.summary, REPRESENTATION, ROUNDING, TOKEN_LENGTHS)
