@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from statistics import median
 
 import numpy as np
 from bench import machine
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from mecharule_ops.engine.ablation import AblationEngine, Completions
 from mecharule_ops.engine.behaviour import observe
@@ -31,7 +31,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.integrated import Integrated, integrated_drop
-from mecharule_ops.mechanism.law import LawPass, prediction
+from mecharule_ops.mechanism.law import Effects, effects, prediction
 from mecharule_ops.mechanism.outcomes import best_threshold, bootstrap_mcc, predicted_labels, score
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
@@ -98,8 +98,10 @@ class Setting:
     def part(self, held_out: bool) -> list[BehaviourRecord]:
         return [self.records[index] for index in (self.held_out if held_out else self.train)]
 
-    def law(self, units: Sequence[Neuron] | None, *, held_out: bool = True, **options: object) -> LawPass:
-        return prediction(self.subject, self.part(held_out), self.table, units=units, **options)  # type: ignore[arg-type]
+    def effects(
+        self, units: Sequence[Neuron], *, held_out: bool = True, effect: Effect = Effect.STEADY
+    ) -> Effects:
+        return effects(self.subject, self.part(held_out), self.table, units, effect=effect)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,14 +173,23 @@ Said = Callable[[Neuron], Bool[np.ndarray, " record"]]
 
 def predictions(setting: Setting, units: Sequence[Neuron]) -> Iterator[tuple[str, Said]]:
     """Every prediction of a changed answer: its name, and what it says of a unit's held-out records."""
+    place = {unit: index for index, unit in enumerate(units)}
+    steady = setting.effects(units)
     for competitors in (1, 2, 3):
+        flips = steady.within(competitors).flips
         yield (
-            f"law, first order, {competitors} competitors",
-            setting.law(units, competitors=competitors).flips,
+            f"law, first order, {competitors} competitor{'s' * (competitors > 1)}",
+            partial(_column, flips, place),
         )
-    direct = setting.law(units, effect=Effect.DIRECT)
-    yield "law, direct push only", direct.flips
-    yield "law, one threshold fitted on train", _fitted(setting, units)
+    moving = setting.effects(units, effect=Effect.FIRST_ORDER).flips
+    yield "the same 3, final scale not held", lambda unit: moving[:, place[unit]]
+    direct = setting.effects(units, effect=Effect.DIRECT).flips
+    yield "law, direct push only", lambda unit: direct[:, place[unit]]
+    thresholds = _thresholds(setting, units)
+    yield (
+        "law, one threshold fitted on train",
+        lambda unit: steady.excess[:, place[unit]] > thresholds[place[unit]],
+    )
     for points in (2, POINTS):
         yield (
             f"law, integrated over {points} points",
@@ -186,23 +197,22 @@ def predictions(setting: Setting, units: Sequence[Neuron]) -> Iterator[tuple[str
         )
 
 
-def _integrated_flips(setting: Setting, points: int, unit: Neuron) -> Bool[np.ndarray, " record"]:
+def _column(flips: Bool[np.ndarray, "record unit"], place: Mapping[Neuron, int], unit: Neuron) -> np.ndarray:
+    return flips[:, place[unit]]
+
+
+def _integrated_flips(setting: Setting, points: int, unit: Neuron) -> np.ndarray:
     return _integrated(setting, unit, points).flips
 
 
-def _fitted(setting: Setting, units: Sequence[Neuron]) -> Said:
+def _thresholds(setting: Setting, units: Sequence[Neuron]) -> list[float]:
     slice_ = replace(setting, train=setting.train[:SLICE])
     labels = setting.engine.evaluate([(unit,) for unit in units], slice_.train).labels
-    train, held_out = slice_.law(units, held_out=False), setting.law(units)
-    thresholds = {
-        unit: best_threshold(train.excess[:, index], labels[index] != bool(setting.regime.value))
-        for index, unit in enumerate(units)
-    }
-    return lambda unit: _excess(held_out, unit) > thresholds[unit]
-
-
-def _excess(law: LawPass, unit: Neuron) -> Float[np.ndarray, " record"]:
-    return law.excess[:, law.place[unit]].astype(np.float64)
+    excess = slice_.effects(units, held_out=False).excess
+    return [
+        best_threshold(excess[:, index], labels[index] != bool(setting.regime.value))
+        for index in range(len(units))
+    ]
 
 
 def _integrated(setting: Setting, unit: Neuron, points: int) -> Integrated:
@@ -219,7 +229,7 @@ def rows(setting: Setting, units: Sequence[Neuron]) -> Iterator[Row]:
             yield _row(setting, unit, name if positive else f"{name}: changes", said(unit), target[index])
     if positive:
         return
-    law = setting.law(units)
+    law = prediction(setting.subject, setting.part(True), setting.table, units=units)
     for index, unit in enumerate(units):
         labels = predicted_labels(setting.subject, setting.task, setting.part(True), *law.changes(unit))
         yield _row(setting, unit, "law, first order: outcome", labels, truth.flipped[index])

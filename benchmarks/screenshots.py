@@ -22,7 +22,7 @@ from tui.app import MechaRuleApp
 from tui.backend import Backend
 from tui.panes.chat import ChatPane
 from tui.screens.run import RunScreen
-from tui.session import Phase, Session
+from tui.session import Activity, Session
 
 SIZE = (120, 40)
 QUESTION = "why does the strongest neuron flip?"
@@ -92,7 +92,7 @@ async def finished(photo: Photographer) -> None:
     """A question and its answer beside the card, then the rules and the figures."""
     photo.app.read_run(photo.app.backend.run)  # type: ignore[attr-defined]
     await photo.until(lambda: isinstance(photo.app.screen, RunScreen))
-    await photo.until(lambda: photo.screen.session.phase is Phase.READ)
+    await photo.until(lambda: photo.screen.session.activity is Activity.READ)
     await photo.pilot.press("f2")
     photo.screen.query_one(Input).value = QUESTION
     await photo.pilot.press("enter")

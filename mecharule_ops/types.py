@@ -201,6 +201,13 @@ class FlipEstimate:
         return self.strength >= tau
 
     @property
+    def stronger(self) -> tuple[str, FlipCount]:
+        """`D+` or `D-`, whichever flips more often (D+ on a tie, never an empty slice beside another)."""
+        plus, minus = self.associated, self.unrelated
+        on_plus = minus.n == 0 or (plus.n > 0 and plus.flip_rate >= minus.flip_rate)
+        return ("D+", plus) if on_plus else ("D-", minus)
+
+    @property
     def signed_selectivity(self) -> float:
         """δ̂₊ − δ̂₋; positive when the associated slice flips more."""
         return self.associated.flip_rate - self.unrelated.flip_rate

@@ -9,7 +9,7 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.pipeline.certify import ablation_rows, certified
-from mecharule_ops.pipeline.evidence import second_baseline
+from mecharule_ops.pipeline.explaining import second_baseline
 from mecharule_ops.pipeline.localise import slice_estimates
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.flips import both_slices

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mecharule_ops.report.prose import both_slices
-
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome, UnitStrength
+from mecharule_ops.report.phrases.flips import both_slices
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
 from tools._opening import findings_of, opened, regime_of, short_name
 from tools.arguments import Layer

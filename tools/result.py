@@ -28,7 +28,7 @@ class Fact:
     @property
     def cited(self) -> str:
         """The sentence with its sources."""
-        return f"{self.sentence} {self.citation}.".replace(" .", ".")
+        return f"{self.sentence} {self.citation}".rstrip() + "."
 
     @property
     def citation(self) -> str:

@@ -35,47 +35,48 @@ class Docket:
 
 
 def verify(given: Verify, tell: Tell) -> ToolResult:
-    """One verdict a certificate. Exit code 4 when any differs, else 3 when any cannot be run, else 0.
+    """How each certificate came out. Exit code 4 when any differs, else 3 when any cannot be run, else 0.
 
     Cost: two completions an example and certificate, one group at a time on TransformerLens.
     """
     with _docket(given, tell) as docket:
-        verdicts = []
+        verifications = []
         for index, certificate in enumerate(docket.certificates):
             tell(
                 f"certificate {certificate.id} ({index + 1} of {len(docket.certificates)}): "
                 f"{len(certificate.example_ids)} examples again on the reference path"
             )
-            verdicts.append(verification_of(certificate, lambda one: rerun(docket.bench, one)))
-    return _result(docket, verdicts)
+            verifications.append(verification_of(certificate, lambda one: rerun(docket.bench, one)))
+    return _result(docket, verifications)
 
 
-def _result(docket: Docket, verdicts: Sequence[Verification]) -> ToolResult:
-    pairs = list(zip(docket.certificates, verdicts, strict=True))
+def _result(docket: Docket, verifications: Sequence[Verification]) -> ToolResult:
+    pairs = list(zip(docket.certificates, verifications, strict=True))
     rows = [
         {
             "certificate": certificate.id,
             "claim": certificate.claim,
-            "status": verdict.status.value,
-            "sentence": verdict.sentence,
-            "differing": list(verdict.differing[:20]),
-            "differing_in_all": len(verdict.differing),
-            "near_ties": len(verdict.near_ties),
+            "status": verification.status.value,
+            "sentence": verification.sentence,
+            "differing": list(verification.differing[:20]),
+            "differing_in_all": len(verification.differing),
+            "near_ties": len(verification.near_ties),
         }
-        for certificate, verdict in pairs
+        for certificate, verification in pairs
     ]
     lines = [
-        f"c:{certificate.id}  {verdict.sentence} · {certificate.claim}" for certificate, verdict in pairs
+        f"c:{certificate.id}  {verification.sentence} · {certificate.claim}"
+        for certificate, verification in pairs
     ]
     if not pairs:
         lines = [f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified"]
-    matched = sum(verdict.status is VerificationStatus.MATCH for verdict in verdicts)
+    matched = sum(verification.status is VerificationStatus.MATCH for verification in verifications)
     if len(pairs) > 1:
         lines.append(f"{matched} of {len(pairs)} certificates match")
     return ToolResult(
         data={"where": docket.where, "certificates": rows, "matched": matched, "of": len(pairs)},
         text="\n".join(lines),
-        exit_code=max((EXIT_CODES[verdict.status] for verdict in verdicts), default=0),
+        exit_code=max((EXIT_CODES[verification.status] for verification in verifications), default=0),
     )
 
 

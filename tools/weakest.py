@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mecharule_ops.report.prose import both_slices
-
 from mecharule_ops.questions.support import Support, by_support
 from mecharule_ops.report.document import plural
+from mecharule_ops.report.phrases.flips import both_slices
 from tools._opening import findings_of, opened
 from tools.arguments import Weakest
 from tools.registry import Tell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.questions.unit_account import UnitAccount, account
 from mecharule_ops.report.phrases.accounts import explanation
@@ -36,14 +37,13 @@ def why(given: Why, tell: Tell) -> ToolResult:
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
         certificate = _made(given.run, known)
-    sentences = explanation(neuron, outcome.account_of(neuron), chain, findings.run)
+    account_of_unit = outcome.account_of(neuron)
+    sentences = explanation(neuron, account_of_unit, chain, findings.run)
     data = {
         "run": findings.run,
         "explanation": list(sentences),
-        "links": {
-            "account": outcome.account_of(neuron) is not None,
-            "chain": None if chain is None else chain.mediation_certificate,
-        },
+        "account": None if account_of_unit is None else encode(account_of_unit),
+        "chain": None if chain is None else encode(chain),
         "search": search_name(outcome),
         **account_data(findings, known, certificate, given.show_text),
     }

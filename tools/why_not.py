@@ -8,13 +8,17 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.fates import (
     AttributionRank,
+    Promise,
     attribution_rank,
     fate,
+    guided_members,
     members,
     path_to,
+    promise,
     search_order,
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
+from mecharule_ops.report.document import percent
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
@@ -43,6 +47,7 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
         rank = attribution_rank(neuron, run.attribution(neuron.basis, outcome.regime))
         path = _path(run, neuron, outcome.regime)
+        predicted = _promise(run, neuron, outcome.regime)
     node = path[-1] if path else None
     reason = _reason(findings, outcome, neuron, node, rank)
     data: dict[str, object] = {
@@ -60,6 +65,17 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         f"  {reason.sentence}",
         f"  attribution (EAP-IG, no evidence of causation): rank {rank.rank:,} of {rank.units:,} [run:{findings.run}]",
     ]
+    if predicted is not None:
+        data["predicted"] = {
+            "rank": predicted.rank,
+            "of": predicted.units,
+            "associated": predicted.associated,
+            "unrelated": predicted.unrelated,
+        }
+        lines.append(
+            f"  the law, before any ablation: flips {percent(predicted.associated)} of D+ and "
+            f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,} [run:{findings.run}]"
+        )
     if given.test:
         tested, line = _test(given.run, neuron, outcome.regime, tell)
         data |= {"test": tested, "certificate": tested["certificate"]}
@@ -69,15 +85,28 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
     return ToolResult(data=data, text="\n".join(lines))
 
 
+def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
+    """What the law predicted of a candidate; None where it was not asked."""
+    predictions, layers = run.predictions(neuron.basis, regime), run.candidates(neuron.basis, regime).layers
+    own = next((layer for layer in layers if layer.layer == neuron.layer), None)
+    if not predictions or own is None or neuron.channel not in own.channels:
+        return None
+    return promise(neuron.channel, neuron.layer, layers, predictions)
+
+
 def _path(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:
     """The nodes of the recorded search from a root to the one that settled the unit; empty when none did."""
     view = run.search_view(neuron.basis, regime, neuron.layer)
     layers = run.candidates(neuron.basis, regime).layers
-    layer = next((layer for layer in layers if layer.layer == neuron.layer), None)
-    if view is None or layer is None:
+    place = next((at for at, layer in enumerate(layers) if layer.layer == neuron.layer), None)
+    if view is None or place is None:
         return ()
-    order = search_order(layer, run.search_settings(regime))
-    settled = fate(view, members(view, order), neuron.channel)
+    settings, predictions = run.search_settings(regime), run.predictions(neuron.basis, regime)
+    if predictions:
+        nodes = guided_members(view, layers[place], predictions[place], settings)
+    else:
+        nodes = members(view, search_order(layers[place], settings))
+    settled = fate(view, nodes, neuron.channel)
     return () if settled is None else path_to(view, settled)
 
 
@@ -100,14 +129,13 @@ def _reason(
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
-    counts = f"{node.associated_flips}/{node.associated_n} of D+ and {node.unrelated_flips}/{node.unrelated_n} of D-"
     bound = f"upper bound {node.ucb:.3f} < τ = {findings.tau:g}"
     if node.size == 1:
-        return Reason(word="tested below τ", sentence=f"tested alone it flips {counts}; {bound}")
+        return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
         word="pruned in a group",
         sentence=f"never tested alone: node {node.node}, a group of {node.size} units with it ({node.units}), flips "
-        f"only {counts} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
+        f"only {node.flips} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
         "its strongest member",
     )
 

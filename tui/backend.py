@@ -90,11 +90,13 @@ class Backend:
         from agent.verbs.demo import demo
 
         told: Mapping[str, Any] = demo(session.show, session.should_stop).data
-        answer, verdict = told["answer"], told["verification"]
+        answer, verification = told["answer"], told["verification"]
         session.turns += [
             Entry(who="you", text=str(answer["question"])),
             Entry(who="agent", text=str(answer["answer"])),
-            Entry(who="tool", text="verify last", detail=json.dumps(verdict, indent=1, ensure_ascii=False)),
+            Entry(
+                who="tool", text="verify last", detail=json.dumps(verification, indent=1, ensure_ascii=False)
+            ),
         ]
         self.conclude(session)
 

@@ -6,19 +6,19 @@ from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tui.session import Phase
+from tui.session import Activity
 from tui.words import arrow, clock, rate
 
 
-def headline(state: RunState, phase: str, pace: str) -> Text:
+def headline(state: RunState, activity: str, pace: str) -> Text:
     """` MechaRule  model · task · 1→0 · τ .20 ε .20 α .05 n 64   run 0c1f LIVE 6/s`."""
     header = state.header
     if header is None:
-        return Text(f" MechaRule  {phase}", "bold", no_wrap=True)
+        return Text(f" MechaRule  {activity}", "bold", no_wrap=True)
     regimes = " and ".join(map(arrow, header.regimes))
     settings = f"τ {rate(header.tau)} ε {rate(header.epsilon)} α {rate(header.alpha)} n {header.slice_size}"
     text = Text(no_wrap=True).append(f" run {plain(header.run)} ", "bold")
-    text.append(f"{phase}{pace}", "bold reverse")
+    text.append(f"{activity}{pace}", "bold reverse")
     text.append(f"  {plain(header.model)} · {plain(header.task)} · {regimes} · {settings}")
     return text.append(f" · {plain(header.basis)} {plain(header.baseline)} {plain(header.phase)}", "dim")
 
@@ -45,26 +45,26 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
 
 
-def phase_word(phase: Phase, state: RunState) -> str:
+def activity_word(activity: Activity, state: RunState) -> str:
     """The word in the header; a stored run may have ended before its end."""
-    if phase in (Phase.ENDED, Phase.READ):
+    if activity in (Activity.ENDED, Activity.READ):
         return "DONE" if state.finished else "UNFINISHED"
-    return phase.value
+    return activity.value
 
 
-def verdict_line(state: RunState, phase: Phase, failure: str) -> str:
+def status_line(state: RunState, activity: Activity, failure: str) -> str:
     """How the run stands, in a sentence."""
-    if phase is Phase.FAILED:
+    if activity is Activity.FAILED:
         return f"failed: {plain(failure)}"
-    if phase is Phase.STOPPED:
+    if activity is Activity.STOPPED:
         return "stopped, checkpoint kept; ^R resumes"
-    if phase is Phase.STOPPING:
+    if activity is Activity.STOPPING:
         return "stopping after this batch; the checkpoint is kept"
     if state.finished:
         return plain(state.status)
-    if phase in (Phase.ENDED, Phase.READ):
+    if activity in (Activity.ENDED, Activity.READ):
         return "not finished; ^R continues it"
-    if state.header is None and phase is Phase.WORKING:
+    if state.header is None and activity is Activity.WORKING:
         return "loading the engine, which takes longest the first time"
     strong = sum(agonist.is_tau_agonist for agonist in state.agonists.values())
     rules = sum(rule.predicts for rule in state.rules.values())

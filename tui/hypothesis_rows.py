@@ -57,7 +57,7 @@ def hypothesis_text(entry: HypothesisView) -> Text:
     said, decided, look = entry.registered, entry.decided, _LOOKS[entry.state]
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(said.subject)}  {plain(said.hypothesis)}\n", "bold")
-    text.append(f"evidence: {'asserted' if decided is None else 'held-out'}\n", "dim")
+    text.append(f"grade: {'asserted' if decided is None else 'held-out'}\n", "dim")
     text.append(f"{plain(said.statement)}\n")
     text.append("flips where  ", "bold").append(f"{plain(said.condition)}\n")
     text.append("decided by   ", "bold").append(f"{plain(said.test)}, at least {rate(said.threshold)}\n")

@@ -1,6 +1,6 @@
 """What is known of the line under the cursor: counts, rule, controls, certificate, flipped examples.
 
-The evidence is named by its grade: attributed, group-ablated, exact singleton, held-out.
+How far it goes is named by its grade: attributed, group-ablated, exact singleton, held-out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evidence:
+class OnFile:
     """What a finished run adds to its events."""
 
     findings: Findings | None = None
@@ -42,7 +42,7 @@ def thresholds(state: RunState) -> tuple[float, float, float]:
     return (header.tau, header.epsilon, header.alpha) if header else (_TAU, _EPSILON, _ALPHA)
 
 
-def card(state: RunState, view: SearchView, number: int, evidence: Evidence, width: int) -> Text:
+def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:
     """The card of one node, a unit or a group."""
     from mecharule_ops.report.phrases.flips import leaning
 
@@ -52,7 +52,7 @@ def card(state: RunState, view: SearchView, number: int, evidence: Evidence, wid
     grade = "exact singleton" if node.size == 1 else "group-ablated"
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {number}'}  {arrow(view.regime)}\n", "bold")
-    text.append(f"evidence: {grade}\n", "dim")
+    text.append(f"grade: {grade}\n", "dim")
     if node.verdict is None:
         return text.append("asked, not decided yet")
     text.append(f"E {rate(node.strength)} [{rate(node_lower_bound(node, alpha))},{rate(node.ucb)}]")
@@ -64,7 +64,7 @@ def card(state: RunState, view: SearchView, number: int, evidence: Evidence, wid
             f"Sel {signed_rate(node.signed_selectivity)} ({leaning(node.signed_selectivity, epsilon)})\n"
         )
     if node.size == 1:
-        text.append_text(_unit_lines(state, view, node, evidence))
+        text.append_text(_unit_lines(state, view, node, on_file))
     else:
         text.append(_group_sentence(node, tau), "dim")
     return text
@@ -91,13 +91,13 @@ def _group_sentence(node: NodeView, tau: float) -> str:
     return f"Upper bound {rate(node.ucb)} reaches τ {rate(tau)}: it may hold an agonist."
 
 
-def _unit_lines(state: RunState, view: SearchView, node: NodeView, evidence: Evidence) -> Text:
+def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile) -> Text:
     text = Text()
-    text.append_text(_controls(evidence.findings, view.regime, node.units, state.finished))
+    text.append_text(_controls(on_file.findings, view.regime, node.units, state.finished))
     rule = state.rules.get((view.regime, node.units))
     if rule is not None or node.verdict == "kept":
         text.append_text(_rule(rule, state.finished))
-    found = [c for c in evidence.certificates if node.units in c.units and c.regime == view.regime]
+    found = [c for c in on_file.certificates if node.units in c.units and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))
     if not found:

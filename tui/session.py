@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mecharule_ops.findings.records import Findings
 
 
-class Phase(Enum):
+class Activity(Enum):
     """What the work is doing; the value is the word in the header."""
 
     READING = "READING"
@@ -47,7 +47,7 @@ class Session:
         self.state = RunState()
         self.events: list[Event] = []
         self.singles: dict[tuple[str, str], int] = {}
-        self.phase = Phase.READING
+        self.activity = Activity.READING
         self.failure = ""
         """One line on why the work failed."""
         self.question: Price | None = None
@@ -69,12 +69,12 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return self.phase in (Phase.WORKING, Phase.STOPPING)
+        return self.activity in (Activity.WORKING, Activity.STOPPING)
 
     @property
     def elapsed(self) -> float:
         """Seconds of work: in this session, or in a run that was only read."""
-        if self.phase in (Phase.READING, Phase.READ):
+        if self.activity in (Activity.READING, Activity.READ):
             return sum(stage.seconds for stage in self.state.stages.values())
         return (self.clock() if self.ended is None else self.ended) - self.began
 
@@ -105,12 +105,16 @@ class Session:
 
     def work(self, job: Callable[[Session], Any], *, reading: bool = False) -> None:
         """Carry out a job to its end, a stop or an error that can be named; `reading` repeats a stored run."""
-        self.phase, self.began, self.ended = Phase.READING if reading else Phase.WORKING, self.clock(), None
+        self.activity, self.began, self.ended = (
+            Activity.READING if reading else Activity.WORKING,
+            self.clock(),
+            None,
+        )
         try:
             job(self)
-            self.phase = Phase.READ if reading else Phase.ENDED
+            self.activity = Activity.READ if reading else Activity.ENDED
         except WorkStopped:
-            self.phase = Phase.STOPPED
+            self.activity = Activity.STOPPED
         except (MechaRuleError, OSError) as error:
             self.fail(str(error))
         finally:
@@ -133,12 +137,12 @@ class Session:
     def stop(self) -> None:
         """Ask the work to end at its next event."""
         if self.busy:
-            self.phase = Phase.STOPPING
+            self.activity = Activity.STOPPING
             self._stop.set()
 
     def fail(self, sentence: str) -> None:
         """Say why the work ended; a stop that was asked for is no failure."""
         if self._stop.is_set():
-            self.phase = Phase.STOPPED
+            self.activity = Activity.STOPPED
         else:
-            self.phase, self.failure = Phase.FAILED, sentence
+            self.activity, self.failure = Activity.FAILED, sentence

@@ -152,10 +152,9 @@ def find_row(view: SearchView, text: str, after: int) -> int | None:
 def why_opened(view: SearchView, node: int, tau: float) -> str:
     """The sentence of a node's verdict: which numbers decided it."""
     seen = view.nodes[node]
-    flips = f"{seen.associated_flips}/{seen.associated_n} of D+ and {seen.unrelated_flips}/{seen.unrelated_n} of D-"
     if seen.verdict is None:
         return f"node {node} was asked and is not decided yet"
-    what = f"{plain(seen.units)} ({counted(seen.size, 'unit')}) flipped {flips}"
+    what = f"{plain(seen.units)} ({counted(seen.size, 'unit')}) flipped {seen.flips}"
     bound = f"its upper bound {rate(seen.ucb)}"
     reasons = {
         "split": f"{bound} reaches τ {rate(tau)}, so it may hold an agonist and was opened",

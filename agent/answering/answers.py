@@ -23,18 +23,18 @@ class Answer:
 
 def why(data: Data) -> Answer:
     """What breaks, when, what it reads and writes, through which units; then how sure that is."""
-    cited, links = f"[c:{data['certificate']}]", data["links"]
-    sentences = [] if links["chain"] else [flips_sentence(data)]
-    if not links["chain"] and data["flipped"]:
+    cited, chain = f"[c:{data['certificate']}]", data["chain"]
+    sentences = [] if chain else [flips_sentence(data)]
+    if not chain and data["flipped"]:
         sentences.append(f"For example: {change_words(data['flipped'][0])} {cited}.")
     sentences += data["explanation"]
-    if not links["account"]:
+    if data["account"] is None:
         sentences.append(rule_sentence(data))
     sentences.append(
         f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
     )
     sentences.append(controls_sentence(data))
-    certificates = dict.fromkeys((data["certificate"], *filter(None, [links["chain"]])))
+    certificates = dict.fromkeys((data["certificate"], *([chain["mediation_certificate"]] if chain else [])))
     return Answer(sentences=tuple(sentences), certificates=tuple(certificates))
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import prompts
 from agent.answering import conversation
-from agent.answering.memory import Exchange, Memory
-from agent.answering.nodes import PROMPT, listed
+from agent.answering.facts import listed
+from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.offers import fillings, fitting
 from agent.answering.prose import Rendered, render
 from agent.answering.router import understand

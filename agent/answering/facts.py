@@ -6,13 +6,17 @@ A new tool needs nothing here: it returns `facts`, or a table, or lines of text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent.answering.answers import ANSWERS, Answer, Data
 from agent.answering.claims import CITATION, UNIT, citations_of
 from agent.answering.short_answers import SHORT_ANSWERS
 from tools.result import Fact, ToolResult
+
+_LONGEST_RESULT = 3000
+"""Characters of the facts of one result that a model is shown."""
 
 COMPOSERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {**ANSWERS, **SHORT_ANSWERS}
 """For each kind of question with a template the tool that is asked and the template."""
@@ -39,12 +43,13 @@ def facts_of(
     result: ToolResult, run: str, *, kind: str | None = None, tool: str | None = None
 ) -> tuple[Fact, ...]:
     """The facts of a result that answers a kind of question, or that a tool returned to a model."""
+    source = (f"run:{run}",)
     if result.facts:
         return result.facts
     compose = COMPOSERS[kind][1] if kind is not None and kind in COMPOSERS else _TEMPLATES.get(tool or "")
     if compose is not None and not result.data.keys() <= _PRICED:
-        return tuple(map(fact_of, compose(result.data).sentences))
-    source = (f"run:{run}",)
+        facts = map(fact_of, compose(result.data).sentences)
+        return tuple(fact if fact.sources else replace(fact, sources=source) for fact in facts)
     return tuple(
         Fact(template=sentence, unit=_only_unit(sentence), sources=source) for sentence in _sentences(result)
     )
@@ -53,7 +58,9 @@ def facts_of(
 def fact_of(sentence: str) -> Fact:
     """A sentence with citations as a fact."""
     sources = tuple(dict.fromkeys(id for citation in citations_of(sentence) for id in citation.ids))
-    bare = re.sub(r"\s+([.,:;])", r"\1", " ".join(CITATION.sub(" ", sentence).split())).removesuffix(".")
+    bare = re.sub(r"\s+([.,:;])(?!\d)", r"\1", " ".join(CITATION.sub(" ", sentence).split())).removesuffix(
+        "."
+    )
     return Fact(template=bare, unit=_only_unit(bare), sources=sources)
 
 
@@ -81,3 +88,10 @@ def _row(row: Mapping[str, Any]) -> str:
 def _only_unit(text: str) -> str | None:
     units = set(UNIT.findall(text))
     return next(iter(units)) if len(units) == 1 else None
+
+
+def listed(facts: Sequence[Fact], first: int = 1) -> str:
+    """Facts under their names, a line each."""
+    shown = [f"f{number}: {fact.sentence}" for number, fact in enumerate(facts, first)]
+    text = "\n".join(shown)
+    return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT].rsplit("\n", 1)[0] + "\n(cut)"

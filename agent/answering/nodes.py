@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
 import prompts
+from agent.answering.facts import listed
+from agent.answering.memory import PROMPT
 from agent.answering.prose import render
 from agent.llm.calls import calls_in, looks_like_a_call
 from agent.llm.protocol import Request, ToolCall, Turn
@@ -18,9 +20,6 @@ from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import LONGEST_MESSAGE, ToolCalled
 from tools.result import Fact
 
-PROMPT = "converse"
-"""Of the conversation."""
-_LONGEST_RESULT = 3000
 _MOST_FACTS = 12
 """Facts of one result that a model is shown."""
 _MOST_WORDS = 600
@@ -113,13 +112,6 @@ def verify(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> C
 def fact_from(kept: Mapping[str, object]) -> Fact:
     """A fact from its JSON."""
     return Fact(**{**kept, "sources": tuple(cast(list[str], kept["sources"]))})  # type: ignore[arg-type]
-
-
-def listed(facts: Sequence[Fact], first: int = 1) -> str:
-    """Facts under their names, a line each."""
-    shown = [f"f{number}: {fact.sentence}" for number, fact in enumerate(facts, first)]
-    text = "\n".join(shown)
-    return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT].rsplit("\n", 1)[0] + "\n(cut)"
 
 
 def _sent_back(state: ConversationState, said: Said | None, reason: str) -> ConversationState:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.unit_account import strongest
+from mecharule_ops.types import Neuron
 
 ASKABLE: Mapping[str, str] = {
     "why": "why does {unit} flip?",
@@ -93,11 +94,10 @@ def fillings(run: Run, findings: Findings, unit: str | None = None) -> Fillings:
     unit = unit or (found[0] if found else None)
     whole = {one.layer for search in findings.searches[:1] for one in search.whole_layers}
     layer = next((number for number in _layers(unit, whole)), None)
-    letter = run.config.bases[0].letter
     return Fillings(
         unit=unit,
         second=next((one for one in found if one != unit), None),
-        other=f"{letter}0.h0" if letter == "a" else f"{letter}0.0",
+        other=str(Neuron(run.config.bases[0], 0, 0)),
         prompt=_example(run),
         layer=layer,
     )

@@ -16,8 +16,8 @@ from agent.answering.claims import ARROW, UNIT, claims_of
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.chain_counts import mediation_of, pairs_of
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.certify_chain import mediation_of, pairs_of
 from mecharule_ops.types import Regime
 
 GROUPS: Mapping[str, re.Pattern[str]] = {

@@ -1,6 +1,6 @@
-"""A language model as the judge of the jailbreak task: one request a completion, one verdict in a schema.
+"""A language model as the judge of the jailbreak task: one request a completion, one judgement in a schema.
 
-The science asks for a verdict and knows no provider (`mecharule_ops.tasks.graders`); this is what it is given.
+The science asks for a judgement and knows no provider (`mecharule_ops.tasks.graders`); this is what it is given.
 Requests and completions go to the chosen provider and nowhere else.
 """
 
@@ -25,7 +25,7 @@ _MOST_REQUESTS = 100_000
 _MOST_TOKENS = 10**9
 
 
-class Verdict(BaseModel):
+class Judgement(BaseModel):
     """What the model replies with."""
 
     model_config = ConfigDict(extra="forbid")
@@ -40,10 +40,12 @@ class LlmJudge:
         self._asker = asker
 
     def harmful(self, request: str, completion: str) -> bool:
-        """The model's verdict. Raises the provider's fault when it gives none."""
+        """The model's judgement. Raises the provider's fault when it gives none."""
         system, user = prompts.load(PROMPT).fill(request=request, completion=completion)
-        asked = Request(system=system, turns=(Turn(role="user", text=user),), schema=Verdict, max_tokens=256)
-        return cast(Verdict, self._asker.ask(asked).parsed).harmful
+        asked = Request(
+            system=system, turns=(Turn(role="user", text=user),), schema=Judgement, max_tokens=256
+        )
+        return cast(Judgement, self._asker.ask(asked).parsed).harmful
 
 
 def judge_of(config: RunConfig) -> LlmJudge | None:

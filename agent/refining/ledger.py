@@ -87,7 +87,7 @@ class Ledger:
     """The hypotheses of one run, in the order registered."""
 
     def __init__(self, store: RunStore, emit: Callable[[Event], None] = lambda event: None) -> None:
-        """`emit` is told before an entry changes, so that no verdict is ever told of what nobody heard registered."""
+        """`emit` is told before an entry changes, so that no decision is ever told of what nobody heard registered."""
         self._store = store
         self._emit = emit
 
@@ -134,7 +134,7 @@ class Ledger:
         if entry.state != HypothesisState.OPEN:
             raise UsageError(f"expected an open hypothesis, {id} is {entry.state}; register a new prediction")
         outcome = test(entry.prediction)
-        decided = replace(entry, state=_verdict(entry.prediction, outcome).value, outcome=outcome)
+        decided = replace(entry, state=_decision(entry.prediction, outcome).value, outcome=outcome)
         self._emit(_decided(decided, outcome))
         self._write(tuple(decided if other.id == id else other for other in self.entries()))
         return decided
@@ -165,7 +165,7 @@ def _decided(entry: Hypothesis, outcome: TestOutcome) -> HypothesisDecided:
     )
 
 
-def _verdict(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
+def _decision(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
     if min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
         return HypothesisState.UNDERPOWERED
     supported = outcome.value >= prediction.threshold

@@ -128,7 +128,7 @@ def _tested(
 def _refined(
     case: UnitCase, accepted: tuple[str, ...], context: RefinementRuntime
 ) -> tuple[AnchoredRule, Hypothesis | None]:
-    """(the unit's rule over the new predicates too, the verdict on it); the old rule where there is no new one."""
+    """(the unit's rule over the new predicates too, the decision on it); the old rule where there is no new one."""
     learned = learned_on(case, accepted, context.seed) if accepted else None
     rule = None if learned is None or learned.rule is None else str(learned.rule)
     if learned is None or rule is None or rule == case.anchored.rule or case.train.all():

@@ -18,13 +18,14 @@ SETTINGS: tuple[tuple[str, object], ...] = (
     ("controls", 4),
     ("controls_for", 4),
     ("anchor_for", 6),
+    ("accounts_for", 1),
     ("proposals", 1),
 )
 """Small enough for a minute on two cores; every other setting is the default."""
 
 
 def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
-    """Report, answer and verdict, one after the other; the exit code is the worst of the three.
+    """Report, answer and verification, one after the other; the exit code is the worst of the three.
 
     Nothing is downloaded and no key is read. The run stays in the runs directory.
     """
@@ -38,16 +39,16 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
     tell(f"asking: {QUESTION}")
     answer = ask(run, QUESTION, tell)
     cited = bool(answer.data["certificates"])
-    verdict = (
+    verification = (
         call("verify", {"what": "last", "run": run}, tell) if cited else ToolResult(text="nothing to verify")
     )
     parts = (
         report.text.rstrip(),
         f"$ mecharule ask {run} {QUESTION!r}\n{answer.text}",
-        f"$ mecharule verify last\n{verdict.text}",
+        f"$ mecharule verify last\n{verification.text}",
     )
     return ToolResult(
-        data={"report": report.data, "answer": answer.data, "verification": verdict.data},
+        data={"report": report.data, "answer": answer.data, "verification": verification.data},
         text="\n\n".join(parts),
-        exit_code=max(part.exit_code for part in (report, answer, verdict)),
+        exit_code=max(part.exit_code for part in (report, answer, verification)),
     )

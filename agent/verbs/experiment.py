@@ -34,6 +34,8 @@ SETTINGS: tuple[tuple[str, object], ...] = (
     ("refinements", 0),
     ("controls", 0),
     ("controls_for", 8),
+    ("accounts_for", 0),
+    ("chains_for", 0),
     ("exhaustive_up_to", 300),
 )
 """What every experiment changes of the defaults: the paper's one Φ for all units, no random controls beside single

@@ -40,7 +40,7 @@ class Limits:
 
 
 def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> ToolResult:
-    """The report: HQ-T before and after, each unit, each hypothesis with its verdict.
+    """The report: HQ-T before and after, each unit, each hypothesis with how it was decided.
 
     Exit code 5 when the budget ended it, 3 when the suggester could never be asked. Raises what opening the run and
     choosing a model raise.
@@ -84,7 +84,7 @@ def _result(run: Run, refined: Refined) -> ToolResult:
         lines.append("every anchored unit has a rule that predicts unseen train flips: nothing to refine")
     else:
         lines += [_table(refined.reports), *map(_ended, refined.reports)]
-    lines += [_verdict(entry) for entry in hypotheses]
+    lines += [_decided(entry) for entry in hypotheses]
     lines += _looks(Ledger(run.store).entries(), refined.reports)
     data = {
         "run": run.id,
@@ -129,7 +129,7 @@ def _ended(report: UnitReport) -> str:
     return f"{report['unit']} {report['arrow']}: {report['ended']}"
 
 
-def _verdict(entry: Hypothesis) -> str:
+def _decided(entry: Hypothesis) -> str:
     outcome = entry.outcome
     measured = "" if outcome is None else f" ({outcome.value:.2f} on {outcome.n} held-out records)"
     needed = f"needed {entry.prediction.threshold:.2f}"
@@ -137,7 +137,7 @@ def _verdict(entry: Hypothesis) -> str:
 
 
 def _looks(entries: Sequence[Hypothesis], reports: Sequence[UnitReport]) -> list[str]:
-    """What repeated refinements do to the evidence: each further prediction has another chance."""
+    """What repeated refinements do to the held-out test: each further prediction has another chance."""
     tested = Counter(entry.prediction.subject for entry in entries if entry.outcome is not None)
     often = [f"{unit} {tested[unit]}" for unit in {report["unit"] for report in reports} if tested[unit] > 2]
     if not often:

@@ -105,7 +105,7 @@ class CertifiedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """One claim with its evidence."""
+    """One claim with the examples that show it."""
 
     kind: str
     """One of `KINDS`."""

@@ -10,8 +10,9 @@ a single unit enters, and nothing is assumed about monotonicity, about why a uni
 predicted of it: predictions only name the strata.
 
 With `slip` a drawn unit is not asked for all examples: looks at a part of each slice rule it out, with the small
-chance of error that the bound accounts for (`exclusion`). So the same money draws three times as many units. This
-needs examples in an order drawn after the search and independently of it: the search decided by the first ones.
+chance of error that the bound accounts for (`exclusion`). So the same money draws two to three times as many
+units. This needs examples in an order drawn after the search and independently of it, since the search decided by
+the first ones.
 """
 
 from __future__ import annotations

@@ -32,10 +32,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mecharule_ops.cha.ledger import GroupUnderTest, Ledger
 from mecharule_ops.cha.partition import Channels
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.cha.under_test import Budget, GroupUnderTest
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.types import (
     ChaNode,
@@ -98,7 +98,7 @@ class GroupSearch(ABC):
         self._opened = self._queries = 0
         full = self._units * settings.full_test
         limit = math.inf if settings.overhead is None else full * (1 + settings.overhead)
-        self._ledger = Ledger(limit=limit, reserve=full)
+        self._budget = Budget(limit=limit, reserve=full)
         self._status: SearchStatus | None = None
         self._fallback: Fallback | None = None
 
@@ -128,7 +128,7 @@ class GroupSearch(ABC):
             units=self._units,
             nodes=tuple(sorted(self._nodes, key=lambda node: node.node)),
             queries=self._queries,
-            example_forwards=self._ledger.spent,
+            example_forwards=self._budget.spent,
             status=self._status,
         )
 
@@ -139,7 +139,7 @@ class GroupSearch(ABC):
     def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
         """The nodes that an answer decides. Raises `AnswerError`, and then nothing has changed."""
         group = self._accept(answer)
-        verdict = group.judge()
+        verdict = group.decision()
         decided = () if verdict is None else (self._decide(group, verdict),)
         return decided if self._waiting else decided + self._next_round()
 
@@ -177,17 +177,17 @@ class GroupSearch(ABC):
                 )
         del self._waiting[answer.node]
         self._queries += not group.asked
-        self._ledger.pay(group, group.query.examples)
+        self._budget.pay(group, group.query.examples)
         for under_test, part in zip(group.slices, told, strict=True):
             under_test.count(part)
         return group
 
     def _decide(self, group: GroupUnderTest, verdict: Verdict) -> ChaNode:
         group.verdict = verdict
-        self._ledger.release(group)
+        self._budget.release(group)
         if verdict is not Verdict.SPLIT:
             tested = group.estimate.associated.n + group.estimate.unrelated.n if group.size == 1 else 0
-            self._ledger.reserve -= self._settings.full_test * group.size - tested
+            self._budget.reserve -= self._settings.full_test * group.size - tested
         node = ChaNode(
             node=group.query.node,
             parent=group.parent,
@@ -228,7 +228,7 @@ class GroupSearch(ABC):
         """Ask for a group's next look, unless that is beyond the limit for now."""
         self._round.append(group)
         query = group.next_query(self._settings.together)
-        if group.size == 1 or self._ledger.promise(group, query.examples):
+        if group.size == 1 or self._budget.promise(group, query.examples):
             group.query = query
             self._waiting[query.node] = group
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from mecharule_ops.cha.group_search import GroupSearch
-from mecharule_ops.cha.ledger import GroupUnderTest
 from mecharule_ops.cha.partition import Channels, bisect, roots
 from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.types import LayerCandidates, Regime
 
 

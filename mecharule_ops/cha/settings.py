@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mecharule_ops.cha.ledger import SliceUnderTest
 from mecharule_ops.cha.partition import Order, RootSplit
 from mecharule_ops.cha.sequential import slice_plan
+from mecharule_ops.cha.under_test import SliceUnderTest
 from mecharule_ops.confidence import ALPHA, EPSILON, TAU, AlphaPolicy, Testing
 
 

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float32
 
 from mecharule_ops.engine.chunks import Chunks
-from mecharule_ops.engine.judging import Judge
+from mecharule_ops.engine.settling import Reader
 from mecharule_ops.engine.speculation import Leads, Speculation, Verified
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
@@ -85,12 +85,12 @@ class AblationEngine:
         self._records = records
         self._intervention = intervention
         self._should_stop = should_stop
-        judge = Judge(subject, task, records)
+        reader = Reader(subject, task, records)
         prompts = subject.encode([record.example.prompt for record in records])
         memory = free_bytes(subject.device) // 4
-        self._chunks = Chunks(subject, judge, prompts, intervention, memory)
+        self._chunks = Chunks(subject, reader, prompts, intervention, memory)
         labels = np.array([record.label for record in records], dtype=bool)
-        self._speculation = Speculation(subject, judge, self._chunks, labels, replacement, slope)
+        self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)
         self._rows = default_rows(subject) if rows is None else rows
 
     def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.low_precision import CleanProducts, noting
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
@@ -98,7 +98,7 @@ class Chunks:
     def __init__(
         self,
         subject: Subject,
-        judge: Judge,
+        reader: Reader,
         prompts: Sequence[Tokens],
         intervention: Intervention,
         memory: int,
@@ -106,7 +106,7 @@ class Chunks:
         self.blocks = Blocks(subject)
         self.unembedding = unembedding_of(subject)
         self._subject = subject
-        self._judge = judge
+        self._reader = reader
         self._prompts = prompts
         self._intervention = intervention
         self._memory = memory // 2
@@ -119,7 +119,7 @@ class Chunks:
 
     def length(self, record: int, early: bool) -> int:
         """How many positions verifying a record feeds; 0 when no token is in reach of the intervention."""
-        return len(self.span(record, self._judge.baseline(record, early)).fed)
+        return len(self.span(record, self._reader.baseline(record, early)).fed)
 
     def of(self, records: tuple[int, ...], early: bool) -> Chunk:
         """The chunk of these records, all with positions to feed; made when it is not kept."""
@@ -176,7 +176,7 @@ class Chunks:
 
     def _spans(self, records: tuple[int, ...], early: bool) -> tuple[tuple[Span, ...], list[Tokens]]:
         """The records' spans, and the baseline tokens that each predicts."""
-        baselines = [self._judge.baseline(record, early) for record in records]
+        baselines = [self._reader.baseline(record, early) for record in records]
         spans = tuple(self.span(record, tokens) for record, tokens in zip(records, baselines, strict=True))
         return spans, [tokens[span.first_predicted :] for tokens, span in zip(baselines, spans, strict=True)]
 

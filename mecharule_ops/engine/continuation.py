@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_rows
 from mecharule_ops.passes.forward import Blocks, SpanBatch
@@ -37,10 +37,10 @@ class OpenRow:
     """Smallest top-1 − top-2 logit margin over the accepted tokens."""
 
 
-def trimmed(judge: Judge, row: OpenRow) -> OpenRow:
+def trimmed(reader: Reader, row: OpenRow) -> OpenRow:
     """The row with its guess cut where the completion would end: an ending token is never fed."""
     length = next(
-        (n for n in range(len(row.guess)) if judge.ended((*row.accepted, *row.guess[: n + 1]))),
+        (n for n in range(len(row.guess)) if reader.ended((*row.accepted, *row.guess[: n + 1]))),
         len(row.guess),
     )
     return OpenRow(
@@ -49,14 +49,14 @@ def trimmed(judge: Judge, row: OpenRow) -> OpenRow:
 
 
 def advanced(
-    judge: Judge, record: int, row: OpenRow, tokens: Sequence[int], margins: Sequence[float], early: bool
+    reader: Reader, record: int, row: OpenRow, tokens: Sequence[int], margins: Sequence[float], early: bool
 ) -> OpenRow:
     """The row after a turn that gave greedy `tokens` behind the accepted ones and behind each guessed one."""
     accepted, margin = row.accepted, row.margin
     for index, (token, lead) in enumerate(zip(tokens, margins, strict=True)):
         accepted, margin = (*accepted, token), min(margin, lead)
         agrees = index < len(row.guess) and row.guess[index] == token
-        if not agrees or judge.label(record, accepted, early) is not None:
+        if not agrees or reader.label(record, accepted, early) is not None:
             break
     taken = len(accepted) - len(row.accepted)
     return OpenRow(

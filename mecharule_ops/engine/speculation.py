@@ -25,7 +25,7 @@ from torch import Tensor
 
 from mecharule_ops.engine.chunks import Chunk, Chunks
 from mecharule_ops.engine.continuation import OpenRow, advanced, feed, trimmed
-from mecharule_ops.engine.judging import Judge, Tokens
+from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_copies
 from mecharule_ops.passes.intervention import Units
@@ -80,7 +80,7 @@ class Speculation:
     def __init__(
         self,
         subject: Subject,
-        judge: Judge,
+        reader: Reader,
         chunks: Chunks,
         labels: Bool[np.ndarray, " record"],
         replacement: ReplacementTable,
@@ -88,7 +88,7 @@ class Speculation:
     ) -> None:
         self._slope = slope
         self._subject = subject
-        self._judge = judge
+        self._reader = reader
         self._chunks = chunks
         self._labels = labels
         self._replacement = replacement
@@ -180,7 +180,7 @@ class Speculation:
         self, chunk: Chunk, row: int, group: int, at: int, greedy: np.ndarray, again: bool
     ) -> OpenRow:
         """A row whose greedy token `at` is the first that differs from the baseline's, or that is decided `again`."""
-        baseline = self._judge.baseline(chunk.records[row], chunk.early)
+        baseline = self._reader.baseline(chunk.records[row], chunk.early)
         kept = baseline[: chunk.spans[row].first_predicted + at]
         if again:
             guess = tuple(token for token in greedy.tolist() if token >= 0)
@@ -203,9 +203,9 @@ class Speculation:
         while rows:
             unsettled = []
             for row in rows:
-                label = self._judge.label(chunk.records[row.row], row.accepted, chunk.early)
+                label = self._reader.label(chunk.records[row.row], row.accepted, chunk.early)
                 if label is None:
-                    unsettled.append(trimmed(self._judge, row))
+                    unsettled.append(trimmed(self._reader, row))
                     continue
                 labels[row.row, row.group] = label
                 margins[row.row, row.group] = min(margins[row.row, row.group], row.margin)
@@ -244,7 +244,7 @@ class Speculation:
                 [self._held_below_change(chunk, row, held[row.group]) for row in part] if held else (),
             )
             after += [
-                advanced(self._judge, chunk.records[row.row], row, tokens, margins, chunk.early)
+                advanced(self._reader, chunk.records[row.row], row, tokens, margins, chunk.early)
                 for row, (tokens, margins) in zip(part, given, strict=True)
             ]
         return after
@@ -263,7 +263,7 @@ class Speculation:
 
     def _held_below_change(self, chunk: Chunk, row: OpenRow, held: HeldUnits) -> tuple[HeldUnits, int]:
         """(the row's own held units, at how many positions of its span the text is the clean one)."""
-        baseline = self._judge.baseline(chunk.records[row.row], chunk.early)
+        baseline = self._reader.baseline(chunk.records[row.row], chunk.early)
         pairs = enumerate(zip(row.accepted, baseline, strict=False))
         changed = next(place for place, (new, old) in pairs if new != old)
         until = len(self._chunks.span(chunk.records[row.row], row.accepted[: changed + 1]).fed)

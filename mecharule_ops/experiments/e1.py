@@ -24,13 +24,13 @@ from mecharule_ops.experiments.plan import (
 )
 from mecharule_ops.experiments.statistics import (
     CONFIDENCE,
+    Direction,
     Interval,
-    Verdict,
+    direction_of,
     paired_difference,
     simultaneous,
     spelled,
     spelled_percent,
-    verdict,
 )
 from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.slices import E1Condition
@@ -65,8 +65,8 @@ class Difference:
     interval: Interval
 
     @property
-    def verdict(self) -> Verdict:
-        return verdict(self.interval)
+    def direction(self) -> Direction:
+        return direction_of(self.interval)
 
 
 def plan(request: Request) -> tuple[PlannedRun, ...]:
@@ -135,14 +135,16 @@ def _floor(runs: Sequence[FinishedRun]) -> tuple[str, ...]:
 
 
 def _told(other: str, found: Sequence[Difference]) -> str:
-    words = {one.measure: one.verdict for one in found if one.other == other}
+    words = {one.measure: one.direction for one in found if one.other == other}
     against = "spectral splits" if other == "spectral split" else "fake-rule splits"
-    if set(words.values()) == {Verdict.NOT_SHOWN}:
+    if set(words.values()) == {Direction.NOT_SHOWN}:
         return f"rule splits are not shown to beat {against} (no difference shown in HQ-T or HQ-F)"
-    if set(words.values()) == {Verdict.TOO_FEW}:
+    if set(words.values()) == {Direction.TOO_FEW}:
         return f"there are too few seeds to compare rule splits with {against}"
     parts = [
-        f"{word} {measure} units" if word in (Verdict.MORE, Verdict.FEWER) else f"{word.value} in {measure}"
+        f"{word} {measure} units"
+        if word in (Direction.MORE, Direction.FEWER)
+        else f"{word.value} in {measure}"
         for measure, word in words.items()
     ]
     return f"against {against}, rule splits give {' and '.join(parts)}"
@@ -166,7 +168,7 @@ def _table(
 
 def _differences(found: Sequence[Difference]) -> Table:
     rows = tuple(
-        (f"main − {one.other}", one.measure, spelled(one.interval, signed=True), one.verdict.value)
+        (f"main − {one.other}", one.measure, spelled(one.interval, signed=True), one.direction.value)
         for one in found
     )
     return Table(header=("difference", "measure", "mean and interval", "says"), rows=rows, align="llrl")

@@ -22,13 +22,13 @@ from mecharule_ops.experiments.plan import (
     planned,
 )
 from mecharule_ops.experiments.statistics import (
+    Direction,
     Interval,
-    Verdict,
+    direction_of,
     paired_difference,
     spelled,
     spelled_percent,
     t_interval,
-    verdict,
 )
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
 from mecharule_ops.report.document import Bullets, Table, k_of_n
@@ -141,7 +141,7 @@ def _claims(runs: Sequence[FinishedRun], label: str) -> tuple[str, str]:
     weak = pooled(recall_share(search, bins[0]) for search in both) if bins else pooled(())
     strong = pooled(recall_share(search, low) for search in both for low in bins[1:])
     return (
-        f"{name}: recall in 1→0 less that in 0→1, seed by seed: {_points(regimes)}; {_said(verdict(regimes))}.",
+        f"{name}: recall in 1→0 less that in 0→1, seed by seed: {_points(regimes)}; {_said(direction_of(regimes))}.",
         f"{name}: {k_of_n(weak)} of the units below strength {_edge(bins)} are found and {k_of_n(strong)} of those "
         "from there on.",
     )
@@ -155,12 +155,12 @@ def _points(interval: Interval) -> str:
     return f"{spelled(interval, 0, 100, signed=True)} points"
 
 
-def _said(word: Verdict) -> str:
+def _said(word: Direction) -> str:
     return {
-        Verdict.MORE: "higher in 1→0, as in the paper",
-        Verdict.FEWER: "lower in 1→0, unlike the paper",
-        Verdict.NOT_SHOWN: "no difference shown; the paper reports higher recall in 1→0",
-        Verdict.TOO_FEW: "too few seeds with τ-agonists in both directions to say",
+        Direction.MORE: "higher in 1→0, as in the paper",
+        Direction.FEWER: "lower in 1→0, unlike the paper",
+        Direction.NOT_SHOWN: "no difference shown; the paper reports higher recall in 1→0",
+        Direction.TOO_FEW: "too few seeds with τ-agonists in both directions to say",
     }[word]
 
 

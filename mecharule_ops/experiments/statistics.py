@@ -34,7 +34,7 @@ class Interval:
     """Values that were not NaN."""
 
 
-class Verdict(StrEnum):
+class Direction(StrEnum):
     """What a paired difference over seeds shows; the value is the phrase a person reads."""
 
     MORE = "more"
@@ -68,13 +68,13 @@ def simultaneous(comparisons: int, confidence: float = CONFIDENCE) -> float:
     return 1 - (1 - confidence) / comparisons
 
 
-def verdict(difference: Interval) -> Verdict:
+def direction_of(difference: Interval) -> Direction:
     """`more` or `fewer` only when at least `FEWEST` seeds give an interval without zero."""
     if difference.n < FEWEST:
-        return Verdict.TOO_FEW
+        return Direction.TOO_FEW
     if difference.low > 0:
-        return Verdict.MORE
-    return Verdict.FEWER if difference.high < 0 else Verdict.NOT_SHOWN
+        return Direction.MORE
+    return Direction.FEWER if difference.high < 0 else Direction.NOT_SHOWN
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -92,8 +92,8 @@ def _widen(module: nn.Module) -> None:
 
 
 def _product(module: nn.Module, hidden: Tensor) -> Tensor:
-    weight = module.get_parameter("weight")
-    weight = weight.t() if isinstance(module, Conv1D) else weight
+    own = module.get_parameter("weight")
+    weight = own.t() if isinstance(module, Conv1D) else own
     changed, noted = _CHANGED.get(), _NOTED.get()
     if changed is not None and module in changed[0].held:
         return _changed_product(hidden, weight, *changed[0].held[module], changed[1])

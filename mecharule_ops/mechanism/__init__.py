@@ -1,7 +1,12 @@
 """How units move the answer, read off gradients and writes: attribution, leads, pushes, drops. No causal claim.
 
-    law.prediction(subject, records, replacement)      for every unit of the basis: which records it would flip
+    law.prediction(subject, records, replacement)      every unit of the basis: which records it would flip, to what
     law.effects(subject, records, replacement, units)  leads and drops (or direct pushes) of some units, in full
+    integrated.integrated_drop(…, group)               one unit or group, along the whole way to its replacement
+    measured.measured_drop(…, groups)                  how far the leads really fall, by ablation
+    contributions.contributions(subject, records, …)   a lead as a sum over everything that wrote into the stream
+    outcomes, breaks                                   what becomes of the answer, scores, where completions break
+    attribution.eap_ig                                 EAP-IG, which ranks candidates over pairs of prompts
 
 Axes beside the usual ones: `position` t counts the tokens of a completion from 0, `competitor` the best other
 tokens at t, best first. Both are NaN or −1 where the phase of the replacement cannot change a token.

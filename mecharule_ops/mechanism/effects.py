@@ -9,9 +9,13 @@ Per record, generated token t in reach, competitor w and unit j with value u and
 - first-order drop    d = Σ_{s ≤ t} ⟨∂ℓ_t/∂u_s, u_s − v_s⟩ with the gradient of the clean run: attribution patching
   per record with the lead as its metric (Nanda 2023; Kramár et al., arXiv 2403.00745). s runs over the
   intervened positions.
+- steady drop    the same with σ and κ held at their clean values: the first-order drop of κ ⟨γ ⊙ (W_U[y] − W_U[w]),
+  x_t⟩ / σ, of which p is a part. A scale and a soft cap never change which of two logits is larger (unless the
+  final normalisation or the unembedding has a bias), so this drop exceeds the lead where y is overtaken, while d
+  is also misled by what the unit does to the scale.
 
-p is exact when nothing above j reads it; d is exact when ℓ is linear along the way from u to v. Both estimate how
-far the lead falls under do(j); neither proves it.
+p and the steady drop are exact in this sense when nothing above j reads it; d is exact when ℓ is linear along the
+way from u to v. All estimate how far the lead falls under do(j); none proves it.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ AtPosition = tuple[int, Int[Tensor, " token"], Float[Tensor, "token competitor u
 class Effect(StrEnum):
     """Which estimate of the fall of a lead; the value is how it is called."""
 
+    STEADY = "first-order drop, final scale held"
     FIRST_ORDER = "first-order drop"
     DIRECT = "direct push"
 
@@ -48,18 +53,31 @@ def first_order(
     subject: Subject, basis: Basis, axis: UnitAxis, head: LeadHead, read: ForcedUnits, compared: Compared
 ) -> Iterator[AtPosition]:
     """First-order drops, position by position. Cost: one backward a position and competitor, for all units."""
-    at, final = read.forced.predicted, read.forced.final
-    layers = axis.layers
+    starts = torch.stack([head.gradient(compared, one) for one in range(head.competitors)], 1)
+    return _traced(axis, read, read.forced.final, starts)
+
+
+def steady(
+    subject: Subject, basis: Basis, axis: UnitAxis, head: LeadHead, read: ForcedUnits, compared: Compared
+) -> Iterator[AtPosition]:
+    """Steady drops, position by position. Costs as `first_order`."""
+    return _traced(axis, read, read.forced.residual, direction(subject, head, read.forced, compared))
+
+
+def _traced(
+    axis: UnitAxis, read: ForcedUnits, end: Tensor, starts: Float[Tensor, "token competitor channel"]
+) -> Iterator[AtPosition]:
+    """Σ_s ⟨gradient at u_s, u_s − v_s⟩ of what `starts` read from `end`, position by position."""
+    at, layers = read.forced.predicted, axis.layers
+    units = [read.units[layer] for layer in layers]
     for position in at.position.unique().tolist():
         members = (at.position == position).nonzero()[:, 0]
         rows, columns = at.row[members], at.column[members]
         effects = []
-        for competitor in range(head.competitors):
-            start = torch.zeros_like(final)
-            start[rows, columns] = head.gradient(compared, competitor)[members]
-            gradients = torch.autograd.grad(
-                final, [read.units[layer] for layer in layers], start, retain_graph=True
-            )
+        for competitor in range(starts.shape[1]):
+            start = torch.zeros_like(end)
+            start[rows, columns] = starts[members, competitor]
+            gradients = torch.autograd.grad(end, units, start, retain_graph=True)
             drops = {
                 layer: torch.einsum("rpw,rpw->rw", gradient, read.change[layer])
                 for layer, gradient in zip(layers, gradients, strict=True)
@@ -84,7 +102,11 @@ def direct(
         yield position, members, axis.gathered(pushes)
 
 
-ESTIMATORS: dict[Effect, Estimator] = {Effect.FIRST_ORDER: first_order, Effect.DIRECT: direct}
+ESTIMATORS: dict[Effect, Estimator] = {
+    Effect.STEADY: steady,
+    Effect.FIRST_ORDER: first_order,
+    Effect.DIRECT: direct,
+}
 
 
 def direction(

@@ -2,10 +2,11 @@
 
     L_j(x) = some generated token t in reach and some competitor w have d_{j,t,w}(x) > ℓ_{t,w}(x)
 
-Nothing in it is fitted. The excess is the largest d − ℓ, so that L_j is "the excess is positive"; units are ranked
-by the share of records on which it is. The first token for which it holds, and the competitor with the largest
-d − ℓ there, are the predicted change of the completion. In 1→0 a changed answer is nearly always a wrong one; in
-0→1 the law says that the answer changes, and whether it becomes right is another prediction (see `outcomes`).
+with d the steady first-order drop (see `effects`) unless another effect is asked for. Nothing is fitted. The excess
+is the largest d − ℓ, so that L_j is "the excess is positive"; units are ranked by the share of records on which it
+is. The first token for which it holds, and the competitor with the largest d − ℓ there, are the predicted change of
+the completion. In 1→0 a changed answer is nearly always a wrong one; in 0→1 the law says that the answer changes,
+and whether it becomes right is another prediction (see `outcomes`).
 """
 
 from __future__ import annotations
@@ -57,6 +58,15 @@ class Effects:
     leads: Leads
     effect: Float32[np.ndarray, "record position competitor unit"]
     """d or p, in logits; NaN out of reach."""
+
+    def within(self, competitors: int) -> Effects:
+        """The same against the best `competitors` other tokens only."""
+        leads = Leads(
+            lead=self.leads.lead[:, :, :competitors],
+            token=self.leads.token[:, :, :competitors],
+            generated=self.leads.generated,
+        )
+        return Effects(units=self.units, leads=leads, effect=self.effect[:, :, :competitors])
 
     @property
     def excess(self) -> Float32[np.ndarray, "record unit"]:
@@ -134,14 +144,14 @@ def prediction(
     *,
     competitors: int = COMPETITORS,
     units: Sequence[Neuron] | None = None,
-    effect: Effect = Effect.FIRST_ORDER,
+    effect: Effect = Effect.STEADY,
     columns: int | None = None,
     on_progress: Progress = lambda done, total: None,
     should_stop: Stop = lambda: False,
 ) -> LawPass:
     """The law for every unit of the replacement's basis, or for `units`, on the records' own completions.
 
-    Cost: a forward over prompts and completions, and for first-order drops one backward over the span a generated
+    Cost: a forward over prompts and completions, and unless `effect` is direct one backward over the span a generated
     token in reach and competitor, whatever the number of units. `columns` bounds how many span positions are fed
     at once. Memory: 4 bytes and a bit a record and unit. Raises `UsageError` and `AblationStopped`.
     """
@@ -178,7 +188,7 @@ def effects(
     units: Sequence[Neuron],
     *,
     competitors: int = COMPETITORS,
-    effect: Effect = Effect.FIRST_ORDER,
+    effect: Effect = Effect.STEADY,
     columns: int | None = None,
     should_stop: Stop = lambda: False,
 ) -> Effects:

@@ -77,7 +77,7 @@ class Sweep:
             yield taken
 
     def _one(self, records: Sequence[int], take: Callable[[Batch], T]) -> T:
-        traced = self._effect is Effect.FIRST_ORDER
+        traced = self._effect is not Effect.DIRECT
         read = self._forcing.feed_units(records, self._replacement, self._axis.layers, traced=traced)
         at = read.forced.predicted
         compared = self._head.compare(read.forced.final[at.row, at.column], at.generated)

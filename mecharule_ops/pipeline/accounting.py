@@ -127,7 +127,7 @@ def _input_columns(
 
 
 def clean_run_columns(run: Run, found: Effects) -> dict[str, np.ndarray]:
-    """`lead_1` and `runner_up_1` of each generated token in reach, counted from 1, and `min_lead`."""
+    """`lead_1` and `runner_up_1` of each generated token in reach, counted from 1, and `least_lead`."""
     lead, token = found.leads.lead[:, :, 0], found.leads.token[:, :, 0]
     columns: dict[str, np.ndarray] = {}
     for position in np.flatnonzero(found.leads.in_reach.any(0)).tolist():
@@ -135,12 +135,12 @@ def clean_run_columns(run: Run, found: Effects) -> dict[str, np.ndarray]:
         columns[f"runner_up_{position + 1}"] = np.array(
             [run.subject.decode((one,)) if one >= 0 else "" for one in token[:, position].tolist()]
         )
-    columns["min_lead"] = _extreme(np.fmin, lead)
+    columns["least_lead"] = _extreme(np.fmin, lead)
     return columns
 
 
 def mechanism_columns(unit: Neuron, clean: CleanEffects) -> dict[str, np.ndarray]:
-    """`drop_1` and `push_1` of each generated token over its runner-up, and `max_excess`, the law's own number."""
+    """`drop_1` and `push_1` of each generated token over its runner-up, and `drop_minus_lead`, the law's own number."""
     drops, pushes = clean.drops, clean.pushes
     place = drops.units.index(unit)
     columns: dict[str, np.ndarray] = {}
@@ -148,7 +148,7 @@ def mechanism_columns(unit: Neuron, clean: CleanEffects) -> dict[str, np.ndarray
         columns[f"drop_{position + 1}"] = drops.effect[:, position, 0, place].astype(float)
         columns[f"push_{position + 1}"] = pushes.effect[:, position, 0, place].astype(float)
     excess = drops.excess[:, place].astype(float)
-    columns["max_excess"] = np.where(np.isfinite(excess), excess, np.nan)
+    columns["drop_minus_lead"] = np.where(np.isfinite(excess), excess, np.nan)
     return columns
 
 

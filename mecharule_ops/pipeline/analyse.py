@@ -17,6 +17,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -26,7 +27,7 @@ from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
-from mecharule_ops.pipeline.evidence import anchor_rules, controls, random_units
+from mecharule_ops.pipeline.explaining import anchor_rules, controls, random_units
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
@@ -86,9 +87,9 @@ def analyse(
 
 def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]:
     """How the flips of the strongest τ-agonists of each regime come about."""
-    found = []
+    found: list[Chain] = []
     for regime in run.regimes:
-        if run.suppression and regime is RISKY:
+        if run.should_stop() or (run.suppression and regime is RISKY):
             continue
         strong = [
             one for search in findings.searches if search.regime is regime for one in search.tau_agonists
@@ -99,7 +100,8 @@ def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]
                 known = run.chain(agonist.neuron, regime)
                 stage.reused = known is not None
                 asked = plan(run, findings, agonist.neuron, regime, layers=False)
-                found.append(known or kept_chain(run, asked, partial(_kept, run, journal)))
+                with suppress(AblationStopped):
+                    found.append(known or kept_chain(run, asked, partial(_kept, run, journal)))
                 stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
     return tuple(found)
 
@@ -201,7 +203,11 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
                 journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
                 written += 1
         stage.summary = f"{written} of {len(strong)} written"
-    accounts = () if run.suppression and found.regime is RISKY else account_units(run, journal, found)
+    accounts: tuple[Account, ...] = ()
+    # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
+    with suppress(AblationStopped):
+        if not (run.suppression and found.regime is RISKY):
+            accounts = account_units(run, journal, found)
     return search_outcome(
         run,
         found,

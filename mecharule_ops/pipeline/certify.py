@@ -1,4 +1,4 @@
-"""Evidence that can be replayed: full completions before and after an ablation, as a certificate.
+"""Claims that can be run again: full completions before and after an ablation, as a certificate.
 
 Cost: one completion an example under the ablation, without early decision, since a certificate holds every
 token. `second_run` runs a certificate again.

@@ -14,6 +14,7 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.chain_counts import mediation_of, pairs_of
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.mechanism.breaks import END, Breaks, FirstChange, breaks
 from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, DirectShare, Reads, Writes
@@ -26,12 +27,7 @@ from mecharule_ops.mechanism.mediation import (
     is_above,
     layers_above,
 )
-from mecharule_ops.pipeline.certify_chain import (
-    certify_mediation,
-    certify_pairs,
-    mediation_of,
-    pairs_of,
-)
+from mecharule_ops.pipeline.certify_chain import certify_mediation, certify_pairs
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Regime

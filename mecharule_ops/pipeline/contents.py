@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.candidates import top_candidates
+from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
@@ -31,8 +32,8 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
+from mecharule_ops.store.judgements import StoredJudgements
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.verdicts import StoredVerdicts
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
@@ -76,7 +77,9 @@ class RunContents:
     @cached_property
     def task(self) -> Task:
         """The task with the model's preset and the run's own settings on top."""
-        return with_judge(task_of(self.config), lambda judge: StoredVerdicts(self.store, judge), self._judge)
+        return with_judge(
+            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
+        )
 
     @cached_property
     def suppression(self) -> Suppression | None:
@@ -193,6 +196,21 @@ class RunContents:
     def candidates(self, basis: Basis, regime: Regime) -> Candidates:
         """The units that attribution hands to the search."""
         return top_candidates(basis, self.attribution(basis, regime), cap=self.config.cap)
+
+    def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
+        """What the law predicted of each layer's candidates; empty where it was not asked."""
+        name = keys.prediction(basis, regime)
+        if not self.store.has(name):
+            return ()
+        associated, unrelated, excess = self.store.get(name).astype(float)
+        return tuple(
+            LayerPrediction(
+                associated=associated[layer.layer, layer.channels],
+                unrelated=unrelated[layer.layer, layer.channels],
+                scores=excess[layer.layer, layer.channels],
+            )
+            for layer in self.candidates(basis, regime).layers
+        )
 
     def search_settings(self, regime: Regime) -> ChaSettings:
         """How every layer is searched in one regime."""

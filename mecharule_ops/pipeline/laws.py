@@ -27,7 +27,7 @@ INTEGRATED_ON = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CleanEffects:
-    """Leads, first-order drops and direct pushes of some units of one basis on records of D_b."""
+    """Leads, first-order drops (the final scale held) and direct pushes of units of one basis on records of D_b."""
 
     drops: Effects
     pushes: Effects
@@ -38,7 +38,7 @@ class CleanEffects:
         table = run.replacement(run.intervention(units[0].basis))
         drops, pushes = (
             effects(run.subject, records, table, units, effect=effect, should_stop=run.should_stop)
-            for effect in (Effect.FIRST_ORDER, Effect.DIRECT)
+            for effect in (Effect.STEADY, Effect.DIRECT)
         )
         return cls(drops=drops, pushes=pushes)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.mechanism.law import LawPass, prediction
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.journal import Journal
@@ -43,20 +42,8 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
         stage.summary = (
             f"{promising:,} of {candidates.total:,} units are predicted to flip τ = {run.config.tau:g}"
         )
-    return SearchPlan(kind=kind, settings=settings, predictions=layer_predictions(candidates, rates))
-
-
-def layer_predictions(
-    candidates: Candidates, rates: Float32[np.ndarray, "three layer channel"]
-) -> tuple[LayerPrediction, ...]:
-    """The stored rates of each layer's candidates."""
-    return tuple(
-        LayerPrediction(
-            associated=rates[0, layer.layer, layer.channels].astype(float),
-            unrelated=rates[1, layer.layer, layer.channels].astype(float),
-            scores=rates[2, layer.layer, layer.channels].astype(float),
-        )
-        for layer in candidates.layers
+    return SearchPlan(
+        kind=kind, settings=settings, predictions=run.predictions(candidates.basis, slices.regime)
     )
 
 

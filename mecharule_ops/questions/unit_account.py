@@ -12,7 +12,7 @@ from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutc
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, Neuron, Regime
 
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
-"""Evidence grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
+"""Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class UnitAccount:
 
     @property
     def grade(self) -> str:
-        """The highest evidence grade that its claims reach."""
+        """The highest grade that its claims reach."""
         return HELD_OUT if self.hq_t else SINGLETON
 
     @property
@@ -43,14 +43,7 @@ class UnitAccount:
     @property
     def stronger(self) -> tuple[str, FlipCount]:
         """The slice that gives the strength, with its counts."""
-        return stronger_slice(self.agonist)
-
-
-def stronger_slice(agonist: Agonist) -> tuple[str, FlipCount]:
-    """`D+` or `D-`, whichever flips more often (D+ on a tie), with its counts."""
-    plus, minus = agonist.estimate.associated, agonist.estimate.unrelated
-    on_plus = minus.n == 0 or (plus.n > 0 and plus.flip_rate >= minus.flip_rate)
-    return ("D+", plus) if on_plus else ("D-", minus)
+        return self.agonist.estimate.stronger
 
 
 def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitAccount | None:
@@ -64,7 +57,7 @@ def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitA
         rule=rule,
         controls=outcome.controls_of(neuron),
         hq_t=rule is not None and findings.is_hq_t(rule),
-        flips_needed=flips_needed(stronger_slice(agonist)[1].n, findings.tau, findings.alpha),
+        flips_needed=flips_needed(agonist.estimate.stronger[1].n, findings.tau, findings.alpha),
     )
 
 

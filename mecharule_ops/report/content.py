@@ -30,7 +30,7 @@ OVERVIEW_KEY = (
 def document(findings: Findings, rows: int = ROWS) -> Document:
     """The whole report: summary, τ-agonists, each search, then cost, run, limits and named choices.
 
-    `rows` is the most units without a τ-agonist's evidence that are listed a search.
+    `rows` is the most units that are localized only and listed a search.
     """
     names = search_names(findings)
     searches = list(zip(names, findings.searches, strict=True))
@@ -54,7 +54,7 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
 
 
 def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
-    """The τ-agonists of all searches with their evidence; nothing where there is none."""
+    """The τ-agonists of all searches with their controls and rules; nothing where there is none."""
     blocks: list[Block] = []
     for name, outcome in zip(search_names(findings), findings.searches, strict=True):
         if outcome.tau_agonists:

@@ -1,4 +1,4 @@
-"""Localized units as blocks of a report: the τ-agonists with their evidence, then those not ruled out."""
+"""Localized units as blocks of a report: the τ-agonists with their controls and rules, then those not ruled out."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ rule stays only if it beats rules that are learned in the same way from shuffled
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,24 +16,13 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import lookup_in, mcc
 from mecharule_ops.rules.anchoring import check_split
+from mecharule_ops.rules.driven import DriveRule, DriveStatus
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.ruleshap import permuted
 from mecharule_ops.rules.short_rules import Learner, ShortRule, ShortSettings, short_rule
 
 UPPER = 2 / 3
 """The quantile from which a drive is high."""
-
-
-class DriveStatus(StrEnum):
-    """What became of a drive rule; the value is the sentence a person reads."""
-
-    SHOWN = "the rule says where the drive is high, better than every rule learned from shuffled drives"
-    NO_BETTER = "no rule says where the drive is high better than rules learned from shuffled drives"
-    NO_RULE = "no rule for where the drive is high was found"
-    CONSTANT = "the drive is the same on all train records, or there is none"
-    TOO_FEW_HELD_OUT = (
-        "one side of the drive has too few held-out records for an interval, so no rule is shown"
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,26 +38,6 @@ class DriveSettings:
     def __post_init__(self) -> None:
         if self.shuffles < 1:
             raise UsageError(f"expected 1 or more shuffles, got {self.shuffles}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriveRule:
-    """Where one unit's drive is high."""
-
-    status: DriveStatus
-    threshold: float | None = None
-    """The drive is high from here on; in logits."""
-    learned: str | None = None
-    """What train chose, whether or not it may be shown."""
-    held_out: MccInterval | None = None
-    """Of that rule, scored once."""
-    control: tuple[float, ...] = ()
-    """Held-out MCC of the rules learned from shuffled targets; 0.0 where none was."""
-
-    @property
-    def rule(self) -> str | None:
-        """The rule to show; None unless the status is SHOWN."""
-        return self.learned if self.status is DriveStatus.SHOWN else None
 
 
 def drive_rule(

@@ -48,6 +48,11 @@ class NodeView:
         return self.associated_flips / self.associated_n - self.unrelated_flips / self.unrelated_n
 
     @property
+    def flips(self) -> str:
+        """`28/64 of D+ and 3/64 of D-`."""
+        return f"{self.associated_flips}/{self.associated_n} of D+ and {self.unrelated_flips}/{self.unrelated_n} of D-"
+
+    @property
     def _slices(self) -> tuple[tuple[int, int], tuple[int, int]]:
         return (self.associated_flips, self.associated_n), (self.unrelated_flips, self.unrelated_n)
 

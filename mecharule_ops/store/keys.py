@@ -98,7 +98,7 @@ FINDINGS = Artefact[str]("findings")
 """The report's data as JSON; there once the run has finished."""
 SUPPRESSION_KEY = Artefact[str]("suppression-key")
 """Hexadecimal."""
-JUDGEMENTS = Artefact[dict[str, bool]]("verdicts")
+JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
 """What a language model judged of completions, by a hash of the two texts."""
 LAST_ANSWER = Artefact[LastAnswer]("last-answer")
 TOPIC = Artefact[LastTopic]("last-topic")

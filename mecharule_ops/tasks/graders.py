@@ -2,7 +2,7 @@
 
 - `refusal-prefix` (default) is offline: no known refusal among the first characters counts as harmful. It measures
   refusal, not harm.
-- `llm:NAME` puts request and completion to a language model, whose verdict in a schema comes in from outside as a
+- `llm:NAME` puts request and completion to a language model, whose judgement in a schema comes in from outside as a
   `Judge`; this package asks no provider itself.
 - `mock:TEXT` calls a completion harmful when it holds TEXT: for tests and rehearsals with harmless stand-ins.
 """
@@ -52,7 +52,7 @@ class Judge(Protocol):
     """A language model that judges, given from outside."""
 
     def harmful(self, request: str, completion: str) -> bool:
-        """Its verdict. Raises what asking a provider raises."""
+        """Its judgement. Raises what asking a provider raises."""
         ...
 
 
@@ -118,7 +118,7 @@ class Mock:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The verdict of a language model on the finished completion."""
+    """The judgement of a language model on the finished completion."""
 
     name: str
     judge: Judge
@@ -131,7 +131,7 @@ class Judged:
         )
 
     def harmful(self, request: str, completion: str) -> bool:
-        """The judge's verdict."""
+        """The judge's own word."""
         return self.judge.harmful(request, completion)
 
     def decide(self, request: str, partial: str) -> bool | None:

@@ -170,7 +170,7 @@ class Jailbreak(TextTask):
 
 
 def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | None) -> Task:
-    """The task, with a judge for the grader `llm` behind whatever keeps its verdicts; any other task as it is."""
+    """The task, with a judge for the grader `llm` behind whatever keeps its judgements; any other task as it is."""
     if not isinstance(task, Jailbreak) or not task.grader.startswith("llm:"):
         return task
     return replace(task, judge=keeping(judge or NoJudge(task.grader.removeprefix("llm:"))))

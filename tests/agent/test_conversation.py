@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from agent.answering import conversation
-from mecharule_ops.pipeline.preparation import splitter
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Regime
 from tools._opening import findings_of, opened
 from tools.registry import call
 from tools.result import ToolResult
@@ -60,10 +59,10 @@ def test_the_rule_is_compared_with_the_splitter_on_held_out_records(
     """Agreement counted by hand; the same rule as the splitter is it in disguise."""
     data = call("disguise", {"run": str(copied_run), "neuron": units[0]}).data
     with opened(str(copied_run)) as run:
-        split, _ = splitter(run)
+        split = run.splitter.rule
         assert split is not None
         rule = Rule.parse(str(data["rule"])).fires(run.fires)
-        there = np.array([place for place in run.eligible(1) if not run.train[place]])
+        there = np.array([place for place in run.eligible(Regime(1)) if not run.train[place]])
         same = int((rule[there] == split.fires(run.fires)[there]).sum())
     assert data["agree"] == {"count": same, "n": len(there)}
     assert data["word"] in ("No", "Largely", "Yes")

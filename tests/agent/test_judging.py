@@ -11,9 +11,9 @@ from table_engine import new_store
 from agent.llm.judging import LlmJudge, judge_of
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.store.keys import Artefact
+from mecharule_ops.store.judgements import StoredJudgements
+from mecharule_ops.store.keys import JUDGEMENTS
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.verdicts import StoredVerdicts
 from mecharule_ops.tasks.graders import NoJudge
 
 
@@ -53,11 +53,11 @@ def test_one_completion_is_judged_once_also_in_a_later_process(tmp_path: Path) -
     judge, pairs = Counting(), [("a", "xx"), ("a", "xyz"), ("b", "xx")]
     path = tmp_path / "run"
     with new_store(path) as store:
-        verdicts = [StoredVerdicts(store, judge).harmful(*pair) for pair in (*pairs, *pairs)]
-        assert "xyz" not in str(store.get(Artefact("verdicts")))
+        verdicts = [StoredJudgements(store, judge).harmful(*pair) for pair in (*pairs, *pairs)]
+        assert "xyz" not in str(store.get(JUDGEMENTS))
     assert judge.asked == 3
     with RunStore.open(path, read_only=True) as store:
-        kept = StoredVerdicts(store, NoJudge("a/b"))
+        kept = StoredJudgements(store, NoJudge("a/b"))
         assert [kept.harmful(*pair) for pair in pairs] == verdicts[:3] == [True, False, True]
         with pytest.raises(
             UsageError, match="the language model a/b to judge a completion, none is asked here"

@@ -102,7 +102,7 @@ def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
     )
     data = _answer(copied_run, f"so why? {UNKNOWN}", model)
     assert f"~~{plus.flips + 1}/{plus.n}~~ [not from a fact]" in data["answer"]
-    assert f"ablating {unit.neuron} alone flips {plus.flips}/{plus.n} of D+" in data["answer"]
+    assert f"ablating {unit.neuron} flips" in data["answer"]
     assert not data["verified"]
     with opened(str(copied_run)) as run:
         (entry,) = cast(list[Any], run.store.get(LOG))

@@ -90,7 +90,9 @@ def test_a_local_server_needs_no_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("spec", ["", "anthropic", "anthropic/", "mock:", "mock", "gpt", "/x", "none/x"])
 def test_a_name_of_no_model_is_a_usage_error(spec: str) -> None:
     """The four forms are named."""
-    with pytest.raises(UsageError, match="expected none, mock:FILE, anthropic/MODEL or openai/MODEL"):
+    with pytest.raises(
+        UsageError, match=r"expected none, mock:FILE, local/FILE\.gguf, anthropic/MODEL or openai/MODEL"
+    ):
         provider_of(spec)
 
 

@@ -303,7 +303,7 @@ def test_the_demo_tells_the_whole_story(commands: Commands) -> None:
     assert done.code == 0, done.err
     assert done.data["report"]["findings"]["model"] == "arith-tiny"
     assert done.data["answer"]["certificates"]
-    assert done.data["verification"]["matched"] == done.data["verification"]["of"] == 1
+    assert done.data["verification"]["matched"] == done.data["verification"]["of"] == 2
     assert "price" in done.err
     run = done.data["answer"]["run"]
     again = commands.main("replay", run, "--display", "log")

@@ -19,7 +19,22 @@ from mecharule_ops.events import RunFinished, StageFinished
 
 QUICK = (
     *("--basis", "attn_head", "--records", "120", "--regime", "1", "--set", "slice_size=20"),
-    *("--set", "proposals=0", "--set", "anchor_for=1", "--set", "controls_for=1", "--display", "none"),
+    *(
+        "--set",
+        "proposals=0",
+        "--set",
+        "anchor_for=1",
+        "--set",
+        "accounts_for=1",
+        "--set",
+        "further=60",
+        "--set",
+        "chains_for=0",
+        "--set",
+        "controls_for=1",
+        "--display",
+        "none",
+    ),
 )
 """Runs of a second or two."""
 

@@ -28,6 +28,7 @@ SETTINGS: Mapping[str, object] = {
     "controls": 1,
     "controls_for": 2,
     "anchor_for": 2,
+    "accounts_for": 1,
     "audit": 0,
 }
 """Small sums, which the model mostly gets right, and the heads, which are its agonists."""

@@ -89,7 +89,7 @@ def test_steps_by_hand() -> None:
     .06); in layer 1 all twelve at 0 in one group.
     """
     rates = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.1, 0.04, 0.03, 0.03]
-    first, second = guided([predicted(rates), predicted([0.0] * 12)])
+    first, second = guided([predicted(rates), predicted([0.0] * 12)], replace(DEFAULT, quiet=0.05))
     assert [query.channels for query in first.ask()] == [(2 * place + 1,) for place in range(9)]
     assert second.ask() == ()
     assert (first.done, second.done) == (False, False)

@@ -16,6 +16,7 @@ from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
+from mecharule_ops.tasks.sources import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
@@ -55,6 +56,9 @@ class Contains:
         return Example(id=0, prompt=text, fields={})
 
     def edits(self, example: Example) -> tuple[Example, ...]:
+        return ()
+
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         return ()
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:

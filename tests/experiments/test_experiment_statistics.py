@@ -12,15 +12,15 @@ from scipy import stats
 
 from mecharule_ops.experiments.statistics import (
     FEWEST,
+    Direction,
     Interval,
-    Verdict,
+    direction_of,
     paired_difference,
     rank_correlation,
     simultaneous,
     spelled,
     spelled_percent,
     t_interval,
-    verdict,
 )
 
 
@@ -74,18 +74,18 @@ def test_several_intervals_hold_together_at_a_higher_level_each() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "n", "said"),
     [
-        (0.1, 2.0, FEWEST, Verdict.MORE),
-        (-2.0, -0.1, FEWEST, Verdict.FEWER),
-        (-0.1, 2.0, FEWEST, Verdict.NOT_SHOWN),
-        (0.0, 0.0, FEWEST, Verdict.NOT_SHOWN),
-        (0.1, 2.0, FEWEST - 1, Verdict.TOO_FEW),
+        (0.1, 2.0, FEWEST, Direction.MORE),
+        (-2.0, -0.1, FEWEST, Direction.FEWER),
+        (-0.1, 2.0, FEWEST, Direction.NOT_SHOWN),
+        (0.0, 0.0, FEWEST, Direction.NOT_SHOWN),
+        (0.1, 2.0, FEWEST - 1, Direction.TOO_FEW),
     ],
 )
 def test_a_difference_is_called_one_only_without_zero_and_with_enough_seeds(
-    low: float, high: float, n: int, said: Verdict
+    low: float, high: float, n: int, said: Direction
 ) -> None:
     """An interval that touches zero shows nothing."""
-    assert verdict(Interval(mean=(low + high) / 2, low=low, high=high, n=n)) is said
+    assert direction_of(Interval(mean=(low + high) / 2, low=low, high=high, n=n)) is said
 
 
 @settings(max_examples=40, deadline=None)

@@ -89,14 +89,14 @@ def test_the_integrated_drop_approaches_the_fall_of_the_smallest_lead(family: st
     bench = toy(family)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     groups = groups_of(bench, basis)
-    fall = measured_drop(bench.subject, bench.records[:3], table, groups)
+    fall = measured_drop(bench.subject, bench.records[2:4], table, groups)
     for index, group in enumerate(groups):
         exactly, errors = whole_fall(fall, index), []
-        for points in (1, 32):
-            found = integrated_drop(bench.subject, bench.records[:3], table, group, points=points)
+        for points in (1, 12):
+            found = integrated_drop(bench.subject, bench.records[2:4], table, group, points=points)
             errors.append(float(np.nanmean(np.abs(found.drop - exactly))))
         size = float(np.nanmean(np.abs(exactly)))
-        assert errors[1] < 0.04 * size + 2e-3
+        assert errors[1] < 0.06 * size + 2e-3
         assert errors[1] < errors[0] or errors[0] < 2e-3
 
 

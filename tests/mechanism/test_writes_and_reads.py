@@ -54,9 +54,9 @@ def test_what_is_written_is_the_direct_push(
     weight = head.get_parameter("weight").detach()
     for batch in forcing.batches():
         with torch.no_grad():
-            forced = forcing.feed(batch, table, [1], gradients=False)
-            moved, _ = moved_by(bench.subject, forced, unit)
-        at = forced.predicted
+            fed = forcing.feed_units(batch, table, [1], traced=False)
+            moved, _ = moved_by(bench.subject, fed, unit)
+        at = fed.forced.predicted
         for place, (row, position) in enumerate(zip(at.row.tolist(), at.position.tolist(), strict=True)):
             record = batch[row]
             other = int(direct.leads.token[record, position, 0])
@@ -78,11 +78,11 @@ def test_lists_are_means_over_positions_of_each_group(basis: Basis) -> None:
     sums: dict[str, list[tuple[torch.Tensor, bool]]] = {"all": [], "flipped": [], "unflipped": []}
     for batch in forcing.batches():
         with torch.no_grad():
-            forced = forcing.feed(batch, table, [1], gradients=False)
-            moved, sign = moved_by(bench.subject, forced, unit)
-        for place, row in enumerate(forced.predicted.row.tolist()):
+            fed = forcing.feed_units(batch, table, [1], traced=False)
+            moved, sign = moved_by(bench.subject, fed, unit)
+        for place, row in enumerate(fed.forced.predicted.row.tolist()):
             pushes = weight @ moved[place]
-            first = answer[int(pushes[answer].argmax())] == int(forced.predicted.generated[place])
+            first = answer[int(pushes[answer].argmax())] == int(fed.forced.predicted.generated[place])
             turned = pushes * sign[place] if basis is not Basis.ATTN_HEAD else pushes
             for name in ("all", "flipped" if flipped[batch[row]] else "unflipped"):
                 sums[name].append((turned, first))
@@ -115,7 +115,7 @@ def test_sources_sum_to_the_whole(family: str, phase: Phase) -> None:
     found = head_positions(bench.subject, bench.records, table, HEAD, named(bench))
     assert bench.subject.hf.config._attn_implementation == before
     np.testing.assert_allclose(found.attention.sum(1), 1.0, atol=1e-5)
-    drops = effects(bench.subject, bench.records, table, [HEAD], competitors=1)
+    drops = effects(bench.subject, bench.records, table, [HEAD], competitors=1, effect=Effect.FIRST_ORDER)
     whole = found.toward.sum(1) - found.replacement
     for record in range(len(bench.records)):
         wanted = drops.effect[record, drops.leads.in_reach[record], 0, 0]

@@ -38,7 +38,9 @@ AUDIT = SearchAudit.of(
 def repeated(finished_run: Path, folder: Path, **settings: object) -> Findings:
     """The findings of a copy of the finished run, analysed again under other settings; its outcomes are stored."""
     with opened(Path(shutil.copy(finished_run, folder))) as run:
-        run.config = run.config.model_copy(update={"controls_for": 0, "anchor_for": 0, **settings})
+        run.config = run.config.model_copy(
+            update={"controls_for": 0, "anchor_for": 0, "accounts_for": 0, "chains_for": 0, **settings}
+        )
         return finish(run)[0]
 
 
@@ -121,15 +123,13 @@ def _with(audit: SearchAudit) -> SearchOutcome:
 def test_parity_is_algorithm_1_whatever_else_is_set(finished_run: Path, regime: Regime) -> None:
     """Whole layers first, fixed tests, no limit on cost; the default starts from small groups."""
     with opened(finished_run, read_only=True) as run:
-        slices = run.slices(Regime.BASELINE_POSITIVE)
         config = run.config
-    sizes = {"n_associated": len(slices.associated), "n_unrelated": len(slices.unrelated)}
-    printed = search_settings(make_config(**_settings(config), parity=True, largest=2), slices)
+    sizes = {"n_associated": 40, "n_unrelated": 30}
+    printed = search_settings(make_config(**_settings(config), parity=True, largest=2), regime, **sizes)
     assert printed == ChaSettings.algorithm_1(**sizes)
     assert (printed.largest, printed.testing, printed.overhead) == (None, confidence.Testing.FIXED, None)
-    ours = search_settings(config, replace(slices, regime=regime))
-    assert ours.largest == LARGEST[regime]
-    assert search_settings(config.model_copy(update={"largest": 2}), slices).largest == 2
+    assert search_settings(config, regime, **sizes).largest == LARGEST[regime]
+    assert search_settings(config.model_copy(update={"largest": 2}), regime, **sizes).largest == 2
 
 
 def _settings(config: RunConfig) -> dict[str, object]:

@@ -36,9 +36,14 @@ def agonist_of(run: Run, certificate: Certificate) -> Agonist:
     return found[certificate.units[0]]
 
 
+def _alone(run: Run) -> list[Certificate]:
+    """The certificates of units ablated alone; a run's chain has its own."""
+    return [certificate for certificate in run.store.certificates() if certificate.kind == "ablate"]
+
+
 def test_each_strong_agonist_has_a_certificate_of_its_counts(run: Run) -> None:
     """Totals are the search's own flips and n, slice by slice, and follow from the rows."""
-    certificates = run.store.certificates()
+    certificates = _alone(run)
     strong = [a for a in run.findings.searches[0].agonists[:3] if a.is_tau_agonist]
     assert [certificate.units for certificate in certificates] == [(str(a.neuron),) for a in strong]
     assert certificates
@@ -55,7 +60,7 @@ def test_each_strong_agonist_has_a_certificate_of_its_counts(run: Run) -> None:
 
 def test_a_certificate_names_what_it_needs_to_be_repeated(run: Run) -> None:
     """Model, tokenizer and replacement hashes, hook, phase, task and versions."""
-    certificate = run.store.certificates()[0]
+    certificate = _alone(run)[0]
     assert certificate.model.model_hash == run.subject.model_hash
     assert certificate.model.tokenizer_hash == run.subject.tokenizer_hash
     assert certificate.intervention.baseline_hash == run.replacement(run.intervention(Basis.MLP_OUT)).hash
@@ -67,7 +72,7 @@ def test_a_certificate_names_what_it_needs_to_be_repeated(run: Run) -> None:
 
 def test_its_rule_is_the_held_out_score(run: Run) -> None:
     """A certificate carries the anchored HQ-T rule with its one held-out score, or none."""
-    for certificate in run.store.certificates():
+    for certificate in _alone(run):
         rule = run.findings.searches[0].rule_of(Neuron.parse(certificate.units[0]))
         if rule is None or rule.rule is None or rule.held_out is None:
             assert certificate.rule is None
@@ -87,12 +92,12 @@ def test_running_again_on_the_reference_path_matches(run: Run, bench: Bench) -> 
     for certificate in run.store.certificates():
         verification = verify(certificate, lambda c: rerun(bench, c))
         assert verification.status is VerificationStatus.MATCH
-        assert str(len(certificate.rows)) in verification.sentence
+        assert str(len(certificate.example_ids)) in verification.sentence
 
 
 def test_an_invented_completion_is_caught_by_running_again(run: Run, bench: Bench) -> None:
     """A changed row whose totals and id were made anew is consistent with itself, and differs from the model."""
-    true = run.store.certificates()[0]
+    true = _alone(run)[0]
     index, row = next((i, row) for i, row in enumerate(true.rows) if not row.flipped)
     other = next(r for r in true.rows if r.after.tokens != row.before.tokens and r.flipped)
     invented = replace(row, after=replace(other.after, label=False, margin=5.0))
@@ -112,7 +117,7 @@ def test_without_the_model_it_cannot_be_verified(run: Run) -> None:
     def unavailable(certificate: Certificate) -> tuple[ExampleRow, ...]:
         raise ModelUnavailable("expected the model x, it is not here")
 
-    verification = verify(run.store.certificates()[0], unavailable)
+    verification = verify(_alone(run)[0], unavailable)
     assert verification.status is VerificationStatus.CANNOT
 
 
@@ -131,7 +136,7 @@ def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
 
 def test_both_engines_write_the_same_rows(run: Run) -> None:
     """The fast path's completions are the reference path's, token for token."""
-    certificate = run.store.certificates()[0]
+    certificate = _alone(run)[0]
     intervention, units = run.intervention(Basis.MLP_OUT), (Neuron.parse(certificate.units[0]),)
     place = {record.example.id: position for position, record in enumerate(run.records)}
     slices = {"asked": [place[row.example] for row in certificate.rows[:20]]}

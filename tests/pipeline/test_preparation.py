@@ -98,7 +98,7 @@ def same_split(monkeypatch: pytest.MonkeyPatch) -> Callable[[np.ndarray], None]:
     """Keep the split of the run: it is stratified by outcome, so other labels would draw another one."""
 
     def keep(train: np.ndarray) -> None:
-        monkeypatch.setattr(preparation, "_split", lambda run: train)
+        monkeypatch.setattr(preparation, "chosen_for_train", lambda *_: train)
 
     return keep
 

@@ -33,7 +33,22 @@ SETTINGS = (
         "plain",
     ),
     *("--set", "slice_size=12", "--set", "max_pairs=4", "--set", "ig_steps=1", "--set", "controls=1"),
-    *("--set", "refinements=4", "--set", "proposals=1", "--set", "anchor_for=3", "--set", "controls_for=2"),
+    *(
+        "--set",
+        "refinements=4",
+        "--set",
+        "proposals=1",
+        "--set",
+        "anchor_for=3",
+        "--set",
+        "accounts_for=1",
+        "--set",
+        "further=60",
+        "--set",
+        "chains_for=0",
+        "--set",
+        "controls_for=2",
+    ),
 )
 
 
@@ -94,7 +109,8 @@ def test_hans_goes_through_every_stage_on_the_whole_sequence(commands: Commands,
     done = commands.main("run", "hans", "-m", model, *given, *SETTINGS)
     assert done.code == 0, done.err
     assert "generated, not the published items" in done.out
-    assert "phase whole" in done.out
+    report = commands.main("show", identifier(done), "--full").out
+    assert "phase whole" in report
     assert "attn_head 1→0" in done.out
     assert "attn_head 0→1" in done.out
     assert "a truncation" not in done.out
@@ -104,7 +120,7 @@ def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
     commands: Commands, jailbreak: Done
 ) -> None:
     """The notes stand in the report, and the search of 0→1 begins with its risk."""
-    shown = commands.main("show", identifier(jailbreak)).out
+    shown = commands.main("show", identifier(jailbreak), "--full").out
     assert "Success means a harmful completion, not a desirable one" in shown
     assert "a rehearsal, no measure of harm" in shown
     assert "0→1: Risk, not an improvement: these flips turn harmless into harmful." in shown

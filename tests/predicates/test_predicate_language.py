@@ -47,6 +47,11 @@ def _upper_ratio(s):
     return sum(unicodedata.category(character) == "Lu" for character in letters) / max(len(letters), 1)
 
 
+def _words(s):
+    bare = [re.sub(r"^[^\w\s]+|[^\w\s]+$", "", part).lower() for part in s.split()]
+    return [part for part in bare if part]
+
+
 NAIVE = {
     "digit": lambda x, k: _padded(x, 20)[k],
     "n_digits": lambda x: len(_digits(x)),
@@ -68,6 +73,11 @@ NAIVE = {
     "endswith": str.endswith,
     "count": str.count,
     "upper_ratio": _upper_ratio,
+    "has_word": lambda s, word: word.lower() in _words(s),
+    "first_word": lambda s: (_words(s) or [""])[0],
+    "last_word": lambda s: (_words(s) or [""])[-1],
+    "has_phrase": lambda s, t: bool(_words(t)) and f" {' '.join(_words(t))} " in f" {' '.join(_words(s))} ",
+    "overlap": lambda s, t: sum(w in _words(s) for w in set(_words(t))) / max(1, len(set(_words(t)))),
     "matches": lambda s, pattern: re.search(pattern, s) is not None,
     "holds": lambda p: p,
 }
@@ -140,6 +150,12 @@ def _condition(g, depth):
     if pick == 6:
         at = f"{g.choice(['carry_at', 'borrow_at'])}({_integer(g, 1)}, {_integer(g, 1)}, {g.integers(4)})"
         texts = ["contains(s, 'o')", "startswith(s, 'H')", "endswith(s, 'd')", "matches(s, '[A-Z]+$')"]
+        texts += [
+            "has_word(s, 'No')",
+            "first_word(s) == last_word(s)",
+            "has_phrase(s, s)",
+            "overlap(op, s) == 0",
+        ]
         return str(g.choice([at, *texts]))
     if pick == 7:
         return f"not ({_condition(g, depth - 1)})"

@@ -36,9 +36,9 @@ INPUT = FamilyColumns(
 FAMILIES = {
     Family.INPUT: INPUT,
     Family.CLEAN_RUN: FamilyColumns(
-        values={"min_lead": LEAD, "runner_up_1": RNG.choice(np.array(["1", "7"]), RECORDS)}
+        values={"least_lead": LEAD, "runner_up_1": RNG.choice(np.array(["1", "7"]), RECORDS)}
     ),
-    Family.MECHANISM: FamilyColumns(values={"drop_1": DROP, "max_excess": DROP - LEAD}),
+    Family.MECHANISM: FamilyColumns(values={"drop_1": DROP, "drop_minus_lead": DROP - LEAD}),
 }
 TARGET = Target(flips=FLIPS, train=TRAIN, test=TEST)
 
@@ -52,7 +52,7 @@ def test_each_family_says_what_its_columns_can() -> None:
     assert by_input.rule == "a == 7"
     assert by_input.prompt_only
     assert not clean.prompt_only
-    assert mechanism.rule == "max_excess >= 0"
+    assert mechanism.rule == "drop_minus_lead >= 0"
     assert [rule.columns for rule in rules] == sorted(rule.columns for rule in rules)
     ceilings = [rule.ceiling for rule in rules]
     assert all(ceiling is not None for ceiling in ceilings)
@@ -64,8 +64,8 @@ def test_each_family_says_what_its_columns_can() -> None:
 
 def test_rules_can_be_parsed_over_the_columns() -> None:
     """Whatever train chose is a predicate of the closed language over the columns' names."""
-    schema = {"a": int, "answer": int, "min_lead": float, "runner_up_1": str, "drop_1": float}
-    schema["max_excess"] = float
+    schema = {"a": int, "answer": int, "least_lead": float, "runner_up_1": str, "drop_1": float}
+    schema["drop_minus_lead"] = float
     for rule in account_rules(TARGET, FAMILIES, SETTINGS):
         assert rule.learned is not None
         assert parse_predicate(f"holds({rule.learned})", schema).reads

@@ -258,7 +258,7 @@ def test_damaged_and_foreign_files_are_one_line_errors(tmp_path: Path) -> None:
     }
     for name, body in cases.items():
         (tmp_path / name).write_bytes(body)
-    for name, pragma in {"foreign": "application_id = 1", "future": "user_version = 3"}.items():
+    for name, pragma in {"foreign": "application_id = 1", "future": "user_version = 99"}.items():
         (tmp_path / name).write_bytes(content)
         connection = sqlite3.connect(tmp_path / name)
         connection.execute(f"PRAGMA {pragma}")

@@ -30,6 +30,8 @@ BUNDLED: Mapping[str, object] = {
     "controls": 4,
     "controls_for": 3,
     "anchor_for": 3,
+    "accounts_for": 1,
+    "further": 300,
 }
 """Settings of the shared run; the others are the defaults."""
 QUICK: Mapping[str, object] = {
@@ -41,6 +43,8 @@ QUICK: Mapping[str, object] = {
     "controls": 1,
     "controls_for": 1,
     "anchor_for": 1,
+    "accounts_for": 0,
+    "chains_for": 0,
 }
 """A run of a few heads, for tests that need several runs."""
 

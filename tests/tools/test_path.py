@@ -15,10 +15,10 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies, totals_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.pipeline.certify_chain import certify_mediation, mediation_of, pairs_of
+from mecharule_ops.findings.chain_counts import mediation_of, pairs_of
+from mecharule_ops.pipeline.certify_chain import certify_mediation
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.types import Neuron, Regime
-from tools.path import stored_chain
 from tools.registry import call
 
 
@@ -41,7 +41,7 @@ def chain(copied_run: Path, unit: Neuron) -> Iterator[Chain]:
     """Its chain, made by the tool."""
     call("path", {"run": "last", "neuron": str(unit), "units": 2, "yes": True})
     with opened(copied_run, read_only=True) as run:
-        found = stored_chain(run, unit, Regime.BASELINE_POSITIVE)
+        found = run.chain(unit, Regime.BASELINE_POSITIVE)
         assert found is not None
         yield found
 
@@ -64,16 +64,16 @@ def test_the_chain_rests_on_certificates_that_run_again(copied_run: Path, chain:
         assert Certificate.from_json(one.to_json()) == one
 
 
-def test_everything_above_held_is_the_strongest_hold_and_heads_beside_it_do_nothing(
+def test_everything_above_held_is_the_strongest_hold_and_what_lies_below_carries_nothing(
     copied_run: Path, chain: Chain
 ) -> None:
-    """What lies above carries at least as much as its parts of one kind here; the unit alone flips as it did."""
+    """What lies above carries at least as much as any part of it here; below a unit of the last layer, nothing."""
     by_hold = {one.held: one.gone.count for one in chain.mediation.through}
     assert {"above", "heads-above", "MLPs-above", "m1"} <= set(by_hold)
     assert by_hold["m1"] == by_hold["MLPs-above"]
     assert max(by_hold.values()) == by_hold["above"] > 0
     with opened(copied_run) as run:
-        placed = [("asked", int(place)) for place in run.eligible(1)[:30]]
+        placed = [("asked", int(place)) for place in run.eligible(Regime.BASELINE_POSITIVE)[:30]]
         top = Neuron.parse("m1.3")
         made = certify_mediation(run, top, Regime.BASELINE_POSITIVE, ["above", "m0"], placed)
     assert all(one.gone.count == 0 == one.new.flips for one in mediation_of(made).through)

@@ -58,7 +58,7 @@ def tested(runs: Path) -> list[NodeTested]:
 @pytest.fixture(scope="module")
 def pruned(tested: list[NodeTested]) -> str:
     """A unit that was pruned inside a group: the last one named in its event."""
-    groups = [event for event in tested if event.search.startswith("cha:") and event.verdict == "pruned"]
+    groups = [event for event in tested if event.verdict == "pruned" and event.size > 1]
     return groups[0].units.split(" … ")[-1]
 
 
@@ -260,7 +260,7 @@ def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[NodeTested]
 def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_path: Path) -> None:
     """Tools that only read."""
     assert tool("runs").data["rows"][0]["run"] == "b00d"
-    assert "MechaRule" in tool("show").text
+    assert "Run b00d" in tool("show").text
     page = tmp_path / "report.html"
     tool("show", html=str(page))
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")

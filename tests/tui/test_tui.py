@@ -32,7 +32,7 @@ from tui.screens.new_run import FieldLine, NewRunScreen
 from tui.screens.popups import HelpPopup, PricePopup
 from tui.screens.replay import ReplayScreen
 from tui.screens.run import RunScreen
-from tui.session import Phase
+from tui.session import Activity
 
 
 def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
         assert (tmp_path / "out" / "0c1f-rules.csv").is_file()
         await user.press("escape")
         assert "press Esc again to stop the search" in user.app.told[-1]
-        assert user.run.session.phase is Phase.WORKING
+        assert user.run.session.activity is Activity.WORKING
         await user.press("escape")
         await user.sees("STOPPED, checkpoint kept")
         assert len(user.run.session.events) == backend.stored == 20
@@ -119,7 +119,7 @@ def test_quitting_during_work_stops_it(tmp_path: Path) -> None:
         await user.press("ctrl+q")
 
     drive(backend, script)
-    assert seen.session.phase is Phase.STOPPED
+    assert seen.session.activity is Activity.STOPPED
     assert len(seen.session.events) == 30
 
 
@@ -137,7 +137,7 @@ def test_an_app_that_ends_without_a_key_stops_its_work(tmp_path: Path) -> None:
         user.app.post_message(ExitApp())
 
     drive(backend, script)
-    assert seen.session.phase is Phase.STOPPED
+    assert seen.session.activity is Activity.STOPPED
     assert len(seen.session.events) == 30
 
 
@@ -213,7 +213,7 @@ def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> No
         await user.press("g", "j", "j")
         node = tree.node
         backend.go_on.set()
-        await user.until(lambda: user.run.session.phase is Phase.ENDED, "the end")
+        await user.until(lambda: user.run.session.activity is Activity.ENDED, "the end")
         await user.until(lambda: len(user.run.state.searches["cha:1:m0"].nodes) == 400, "every node")
         assert tree.node == node
         await user.press("f")
@@ -229,13 +229,13 @@ import pathlib, sys
 from tui_driving import drive
 from tui_story import FakeBackend, big_search
 from tui.panes.tree import TreePane
-from tui.session import Phase
+from tui.session import Activity
 
 told = big_search(10_000)
 
 async def script(user):
     await user.press("d")
-    await user.until(lambda: user.run.session.phase is Phase.ENDED, "the end")
+    await user.until(lambda: user.run.session.activity is Activity.ENDED, "the end")
     await user.until(lambda: user.run.state is user.run.session.state, "the last snapshot")
     assert user.run.session.events == told
     counts = user.run.state.searches["cha:1:m0"].counts
@@ -369,9 +369,9 @@ def test_replay_scrubs_forwards_and_back_and_says_why_a_group_was_opened(tmp_pat
             "its upper bound 1.0 reaches τ .20, so it may hold an agonist and was opened" in user.app.told[-1]
         )
         screen.session.findings = FINDINGS
-        assert screen.evidence.findings is None
+        assert screen.on_file.findings is None
         await user.press("end")
-        assert screen.evidence.findings is FINDINGS
+        assert screen.on_file.findings is FINDINGS
         await user.press("shift+left", "escape")
         assert isinstance(user.app.screen, RunScreen)
 
@@ -399,11 +399,11 @@ def test_the_ledger_shows_predictions_and_what_came_out(tmp_path: Path) -> None:
         await user.press("h")
         await user.until(lambda: isinstance(user.app.screen, LedgerScreen), "the ledger")
         await user.sees("3 hypotheses: 1 open, 1 supported, 1 refuted", "✓ SUPPORTED  m1.17  3b1d0001")
-        await user.sees("decided by   MCC on the held-out records, at least .70", "evidence: held-out")
+        await user.sees("decided by   MCC on the held-out records, at least .70", "grade: held-out")
         await user.press("j")
         await user.sees("measured     .12 on 148 records, 31 of them flips", plain(HOSTILE))
         await user.press("G")
-        await user.sees("◌ OPEN  m0.17", "evidence: asserted", "its test has not run")
+        await user.sees("◌ OPEN  m0.17", "grade: asserted", "its test has not run")
         await user.press("k", "g", "y", "e", "f1")
         await user.sees("cannot be changed since; it is decided once")
         await user.press("escape", "escape")
@@ -558,7 +558,7 @@ def test_freezing_holds_the_view_while_the_work_goes_on(tmp_path: Path) -> None:
         await user.press("p")
         held = user.run.state
         backend.go_on.set()
-        await user.until(lambda: user.run.session.phase is Phase.ENDED, "the end")
+        await user.until(lambda: user.run.session.activity is Activity.ENDED, "the end")
         await user.pilot.pause(0.3)
         assert user.run.state is held
         await user.sees("FROZEN")

@@ -40,7 +40,7 @@ from tui.headline import progress
 from tui.hypothesis_rows import hypothesis_rows, hypothesis_text
 from tui.keys import key_said
 from tui.layout import PANES, Arrangement, arrangement, panes_shown
-from tui.neuron_card import Evidence, card
+from tui.neuron_card import OnFile, card
 from tui.pictures import bar, coverage, figures, interval
 from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
 from tui.screens.base import CommandScreen, fitted
@@ -359,7 +359,7 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
 
 def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
     state = _one_unit(unit, flips)
-    return card(state, state.searches["cha:1:a20"], 0, Evidence(findings=findings), 60).plain
+    return card(state, state.searches["cha:1:a20"], 0, OnFile(findings=findings), 60).plain
 
 
 def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they_show() -> None:
@@ -378,7 +378,7 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they
 def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
     """The green of an agonist ends with its word; what is read stays in the terminal's own colour."""
     state = _one_unit("a20.h8", (50, 8))
-    made = card(state, state.searches["cha:1:a20"], 0, Evidence(findings=FINDINGS), 60)
+    made = card(state, state.searches["cha:1:a20"], 0, OnFile(findings=FINDINGS), 60)
     assert made.style == ""
     (green,) = [span for span in made.spans if "green" in str(span.style)]
     assert made.plain[green.start : green.end] == "● AGONIST"

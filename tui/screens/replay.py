@@ -7,7 +7,7 @@ from rich.text import Text
 from tui.commands import bindings_of
 from tui.headline import headline, progress
 from tui.layout import PANES
-from tui.neuron_card import Evidence
+from tui.neuron_card import OnFile
 from tui.panes.tree import TreePane
 from tui.pictures import bar
 from tui.screens.base import Line, fitted, hint_parts
@@ -40,9 +40,9 @@ class ReplayScreen(PaneCommands):
         self.draw()
 
     @property
-    def evidence(self) -> Evidence:
+    def on_file(self) -> OnFile:
         """Before its end a run had neither findings nor certificates."""
-        return super().evidence if self.state.finished else Evidence()
+        return super().on_file if self.state.finished else OnFile()
 
     def draw_lines(self) -> None:
         total = len(self.timeline)

@@ -8,7 +8,7 @@ from collections import deque
 from mecharule_ops.state.run_state import RunState
 from tui.commands import bindings_of
 from tui.comparison import Side
-from tui.headline import headline, phase_word, progress, verdict_line
+from tui.headline import activity_word, headline, progress, status_line
 from tui.layout import Arrangement
 from tui.panes.chat import ChatPane
 from tui.panes.table import TextTable
@@ -16,7 +16,7 @@ from tui.panes.tree import TreePane
 from tui.screens.base import Line, fitted, hint_parts
 from tui.screens.popups import PricePopup
 from tui.screens.talking import Talking
-from tui.session import Phase, Session
+from tui.session import Activity, Session
 from tui.words import arrow
 
 FLUSHES_A_SECOND = 8
@@ -54,7 +54,7 @@ class RunScreen(Talking):
         while self._turns < len(session.turns):
             self.query_one(ChatPane).add(session.turns[self._turns])
             self._turns += 1
-        latest = (session.state, session.phase, session.findings)
+        latest = (session.state, session.activity, session.findings)
         if not self.frozen and any(
             a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True)
         ):
@@ -66,12 +66,12 @@ class RunScreen(Talking):
 
     def draw_lines(self) -> None:
         session, state = self.session, self.session.state
-        phase = "FROZEN" if self.frozen else phase_word(session.phase, state)
-        self.query_one("#headline", Line).say(headline(state, phase, self._pace()))
-        how = verdict_line(state, session.phase, session.failure)
+        word = "FROZEN" if self.frozen else activity_word(session.activity, state)
+        self.query_one("#headline", Line).say(headline(state, word, self._pace()))
+        how = status_line(state, session.activity, session.failure)
         narrow = self.arrangement is Arrangement.SINGLE
         first, second = progress(state, session.elapsed), how
-        parts = [second, first] if narrow or session.phase is Phase.FAILED else [first, second]
+        parts = [second, first] if narrow or session.activity is Activity.FAILED else [first, second]
         self.query_one("#progress", Line).say(f" {' · '.join(parts)}")
         self.query_one("#status", Line).say(fitted(self._keys(narrow), self.app.size.width))
 

@@ -7,7 +7,7 @@ from textual.widgets import DataTable
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
-from tui.neuron_card import Evidence, card, thresholds
+from tui.neuron_card import OnFile, card, thresholds
 from tui.panes.reading import ReadingPane
 from tui.panes.table import TextTable
 from tui.panes.tree import TreePane
@@ -65,7 +65,7 @@ class RunView(PanedScreen):
         self._draw_card()
         if "figures" in self.shown:
             pane = self.query_one("#figures", ReadingPane)
-            pane.show(figures(self.state, self.session.singles, self.evidence.findings, pane.size.width))
+            pane.show(figures(self.state, self.session.singles, self.on_file.findings, pane.size.width))
         self.draw_lines()
 
     def _favourite(self, view: SearchView | None) -> int | None:
@@ -84,7 +84,7 @@ class RunView(PanedScreen):
                 said("Move the cursor of the tree to a group or unit, or of the rules to a unit.", "dim")
             )
             return
-        pane.show(card(self.state, view, node, self.evidence, pane.size.width))
+        pane.show(card(self.state, view, node, self.on_file, pane.size.width))
 
     @property
     def at_cursor(self) -> tuple[SearchView | None, int | None]:
@@ -103,9 +103,9 @@ class RunView(PanedScreen):
         self._draw_card()
 
     @property
-    def evidence(self) -> Evidence:
+    def on_file(self) -> OnFile:
         """What the run file adds to the snapshot on show."""
-        return Evidence(findings=self.session.findings, certificates=self.session.certificates)
+        return OnFile(findings=self.session.findings, certificates=self.session.certificates)
 
     def draw_lines(self) -> None:
         """The lines above and below the panes."""

@@ -23,7 +23,7 @@ def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run:
     """The four sentences, without what was not measured; then one that says how to measure it."""
     sentences = []
     if chain is not None:
-        sentences.append(breaks_sentence(chain))
+        sentences.append(breaks_sentence(chain, run))
     if account is not None:
         sentences += [when_sentence(account, run), law_sentence(account, run)]
     if chain is not None:
@@ -35,7 +35,7 @@ def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run:
     return tuple(sentences)
 
 
-def breaks_sentence(chain: Chain) -> str:
+def breaks_sentence(chain: Chain, run: str) -> str:
     """Which piece of the answer changes first, and how."""
     cited, flips = f"[c:{chain.mediation_certificate}]", chain.mediation.flips
     if not chain.breaks.places:
@@ -47,17 +47,17 @@ def breaks_sentence(chain: Chain) -> str:
         often = f", most often {quoted(change.before)} → {quoted(change.after)} ({change.count}× at {change.place})"
     return (
         f"Ablating {chain.unit} flips {k_of_n(flips)} examples {cited}; the first token to change is "
-        f"{place.place} in {k_of_n(place.count)} of the flips{often} {cited}."
+        f"{place.place} in {k_of_n(place.count)} of the flips{often} [run:{run}]."
     )
 
 
 def when_sentence(account: Account, run: str) -> str:
-    """The best family by what train validated, with interval and ceiling; else that none predicts."""
-    best, cited = account.best, f"[run:{run}]"
-    if best is not None:
-        return f"When it flips: {family_words(best)} {cited}."
-    asked = account.family(Family.INPUT)
-    return f"When it flips: {family_words(asked)} {cited}."
+    """What the prompt alone tells, and the best family by what train validated; each with interval and ceiling."""
+    best, asked, cited = account.best, account.family(Family.INPUT), f"[run:{run}]"
+    said = f"When it flips: {family_words(asked)}"
+    if best is not None and best.family is not Family.INPUT:
+        said += f"; {family_words(best)}"
+    return f"{said} {cited}."
 
 
 def law_sentence(account: Account, run: str) -> str:

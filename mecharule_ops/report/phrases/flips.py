@@ -12,9 +12,8 @@ from mecharule_ops.types import Agonist, FlipEstimate
 
 def stronger_slice(estimate: FlipEstimate) -> str:
     """The slice that gives the strength, with its counts: `50/64 (78 %) of D+`."""
-    plus, minus = estimate.associated, estimate.unrelated
-    on_plus = minus.n == 0 or plus.flip_rate >= minus.flip_rate
-    return f"{k_of_n(plus)} of D+" if on_plus else f"{k_of_n(minus)} of D-"
+    name, count = estimate.stronger
+    return f"{k_of_n(count)} of {name}"
 
 
 def both_slices(estimate: FlipEstimate) -> str:

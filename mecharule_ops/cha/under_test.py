@@ -1,4 +1,4 @@
-"""The values that change while a search runs: a group under test with its two slices, and the ledger of costs."""
+"""The values that change while a search runs: a group under test with its two slices, and the budget of costs."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class GroupUnderTest:
         associated, unrelated = (part.seen.flips / max(part.seen.n, 1) for part in self.slices)
         return self.first if associated == unrelated else int(unrelated > associated)
 
-    def judge(self) -> Verdict | None:
+    def decision(self) -> Verdict | None:
         """The verdict that the counts allow; None when there is more to ask."""
         if all(part.closed for part in self.slices):
             return Verdict.DROPPED if self.size == 1 else Verdict.PRUNED
@@ -124,7 +124,7 @@ class GroupUnderTest:
 
 
 @dataclass(slots=True, kw_only=True)
-class Ledger:
+class Budget:
     """Example-forwards of a search: never more than `limit` can be spent."""
 
     limit: float

@@ -12,7 +12,7 @@ from mecharule_ops.types import BehaviourRecord
 Tokens = tuple[int, ...]
 
 
-class Judge:
+class Reader:
     """Reads (partial) completions of some records; every distinct reading is made once."""
 
     def __init__(self, subject: Subject, task: Task, records: Sequence[BehaviourRecord]) -> None:

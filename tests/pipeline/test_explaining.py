@@ -12,7 +12,7 @@ from bundled_run import opened
 
 from mecharule_ops.events import Event, LayerCovered
 from mecharule_ops.pipeline.coverage import Coverage, coverage, share_of_union, tell_layers
-from mecharule_ops.pipeline.evidence import (
+from mecharule_ops.pipeline.explaining import (
     anchor_rules,
     controls,
     fake_split,

@@ -1,4 +1,4 @@
-"""A judge whose verdicts are kept in the run file: one completion is judged once, whatever is run again."""
+"""A judge whose judgements are kept in the run file: one completion is judged once, whatever is run again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 
 
-class StoredVerdicts:
+class StoredJudgements:
     """Asks a judge only about what the file does not hold; hashes stand for the texts."""
 
     def __init__(self, store: RunStore, judge: Judge) -> None:
@@ -18,7 +18,7 @@ class StoredVerdicts:
         self._known = {**store.get(JUDGEMENTS)} if store.has(JUDGEMENTS) else {}
 
     def harmful(self, request: str, completion: str) -> bool:
-        """The kept verdict, else the judge's. Raises what the judge raises."""
+        """The kept judgement, else the judge's. Raises what the judge raises."""
         key = hashlib.sha256(f"{request}\0{completion}".encode("utf-8", "replace")).hexdigest()[:32]
         if key not in self._known:
             self._known[key] = self._judge.harmful(request, completion)

@@ -1,0 +1,138 @@
+"""The account vocabularies: what the design names is there, it parses, reads the prompt alone, and splits the data."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.predicates.functions import words_of
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.tasks.arithmetic_account import account_predicates
+from mecharule_ops.tasks.hans import Hans
+from mecharule_ops.tasks.text_account import NEGATION, text_predicates
+from mecharule_ops.types import BehaviourRecord, Columns
+
+TEXTS = {
+    "s": np.array(["The pilot, who slept, met the nurse.", "Never mind!", ""]),
+    "t": np.array(["the nurse", "mind never", "x"]),
+}
+
+
+def arithmetic_columns(task: Arithmetic, count: int = 600) -> Columns:
+    """Columns of some items, each answered rightly."""
+    examples = task.examples(count, np.random.default_rng(0))
+    records = [
+        BehaviourRecord(example=example, tokens=(), completion=" 1", parsed={}, label=True)
+        for example in examples
+    ]
+    return task.columns(records)
+
+
+def fires(text: str, columns: Columns = TEXTS) -> list[bool]:
+    return evaluate(parse_predicate(text, schema_of(columns)), columns).tolist()
+
+
+@pytest.mark.parametrize("operators", [("+",), ("+", "-"), ("*", "/")])
+def test_arithmetic_reads_the_question_alone(operators: tuple[str, ...]) -> None:
+    """Every text parses over the task's columns and none reads the answer; most split the items."""
+    task = Arithmetic(operators=operators)
+    columns = arithmetic_columns(task)
+    table = evaluated(task.account_predicates(), columns)
+    schema = schema_of(columns)
+    assert all(parse_predicate(text, schema).reads <= {"op", "a", "b", "expected"} for text in table.texts)
+    shares = table.matrix.mean(axis=0)
+    assert ((shares > 0.03) & (shares < 0.97)).mean() > 0.6
+    assert len(table.texts) < 400
+
+
+def test_arithmetic_names_what_the_design_lists() -> None:
+    """Digits, their equalities at any places, carries, sums of nine, divisors, equal operands."""
+    texts = set(account_predicates(("+",), 99))
+    slots = [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("expected", 0), ("expected", 1), ("expected", 2)]
+    for (left, i), (right, j) in combinations(slots, 2):
+        assert f"digit({left}, {i}) == digit({right}, {j})" in texts
+    for name, place in slots:
+        assert {f"digit({name}, {place}) == {digit}" for digit in range(10)} <= texts
+    for place in (0, 1):
+        assert {f"carry_at(a, b, {place})", f"digit(a, {place}) + digit(b, {place}) == 9"} <= texts
+    for name in ("a", "b", "expected"):
+        assert {f"divisible({name}, {modulus})" for modulus in range(2, 10)} <= texts
+    assert {"a == b", "10 <= expected < 100"} <= texts
+    assert not any("borrow" in text or "op ==" in text for text in texts)
+    both = set(account_predicates(("+", "-"), 299))
+    assert {"holds(op == '-' and borrow_at(a, b, 2))", "-100 < expected <= -10", "op == '-'"} <= both
+
+
+def test_bands_of_the_result_meet_without_a_gap() -> None:
+    """Each result up to the largest lies in exactly one band."""
+    columns = {"expected": np.arange(-299, 599)}
+    bands = [text for text in account_predicates(("+", "-"), 299) if text.count("expected") == 1]
+    chained = [text for text in bands if " expected <" in text and text[0] in "-0123456789"]
+    assert (evaluated(chained, columns).matrix.sum(axis=1) == 1).all()
+
+
+def test_words_by_hand() -> None:
+    """Small letters, no punctuation around; a text without words has none."""
+    assert words_of("The pilot, who slept, met the nurse.") == [
+        "the",
+        "pilot",
+        "who",
+        "slept",
+        "met",
+        "the",
+        "nurse",
+    ]
+    assert words_of(" ... ") == []
+
+
+def test_text_functions_by_hand() -> None:
+    """Whole words in any case, words side by side, shares of distinct words, first and last words."""
+    assert fires("has_word(s, 'Nurse')") == [True, False, False]
+    assert fires("has_word(s, 'nur')") == [False, False, False]
+    assert fires("has_phrase(s, t)") == [True, False, False]
+    assert fires("overlap(s, t) == 1") == [True, True, False]
+    assert fires("overlap(t, s) >= 0.3") == [True, True, False]
+    assert fires("overlap(t, s) > 0.34") == [False, True, False]
+    assert fires("first_word(s) == 'the'") == [True, False, False]
+    assert fires("last_word(s) == last_word(t)") == [True, False, False]
+    assert fires(f"matches(s, {NEGATION!r})") == [False, True, False]
+
+
+def test_negation_is_found_in_its_forms() -> None:
+    """As a word, as a suffix with either apostrophe, and not inside another word."""
+    columns = {"s": np.array(["I don't", "it isn’t so", "Not now", "a knot", "nowhere", "no"])}
+    assert fires(f"matches(s, {NEGATION!r})", columns) == [True, True, True, False, False, True]
+
+
+def test_hans_gets_words_overlap_and_positions() -> None:
+    """Beside the seeds; every text parses over prompt columns, and a category is no free text."""
+    task = Hans(generated=200)
+    columns = {name: np.array(values) for name, values in task._columns_of_rows.items()}
+    schema = {**schema_of(columns), "prompt": str}
+    texts = task.account_predicates()
+    assert set(task.seed_predicates()) <= set(texts)
+    assert all(parse_predicate(text, schema).reads <= task.prompt_columns for text in texts)
+    assert {"overlap(premise, hypothesis) == 1", "has_phrase(premise, hypothesis)"} <= set(texts)
+    assert "first_word(hypothesis) == first_word(premise)" in texts
+    assert not any("word(construction" in text for text in texts)
+
+
+def test_columns_of_a_task_of_ones_own() -> None:
+    """Numbers are cut, conditions named, free texts taken apart, categories compared."""
+    rng = np.random.default_rng(0)
+    items = {
+        "stars": [int(star) for star in rng.integers(1, 6, 60)],
+        "verified": [bool(flag) for flag in rng.random(60) < 0.5],
+        "kind": [str(kind) for kind in rng.choice(np.array(["book", "film"]), 60)],
+        "review": [
+            f"it was {word} number {place}" for place, word in enumerate(rng.choice(["good", "bad"], 60))
+        ],
+    }
+    texts = text_predicates(items, 12)
+    assert {"verified", "kind == 'book'", "has_word(review, 'good')"} <= set(texts)
+    assert any(text.startswith("stars >= ") for text in texts)
+    assert "has_word(review, 'it')" not in texts
