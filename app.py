@@ -80,13 +80,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _print(options, runner.plan(config))
     approve = runner.approval(options.yes or options.budget is not None, sys.stdin.isatty())
-    return _work(options, lambda show: runner.start(config, show, approve))
+    return _work(options, lambda show: runner.start(config, show, approve, llm_budget=options.llm_budget))
 
 
 def _resume(options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
-    return _work(options, lambda show: runner.resume(options.run, show))
+    return _work(options, lambda show: runner.resume(options.run, show, llm_budget=options.llm_budget))
 
 
 def _fork(options: argparse.Namespace) -> int:
@@ -109,9 +109,17 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _refine(options: argparse.Namespace) -> int:
-    from agent.verbs.refine import Limits, refine_run
+    from agent.verbs.refine import Limits, refine_run, replay_refinement
 
-    limits = Limits(budget=options.budget, rounds=options.rounds, units=options.units, again=options.again)
+    if options.replay:
+        return _print(options, replay_refinement(options.run))
+    limits = Limits(
+        budget=options.budget,
+        tokens=options.llm_budget,
+        rounds=options.rounds,
+        units=options.units,
+        again=options.again,
+    )
     return _work(options, lambda show: refine_run(options.run, show, llm=options.llm, limits=limits))
 
 
@@ -210,6 +218,7 @@ def _ask(options: argparse.Namespace) -> int:
             options.question,
             lambda line: show(Notice(text=line)),
             llm=options.llm,
+            budget=options.llm_budget,
             earlier=earlier,
             show=heard,
         )

@@ -2,9 +2,9 @@
 
 proposals:    begin → ask → judge ─┬→ ask …
                         └──────────┴→ end
-refinement:   ask → judge ─┬→ ask …
-               └───────────┴→ decide ─┬→ ask (next unit)
-                                      └→ end
+refinement:   ask → examine ─┬→ judge ─┬→ ask …
+                             └─────────┴→ decide ─┬→ ask (next unit)
+                                                  └→ end
 conversation: ask ─┬→ consult → ask …
                    ├→ verify ─┬→ end
                    │          └→ ask (once, when no fact was named)
@@ -61,11 +61,13 @@ def refinement_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any, A
     """The refinement of units without a good rule."""
     graph = StateGraph(RefinementState, context_schema=RefinementRuntime, input_schema=RefinementInput)
     graph.add_node("ask", nodes_refining.ask)
+    graph.add_node("examine", nodes_refining.examine)
     graph.add_node("judge", nodes_refining.judge)
     graph.add_node("decide", nodes_refining.decide)
     graph.add_conditional_edges(START, _next_unit, ["ask", END])
+    graph.add_edge("ask", "examine")
     graph.add_conditional_edges(
-        "ask", lambda state: "decide" if state["ended"] else "judge", ["judge", "decide"]
+        "examine", lambda state: "decide" if state["ended"] else "judge", ["judge", "decide"]
     )
     graph.add_conditional_edges(
         "judge", lambda state: "decide" if state["ended"] else "ask", ["ask", "decide"]

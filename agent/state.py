@@ -7,7 +7,7 @@ the context of an invocation and are never global.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypedDict
 
 from agent.llm.asking import Asker
@@ -58,7 +58,9 @@ class ProposalRuntime:
     """Train records only."""
     task: str
     seed: int
-    examples: int = 12
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """What the columns hold."""
+    examples: int = 8
     """Records of each outcome that the model is shown a round."""
     patience: int = 2
     """Rounds without a rise of the power before it ends."""

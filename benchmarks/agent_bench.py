@@ -1,9 +1,10 @@
 """How questions about a run are answered: by rules, through bad models, through a model in a file; and the checker.
 
-    python -m benchmarks.agent_bench [--model FILE.gguf] [--tokenizer FOLDER] [--write]
+    python -m benchmarks.agent_bench [--run FILE] [--model FILE.gguf --questions N] [--tokenizer FOLDER] [--write]
 
-makes one small run of the bundled model, puts every question of `agent_questions.json` to it, and prints the table that
-`--write` keeps in `docs/agent.md`. Deterministic but for the model in a file.
+puts every question of `agent_questions.json` to a copy of a finished run (without one, to a small run that it makes of
+the bundled model), and prints the table that `--write` keeps in `docs/agent.md`. A model in a file is slow: it is asked
+N of the questions, evenly spread over their list. Deterministic but for that model and its times.
 """
 
 from __future__ import annotations
@@ -15,26 +16,32 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, cast
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "benchmarks")]
 
+from agent_faults import faults_row, forget  # noqa: E402
 from bundled_run import BUNDLED, finish, new_run  # noqa: E402
 from fact_talk import LIES, TRUTHS, case  # noqa: E402
 
-from agent.answering import conversation  # noqa: E402
+from agent.answering import conversation, toolbox  # noqa: E402
 from agent.answering.chat import answer  # noqa: E402
 from agent.answering.prose import render  # noqa: E402
-from agent.answering.referring import Topic  # noqa: E402
+from agent.answering.referring import Topic, topic_of  # noqa: E402
 from agent.llm.asking import Asker  # noqa: E402
 from agent.llm.choice import Choice, make_model  # noqa: E402
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, ToolCall, Usage, unheard  # noqa: E402
-from mecharule_ops.store.keys import TOPIC  # noqa: E402
+from mecharule_ops.codec import canonical_json  # noqa: E402
+from mecharule_ops.errors import MechaRuleError  # noqa: E402
+from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer  # noqa: E402
 from mecharule_ops.store.run_store import RunStore  # noqa: E402
+from tools import registry  # noqa: E402
 from tools._opening import findings_of, opened  # noqa: E402
 from tools.result import ToolResult  # noqa: E402
 
@@ -147,7 +154,7 @@ def through(model: LanguageModel, path: Path, questions: list[Asked]) -> tuple[l
     choice = Choice(spec=model.name, why="chosen by --llm")
     results = []
     for one in questions:
-        _forget(path)
+        BY_RULES.begin(path)
         if one.first:
             conversation.ask(str(path), one.first)
         asker = Asker(model=model, sleep=lambda seconds: None, most_requests=50)
@@ -166,17 +173,67 @@ def offline(path: Path, questions: list[Asked]) -> tuple[list[str], list[ToolRes
     """The same without any model."""
     results = []
     for one in questions:
-        _forget(path)
+        BY_RULES.begin(path)
         if one.first:
             conversation.ask(str(path), one.first)
         results.append(conversation.ask(str(path), one.question))
     return [verdict(one, result) for one, result in zip(questions, results, strict=True)], results
 
 
-def _forget(path: Path) -> None:
-    """No earlier answer stands before a question."""
-    with RunStore.open(path) as store:
-        store.put(TOPIC, Topic().record())
+class ByRules:
+    """Answers by rules, each made once: through nine models the answer by rules is the same.
+
+    A question is known by what was asked before it, since a follow-up means another unit after another question.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[ToolResult, Topic]] = {}
+        self._ask, self._before = conversation.ask, ""
+
+    def begin(self, path: Path) -> None:
+        """No earlier answer stands before the next question."""
+        self._before = ""
+        forget(path)
+
+    def __call__(self, path: str, question: str, *rest: Any, **more: Any) -> ToolResult:
+        key = (self._before, question)
+        if key not in self._known:
+            result = self._ask(path, question, *rest, **more)
+            with opened(path) as run:
+                self._known[key] = result, topic_of(run)
+        self._before = question
+        result, topic = self._known[key]
+        with RunStore.open(Path(path)) as store:
+            store.put(TOPIC, topic.record())
+            cited = LastAnswer(question=topic.question, certificates=list(topic.certificates))
+            store.put(LAST_ANSWER, cited)
+        return result
+
+
+BY_RULES = ByRules()
+
+
+def call_once() -> None:
+    """Makes every tool compute a result once: the same question through eight models is the same call.
+
+    `verify last` is left out, since what it verifies is no argument of it.
+    """
+    known: dict[str, ToolResult | MechaRuleError] = {}
+
+    def call(name: str, given: Mapping[str, object], tell: registry.Tell = lambda line: None) -> ToolResult:
+        key = canonical_json([name, dict(given)])
+        if key not in known or name == "verify":
+            try:
+                known[key] = registry.call(name, given, tell)
+            except MechaRuleError as error:
+                known[key] = error
+        result = known[key]
+        if isinstance(result, MechaRuleError):
+            raise result
+        return result
+
+    for module in (conversation, toolbox):
+        module.call = call  # type: ignore[attr-defined]
 
 
 def shown_badly(results: list[ToolResult]) -> int:
@@ -215,7 +272,39 @@ def checker_rows() -> Iterator[tuple[str, str, str]]:
     yield f"truths marked, of {len(truths)} in {len(TRUTHS)} wordings", "0 of 400", str(marked)
 
 
-def rows(path: Path, model: str | None, tokenizer: str | None) -> Iterator[tuple[str, str, str]]:
+def local_rows(
+    path: Path, model: str, questions: list[Asked], alone: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    """A model in a file: right answers, and what they cost."""
+    made = make_model(Choice(spec=f"local/{model}", why=""))
+    assert made is not None
+    began = time.monotonic()
+    verdicts, results = through(made, path, questions)
+    seconds = (time.monotonic() - began) / len(questions)
+    worse = sum(had == "right" and has != "right" for had, has in zip(alone, verdicts, strict=True))
+    yield (
+        f"{Path(model).name} in this process, {len(questions)} questions: right / worse than offline / shown badly",
+        f"{_share(alone)} / 0 / 0",
+        f"{_share(verdicts)} / {worse} / {shown_badly(results)}",
+    )
+    added = sum("added" in result.data for result in results)
+    read = [cast(int, result.data.get("input_tokens", 0)) for result in results]
+    written = [cast(int, result.data.get("output_tokens", 0)) for result in results]
+    yield (
+        "… something added that held / tokens read and written a question (median) / seconds a question (mean)",
+        "measured",
+        f"{added} / {median(read):,.0f} and {median(written):,.0f} / {seconds:.0f}",
+    )
+
+
+def sample(count: int | None, questions: list[Asked]) -> list[int]:
+    """Places of `count` questions, evenly spread; all of them without a count."""
+    if count is None or count >= len(questions):
+        return list(range(len(questions)))
+    return [place * len(questions) // count for place in range(count)]
+
+
+def rows(path: Path, given: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
     """(figure, goal, measured)."""
     questions = asked(path)
     n = len(questions)
@@ -239,19 +328,15 @@ def rows(path: Path, model: str | None, tokenizer: str | None) -> Iterator[tuple
             "as offline / 0 / 0",
             (f"{_share(verdicts)} / {worse} / {shown_badly(results)}"),
         )
-    unit, count = counter(tokenizer)
+    unit, count = counter(given.tokenizer)
     most = max(tokens(request, count) for request in first)
     yield f"prompt tokens of a first turn, at most ({unit})", "≤ 1,500", f"{most:,}"
     yield from checker_rows()
-    if model is not None:
-        made = make_model(Choice(spec=f"local/{model}", why=""))
-        assert made is not None
-        verdicts, results = through(made, path, questions)
-        worse = sum(had == "right" and has != "right" for had, has in zip(alone, verdicts, strict=True))
-        yield (
-            f"{Path(model).name} in this process: right / worse than offline / shown badly",
-            "as offline / 0 / 0",
-            (f"{_share(verdicts)} / {worse} / {shown_badly(results)}"),
+    yield faults_row(path)
+    if given.model is not None:
+        places = sample(given.questions, questions)
+        yield from local_rows(
+            path, given.model, [questions[at] for at in places], [alone[at] for at in places]
         )
 
 
@@ -288,9 +373,12 @@ def main() -> None:
         "--run", metavar="FILE", help="a finished run of the bundled model, copied before use"
     )
     options.add_argument("--model", metavar="FILE", help="a GGUF file to be asked in this process")
+    options.add_argument("--questions", metavar="N", type=int, help="how many the model in a file is asked")
     options.add_argument("--tokenizer", metavar="FOLDER", help="whose tokens are counted")
     options.add_argument("--write", action="store_true", help="keep the table in docs/agent.md")
     given = options.parse_args()
+    call_once()
+    conversation.ask = BY_RULES  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b00d.mecharule"
         if given.run:
@@ -299,7 +387,7 @@ def main() -> None:
             with new_run(path, BUNDLED) as run:
                 finish(run)
         made = []
-        for row in rows(path, given.model, given.tokenizer):
+        for row in rows(path, given):
             made.append(row)
             print(" | ".join(row), flush=True)
     if given.write:

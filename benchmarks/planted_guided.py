@@ -13,12 +13,11 @@ import json
 import resource
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from planted import each_apart
 from scipy.stats import spearmanr
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings
@@ -269,11 +268,7 @@ def main(given: Sequence[str] | None = None) -> None:
     print(
         f"{'search':<7} {'Spearman':>8} {'N':>9} {'k':>6} {'found':>6} {'queries':>8} {'of exh.':>9} {'seconds':>7} MiB"
     )
-    rows = []
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        for row in pool.map(measure, *zip(*cases, strict=True)):
-            print(line(row), flush=True)
-            rows.append(row)
+    rows = each_apart(measure, cases, line)
     if options.audits:
         print(
             f"\naudits of {AUDITED:,} units, {MISSED} missed, for the money of {AUDITED_AT_MOST} exact tests"

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
+from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
@@ -26,13 +27,16 @@ from mecharule_ops.config import make_config
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import rank_candidates
+from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime
 
+GUIDED = "guided, the law's cost included"
 STRONG = 0.3
 """From this strength up every agonist shall be found."""
 
@@ -116,6 +120,7 @@ class Bench:
     """A case made ready: slices, candidates, and an engine behind the run file."""
 
     run: Run
+    journal: Journal
     case: Case
     slices: CompactSlices
     candidates: Candidates
@@ -125,7 +130,20 @@ class Bench:
         chosen = self.case.layers
         return [layer for layer in self.candidates.layers if not chosen or layer.layer in chosen]
 
-    def driven(self, searches: Sequence[ChaSearch]) -> list[ChaTree]:
+    @property
+    def guided(self) -> tuple[list[Search], int]:
+        """A search by prediction of each layer that is searched, and what the law cost.
+
+        It is asked for all layers at once, so a case that searches some pays its share.
+        """
+        plan = search_plan(self.run, self.journal, self.candidates, self.slices)
+        chosen = {layer.layer for layer in self.layers}
+        named = plan.searches(self.candidates, self.case.regime)
+        searched = sum(len(layer.channels) for layer in self.layers)
+        law = round(plan.law_forwards * searched / self.candidates.total)
+        return [one.search for one in named if one.layer in chosen], law
+
+    def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
         drive = Drive(
             engine=self.run.engine(self.run.intervention(self.case.basis)),
@@ -147,7 +165,7 @@ class Bench:
 def made_ready(name: str, case: Case, folder: Path) -> Bench:
     """The case's run file, its behaviour, rule, slices and ranking; what is stored is not done again."""
     path = folder / f"{name.replace(' ', '-').replace(',', '').replace('→', '')}.mecharule"
-    config = make_config(**case.settings, bases=(case.basis,), regimes=(case.regime.value,))
+    config = make_config(**case.settings, bases=(case.basis,), regimes=(case.regime.value,), search="guided")
     if not path.exists():
         with RunStore.create(path, {"run": path.stem, "settings": config.model_dump(mode="json")}):
             pass
@@ -157,25 +175,34 @@ def made_ready(name: str, case: Case, folder: Path) -> Bench:
     slices = run.slices(case.regime)
     candidates = rank_candidates(run, journal, case.basis, slices)
     journal.flush()
-    return Bench(run=run, case=case, slices=slices, candidates=candidates)
+    return Bench(run=run, journal=journal, case=case, slices=slices, candidates=candidates)
 
 
-def measured(name: str, bench: Bench) -> list[Line]:
-    """A line a search setting."""
+def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
+    """A line a search setting, or for those named so."""
     settings = bench.run.search_settings(bench.slices.regime)
     regime, basis = bench.case.regime, bench.case.basis
     brute = [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.layers]
     truth: dict[Neuron, FlipEstimate] = {}
     for tree in bench.driven(brute):
         truth |= singleton_estimates(tree, basis)
-    reach = {unit for unit, estimate in truth.items() if estimate.strength >= settings.tau}
-    strong = {unit for unit in reach if truth[unit].strength >= STRONG}
+    reach = {unit for unit, estimate in truth.items() if estimate.reaches(settings.tau)}
+    strong = {unit for unit in reach if truth[unit].reaches(STRONG)}
     open_ = {
-        unit for unit, estimate in truth.items() if estimate.ucb(bench.run.config.slice_alpha) >= settings.tau
+        unit
+        for unit, estimate in truth.items()
+        if reaches(estimate.ucb(bench.run.config.slice_alpha), settings.tau)
     }
     lines = []
-    for label, chosen in searches(settings).items():
-        trees = bench.driven([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers])
+    asked: dict[str, tuple[Sequence[Search], int]] = {
+        label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers], 0)
+        for label, chosen in searches(settings).items()
+    }
+    asked[GUIDED] = bench.guided
+    for label, (made, before) in asked.items():
+        if only and label not in only:
+            continue
+        trees = bench.driven(made)
         found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
         lines.append(
             Line(
@@ -189,7 +216,8 @@ def measured(name: str, bench: Bench) -> list[Line]:
                 localized=len(open_),
                 localized_found=len(found & open_),
                 groups=sum(tree.queries for tree in trees),
-                share=sum(tree.example_forwards for tree in trees) / (len(truth) * settings.full_test),
+                share=(before + sum(tree.example_forwards for tree in trees))
+                / (len(truth) * settings.full_test),
                 missed=sorted(map(str, reach - found)),
             )
         )
@@ -204,7 +232,7 @@ def printed(line: Line) -> str:
         f"{line.localized_found}/{line.localized}",
     )
     missed = f"  missed {', '.join(line.missed)}" if line.missed else ""
-    return f"{line.search:26}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
+    return f"{line.search:34}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
 
 
 def over_seeds(lines: Sequence[Line]) -> list[Line]:
@@ -240,7 +268,7 @@ def told(lines: Sequence[Line]) -> None:
         if line.case != case:
             case = line.case
             print(
-                f"\n{case}\n{'search':26}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
+                f"\n{case}\n{'search':34}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
             )
         print(printed(line), flush=True)
 
@@ -250,22 +278,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("case", nargs="*", help=f"beginnings of: {'; '.join(known)}")
     parser.add_argument("--runs", type=Path, default=runs_directory() / "benchmark-recall")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="*", default=(), metavar="SEARCH", help="the searches named so")
+    parser.add_argument(
+        "--json", type=Path, help="the file of all lines; those measured now take their place in it"
+    )
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
     lines: list[Line] = []
     for name, case in known.items():
         if given.case and not name.startswith(tuple(given.case)):
             continue
-        found = measured(name, made_ready(name, case, given.runs))
+        found = measured(name, made_ready(name, case, given.runs), given.only)
         told(found)
         lines += found
+        if given.json:
+            lines = merged(given.json, lines)
     print("\nOver the seeds")
     told(over_seeds(lines))
-    if given.json:
-        given.json.write_text(
-            json.dumps([asdict(line) for line in lines], indent=1, ensure_ascii=False) + "\n"
-        )
+
+
+def merged(file: Path, lines: Sequence[Line]) -> list[Line]:
+    """The file's lines with the new ones in their places, written back."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    kept = {(row["case"], row["search"]): Line(**row) for row in known}
+    kept |= {(line.case, line.search): line for line in lines}
+    order = list(cases())
+    every = sorted(kept.values(), key=lambda line: order.index(line.case))
+    file.write_text(
+        json.dumps([asdict(line) for line in every], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    return every
 
 
 if __name__ == "__main__":

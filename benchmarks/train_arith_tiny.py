@@ -17,31 +17,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
-from tokenizers.decoders import Fuse
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+from tiny_models import character_tokenizer
 
 CHARACTERS = ["<pad>", "<s>", "\n", " ", "+", "-", "=", *"0123456789"]
 OPERAND_STOP = 300
 LONGEST = len("<299 - 299 = -299\n")
 """Tokens of the longest line, `<` standing for the beginning-of-sequence token."""
-
-
-def character_tokenizer() -> PreTrainedTokenizerFast:
-    """One token a character, `<s>` in front, newline as end of sequence, left padding."""
-    vocabulary = {character: index for index, character in enumerate(CHARACTERS)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    tokenizer.decoder = Fuse()
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="\n", pad_token="<pad>", padding_side="left"
-    )
 
 
 def encode(a: np.ndarray, minus: np.ndarray, b: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
@@ -146,7 +136,7 @@ def main() -> None:
     model.half().float()
     final = {name: round(accuracy(model, *check), 4) for name, check in checks.items()}
     model.half().save_pretrained(arguments.out)
-    character_tokenizer().save_pretrained(arguments.out)
+    character_tokenizer(CHARACTERS).save_pretrained(arguments.out)
     settings = {name: value for name, value in vars(arguments).items() if name not in ("out", "keep_all")}
     record = {"settings": settings, "final": final, "history": history, "torch": torch.__version__}
     (arguments.out / "training.json").write_text(json.dumps(record, indent=1) + "\n")

@@ -28,6 +28,7 @@ class Basis(StrEnum):
 
     @property
     def letter(self) -> str:
+        """`m`, `n` or `a`: how the names of its units and layers begin."""
         return self.row.letter
 
 

@@ -12,13 +12,7 @@ from enum import StrEnum
 from scipy.special import betaincinv
 
 from mecharule_ops.errors import UsageError
-
-TAU = 0.2
-"""Strength threshold τ of the paper's runs."""
-EPSILON = 0.2
-"""Its selectivity threshold ε, for reporting only."""
-ALPHA = 0.05
-"""Its confidence parameter α of a node."""
+from mecharule_ops.thresholds import ALPHA
 
 
 def upper_bound(flips: int, n: int, alpha: float) -> float:

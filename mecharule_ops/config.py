@@ -9,8 +9,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from mecharule_ops.confidence import ALPHA, EPSILON, TAU, AlphaPolicy, Spending, Testing
+from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
 from mecharule_ops.errors import UsageError
+from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
 

@@ -1,4 +1,4 @@
-"""Every error a caller may meet, drawn once:
+"""Every error a caller may meet, in one tree.
 
     MechaRuleError            exit code 1: the run failed
     ├─ UsageError             2: wrong call, wrong config, a predicate that does not parse
@@ -9,7 +9,7 @@
     ├─ StoreError             1: a corrupt run file, a full disk, a run that another process holds
     ├─ AblationStopped        130: told to stop between two batches; what was stored is kept
     ├─ AnswerError            1: an answer that a search did not ask for (`cha`)
-    └─ GuardFailed            1: an intervention does not act as declared (`subject.guard`)
+    └─ GuardFailed            1: an intervention does not act as declared (`engine.guard`)
 
     UsageError has PredicateRefused (`predicates`) and PriceDeclined (`pipeline`) below it.
 
@@ -26,23 +26,31 @@ class MechaRuleError(Exception):
 
 
 class UsageError(MechaRuleError):
+    """What was asked cannot be done as asked: a wrong call, config, predicate or name."""
+
     exit_code = 2
 
 
 class ModelUnavailable(MechaRuleError):
+    """No subject or language model can be had under that name."""
+
     exit_code = 3
 
 
 class ClaimNotSupported(MechaRuleError):
+    """A claim has no evidence, or its certificate came out otherwise when recomputed."""
+
     exit_code = 4
 
 
 class BudgetSpent(MechaRuleError):
+    """A limit that the user set ended the work first; what was found until then is kept."""
+
     exit_code = 5
 
 
 class DegenerateBehaviour(MechaRuleError):
-    pass
+    """The model is right everywhere, wrong everywhere or was asked nothing, so no flip can be told from it."""
 
 
 class AblationStopped(MechaRuleError):
@@ -52,4 +60,4 @@ class AblationStopped(MechaRuleError):
 
 
 class StoreError(MechaRuleError):
-    pass
+    """A run file cannot be read, written or locked."""

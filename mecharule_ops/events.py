@@ -19,6 +19,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
+    """A run began, or goes on; with the settings that its figures depend on."""
+
     run: str
     """Run id, four or more hex digits."""
     task: str
@@ -35,6 +37,8 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageStarted(Event):
+    """A stage began; `StageProgress` and `StageFinished` follow under the same name."""
+
     stage: str
     total: int | None = None
     """Work units of the stage when known."""
@@ -43,6 +47,8 @@ class StageStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageProgress(Event):
+    """How far a stage is, in its own work units; shown, never stored."""
+
     stage: str
     done: int
     total: int | None = None
@@ -50,6 +56,8 @@ class StageProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageFinished(Event):
+    """A stage ended, computed now or read from the run file."""
+
     stage: str
     summary: str
     """One line for a person."""
@@ -85,6 +93,8 @@ class Price(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchStarted(Event):
+    """The search of one layer in one regime began."""
+
     search: str
     """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `guided:…` and `exhaustive:…` likewise."""
     regime: int
@@ -94,6 +104,8 @@ class SearchStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAsked(Event):
+    """A group is about to be ablated on so many examples of each slice."""
+
     search: str
     node: int
     size: int
@@ -105,6 +117,8 @@ class NodeAsked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTested(Event):
+    """A node of the CHA tree was decided: its counts on both slices, its bound and its verdict."""
+
     search: str
     node: int
     parent: int | None
@@ -122,6 +136,8 @@ class NodeTested(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgonistFound(Event):
+    """A single unit was kept: its upper bound reaches τ, and `is_tau_agonist` says whether its strength does."""
+
     search: str
     regime: int
     neuron: str
@@ -146,6 +162,8 @@ class PredictionsDropped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFinished(Event):
+    """The search of one layer ended, with what it cost and found."""
+
     search: str
     status: str
     queries: int
@@ -155,6 +173,8 @@ class SearchFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleAnchored(Event):
+    """A unit got its rule, scored once on held-out records (paper, §4.5)."""
+
     regime: int
     neuron: str
     rule: str
@@ -186,6 +206,8 @@ class LayerCovered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateWritten(Event):
+    """A claim was frozen with the rows behind it, so that `verify` can recompute it."""
+
     certificate: str
     claim: str
 
@@ -309,5 +331,7 @@ class RefinementFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Event):
+    """The run ended; `status` is the sentence a person reads."""
+
     run: str
     status: str

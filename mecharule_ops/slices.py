@@ -12,9 +12,10 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.confidence import ALPHA, TAU, flipless_size
+from mecharule_ops.confidence import flipless_size
 from mecharule_ops.errors import UsageError
 from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project, two_clusters
+from mecharule_ops.thresholds import ALPHA, TAU
 from mecharule_ops.types import Regime
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from mecharule_ops.bases import ROWS, Basis, BasisRow
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
+from mecharule_ops.thresholds import reaches
 
 Value = int | float | str | bool
 """A parsed field of a record: one cell of a typed column."""
@@ -144,6 +145,7 @@ class OutcomeWords:
     """Then a unit that flips 0→1 is a risk, and no improvement (paper, §5)."""
 
     def of(self, label: bool) -> str:
+        """The word for B(x) = `label`."""
         return self.success if label else self.failure
 
 
@@ -198,7 +200,7 @@ class FlipEstimate:
 
     def reaches(self, tau: float) -> bool:
         """Whether the point estimate is that of a τ-agonist: Ê ≥ τ."""
-        return self.strength >= tau
+        return reaches(self.strength, tau)
 
     @property
     def stronger(self) -> tuple[str, FlipCount]:
@@ -337,7 +339,7 @@ class Agonist:
     @property
     def localized(self) -> bool:
         """UCB ≥ τ: the paper's inclusion rule (its tables count these)."""
-        return self.ucb >= self.tau
+        return reaches(self.ucb, self.tau)
 
     @property
     def is_tau_agonist(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import jaxtyping
 import pytest
 
-pytest_plugins = ("bundled_run",)
+pytest_plugins = ("bundled_run", "commanded")
 
 # Read by torch, XGBoost and tokenizers when they are first imported, which is after this file.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -26,10 +27,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def _modules_with_arrays() -> Iterator[str]:
-    """Names of the library's modules that annotate an array."""
+    """Names of the library's modules that annotate an array, with its shape or without."""
     root = Path(__file__).parents[1]
     for file in sorted((root / "mecharule_ops").rglob("*.py")):
-        if "\nfrom jaxtyping import" in file.read_text(encoding="utf-8"):
+        if re.search(r"\bfrom jaxtyping import|\bnp\.ndarray\b|\bTensor\b", file.read_text(encoding="utf-8")):
             yield ".".join(file.relative_to(root).with_suffix("").parts)
 
 

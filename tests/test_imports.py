@@ -16,14 +16,26 @@ ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
 FLOORS = (
     ("", "experiments"),
     ("report",),
-    ("questions", "repair"),
+    ("questions",),
     ("pipeline",),
-    ("findings", "engine", "mechanism", "store"),
+    ("findings", "engine", "mechanism", "repair", "store"),
     ("certificates",),
     ("replacement",),
     ("passes",),
     ("rules", "slices", "held_out", "tasks", "predicates", "cha", "candidates", "config", "loading"),
-    ("types", "bases", "errors", "events", "confidence", "spectral", "state", "plain_text", "codec"),
+    (
+        "types",
+        "bases",
+        "errors",
+        "events",
+        "confidence",
+        "thresholds",
+        "binomials",
+        "spectral",
+        "state",
+        "plain_text",
+        "codec",
+    ),
 )
 """Rooms of `mecharule_ops`, top floor first."""
 HEAVY = ("torch", "transformer_lens", "transformers", "langgraph", "textual")

@@ -37,6 +37,18 @@ def regime_of(given: str | None) -> Regime | None:
     return None if given is None else Regime(int(given))
 
 
+def strongest_regime(run: Run, unit: Neuron) -> Regime:
+    """The regime in which the unit was found strongest, else the run's first."""
+    found = [
+        (agonist.estimate.strength, search.regime)
+        for search in findings_of(run).searches
+        if not search.suppressed
+        for agonist in search.agonists
+        if agonist.neuron == unit
+    ]
+    return max(found, key=lambda one: one[0])[1] if found else Regime(run.config.regimes[0])
+
+
 def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> SearchOutcome:
     """The search that speaks about a unit: of its basis, in the regime asked, else where it is strongest.
 

@@ -16,15 +16,20 @@ WIDTH = 120
 _TEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
-def shown(title: str, table: Table, given: TableArguments, **data: object) -> ToolResult:
-    """The first `limit` rows as text or in the format asked; the same rows as JSON."""
+def shown(
+    title: str, table: Table, given: TableArguments, *, under: str | None = None, **data: object
+) -> ToolResult:
+    """The first `limit` rows as text or in the format asked; the same rows as JSON.
+
+    `under` names a column of long texts, which text puts on lines of their own under each row.
+    """
     left_out = max(0, len(table.rows) - given.limit)
     cut = replace(table, rows=table.rows[: given.limit], notes=table.notes[: given.limit])
     note = f"{left_out} of {len(table.rows)} rows left out; --limit {len(table.rows)} shows all"
     rows = [dict(zip(table.header, row, strict=True)) for row in cut.rows]
     return ToolResult(
         data={**data, "rows": rows, "rows_in_all": len(table.rows), "truncated": left_out > 0},
-        text=_formatted(title, cut, given, note if left_out else ""),
+        text=_formatted(title, cut, given, note if left_out else "", under),
     )
 
 
@@ -37,11 +42,24 @@ def joined(tables: Sequence[tuple[str, Table]]) -> Table:
     return Table(header=("search", *header), rows=rows, align="l" + align, notes=notes)
 
 
-def _formatted(title: str, table: Table, given: TableArguments, note: str) -> str:
+def _under(table: Table, column: str) -> Table:
+    """The table without one column, whose texts stand under the rows."""
+    place = table.header.index(column)
+    return Table(
+        header=(*table.header[:place], *table.header[place + 1 :]),
+        rows=tuple((*row[:place], *row[place + 1 :]) for row in table.rows),
+        align=table.align[:place] + table.align[place + 1 :],
+        notes=tuple((row[place],) for row in table.rows),
+    )
+
+
+def _formatted(title: str, table: Table, given: TableArguments, note: str, under: str | None) -> str:
     if given.csv:
         return _csv(table, note)
     if given.tex:
         return _tex(table, note)
+    if under is not None and under in table.header and not given.md:
+        table = _under(table, under)
     blocks = (table, note) if note else (table,)
     document = Document(title=title, sections=(Section(title="", blocks=blocks),))
     if given.md:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from mecharule_ops.pipeline.refinement import refined_texts
+from mecharule_ops.pipeline.explaining import anchored_rule
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
-from mecharule_ops.rules.anchoring import AnchorSettings
-from mecharule_ops.rules.anchoring import anchor as anchored_to
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import rule_data
@@ -49,21 +45,7 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
 def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
     """As the pipeline anchors. Cost: one example-forward a record of D_b, less what is stored."""
     eligible = run.eligible(regime)
-    flips = run.flips([(neuron,)], eligible, regime)[0]
-    predicates = refined_texts(run, eligible, flips)
-    matrix = np.column_stack([run.fires(text)[eligible] for text in predicates])
-    in_train = run.train[eligible]
-    return anchored_to(
-        neuron,
-        regime,
-        flips,
-        matrix,
-        predicates,
-        np.flatnonzero(in_train),
-        np.flatnonzero(~in_train),
-        run.prompt_only,
-        AnchorSettings(seed=run.config.seed),
-    )
+    return anchored_rule(run, neuron, regime, eligible, run.flips([(neuron,)], eligible, regime)[0])
 
 
 def _text(neuron: Neuron, regime: Regime, rule: AnchoredRule, good: bool, run: str) -> str:

@@ -61,7 +61,7 @@ class WhyNot(Arguments):
 
 
 class Flip(Arguments):
-    """ablate a unit on a typed prompt: before, after, what its rule predicts, edits that switch the rule"""
+    """ablate a unit on a typed prompt: before, after, what law, rule and predictor say, edits that switch the rule"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName
@@ -117,7 +117,7 @@ class Neurons(TableArguments):
 
 
 class Rules(TableArguments):
-    """the rules anchored to units, with held-out scores"""
+    """when units flip: rules of their accounts beside ceilings, and anchored rules, with held-out scores"""
 
 
 class Evidence(TableArguments):
@@ -189,6 +189,18 @@ class Control(Arguments):
     yes: Accepted = False
 
 
+class Account(Arguments):
+    """when a unit flips: the law with nothing fitted, rules of three families with ceilings, what it responds to"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+    regime: RegimeLabel = None
+    svg: str | None = Field(None, description="write the figures to this folder")
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
 class Path(Arguments):
     """trace how a unit's ablation reaches the answer: what breaks, what it writes, reads, goes through, who else"""
 
@@ -202,6 +214,36 @@ class Path(Arguments):
     svg: str | None = Field(None, description="write the figures to this folder")
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
+
+
+class Repair(Arguments):
+    """learn gates that ablate a unit only where its rule fires, and test them once; `export RUN DIR` writes them"""
+
+    positional: ClassVar[tuple[str, ...]] = ("what", "run", "folder")
+    what: str = Field("last", description="run id, unique prefix, file, or `last`; or the word export")
+    run: RunName | None = Field(None, description="after export: the run whose last repair is written")
+    folder: str | None = Field(None, description="after export: a new or empty folder")
+    regime: Literal["1", "0"] | None = Field(
+        None, description="0 mends what was 0, 1 what was 1 (default: 0, or 1 where success is harm)"
+    )
+    family: Literal["input", "clean", "mechanism"] = Field(
+        "input", description="what gates read: the prompt, the clean run too, or what the unit carries too"
+    )
+    gate: Literal["rule", "model"] = Field("rule", description="model puts a free-form gate beside the rules")
+    units: int = Field(12, ge=1, le=256, description="gates at most, one a unit")
+    tried: int = Field(24, ge=1, le=4096, description="units whose ablation is measured")
+    records: int = Field(9000, ge=180, le=1_000_000, description="fresh records, a third to each split")
+    budget: int | None = Field(
+        None,
+        ge=1,
+        description="ablated completions on the find and choose records at most; fewer units are tried",
+    )
+    basis: str | None = Field(None, description="one of the run's bases (default: its first)")
+    solution: bool = Field(False, description="let gates read the columns that tell the right answer")
+    again: bool = Field(False, description="make it again where the run holds it already")
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+    show_text: ShowText = False
 
 
 class Hypotheses(TableArguments):

@@ -12,6 +12,7 @@ from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.table_files import write_table
+from mecharule_ops.store.folders import make_empty
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools._benches import CERTIFICATES, CONFIG, TABLES
 from tools._opening import findings_of, opened
@@ -43,7 +44,7 @@ def export(given: Export, tell: Tell) -> ToolResult:
             )
         certificates = run.store.certificates()
         folder = Path(given.folder or f"{run.id}-export")
-        _make_empty(folder)
+        make_empty(folder)
         tell(f"writing {len(certificates)} certificates, reports and replacement values to {folder}")
         write_bundle(folder / CERTIFICATES, certificates)
         _write_reports(folder, findings, run)
@@ -60,15 +61,6 @@ def export(given: Export, tell: Tell) -> ToolResult:
         text=f"{folder}: {len(certificates)} certificates, {len(files)} files; "
         f"`mecharule verify {folder}` runs them again",
     )
-
-
-def _make_empty(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise StoreError(f"expected a new or empty folder, {folder} has files; choose another")
-    except OSError as error:
-        raise StoreError(f"expected to make {folder}, the system says: {error.strerror}") from error
 
 
 def _write_reports(folder: Path, findings: Findings, run: Run) -> None:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.certificates.concealment import shown_rows
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
+from mecharule_ops.questions.typed_law import (
+    LawOfPrompt,
+    PredictorOfPrompt,
+    law_of_prompt,
+    predictor_of_prompt,
+)
 from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
-from mecharule_ops.questions.unit_account import account
+from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
+from mecharule_ops.report.chain_lines import quoted
+from mecharule_ops.report.document import signed
 from mecharule_ops.report.phrases.rules import predicts
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.types import AnchoredRule, BehaviourRecord, Example, Neuron, Regime
+from mecharule_ops.rules.families import Family
+from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import example_data, last_line
 from tools._opening import check_unit, findings_of, keep, opened, outcome_for
 from tools.arguments import Flip
@@ -30,22 +41,46 @@ TYPED, EDITED = "typed", "edited"
 class Prediction:
     """What a unit's rule says of the prompt before anything is ablated."""
 
-    rule: AnchoredRule
+    rule: str
+    prompt_only: bool
+    held_out: MccInterval
     fires: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """What may be shown of a certificate."""
+class Answered:
+    """Everything found of one unit on one typed prompt."""
 
-    certificate: str
+    run: Run
+    neuron: Neuron
+    regime: Regime
+    certificate: Certificate
     rows: tuple[ExampleRow, ...]
+    """What may be shown of the certificate: the typed prompt, then its edits."""
+    prediction: Prediction | None
+    law: LawOfPrompt | None
+    predictor: PredictorOfPrompt | None
+    similar: NeighbourFlips
+    similar_ids: tuple[int, ...]
+
+    @property
+    def flipped(self) -> bool:
+        """Whether the typed prompt flips."""
+        return self.certificate.rows[0].flipped
+
+    @property
+    def changed(self) -> bool:
+        """Whether its completion changes at all."""
+        row = self.certificate.rows[0]
+        return row.before.text != row.after.text
 
 
 def flip(given: Flip, tell: Tell) -> ToolResult:
-    """Completions before and after, the rule's prediction, edits that switch it, and similar records' flips.
+    """Completions before and after, what the law, the rule and the predictor say, edits that switch the rule, and
+    similar records' flips.
 
-    Cost: two completions a prompt, and one ablated completion a neighbour that the run has not stored.
+    Cost: two completions a prompt, a backward a generated token and competitor, and one ablated completion a
+    neighbour that the run has not stored.
     """
     neuron = Neuron.parse(given.neuron)
     with opened(given.run, write=True) as run:
@@ -56,34 +91,50 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
         (record,) = observed(run, [example])
         regime = Regime(int(record.label))
         outcome = outcome_for(findings, neuron, regime if regime.value in run.config.regimes else None)
-        known = account(findings, outcome, neuron)
-        prediction = _prediction(run, known.rule if known else None, record)
+        prediction = _prediction(run, outcome, neuron, record)
         switching = _edits(run, prediction, example, given.edits)
         certificate = _certified(run, neuron, record, observed(run, switching))
-        similar = _similar(run, neuron, example, regime, given.neighbours)
-        shown = Shown(certificate=certificate.id, rows=shown_rows(certificate, given.show_text))
-        return ToolResult(
-            data=_data(run, neuron, regime, shown, prediction, similar),
-            text="\n".join(_lines(run, neuron, regime, shown, prediction, similar)),
+        similar, ids = _similar(run, neuron, example, regime, given.neighbours)
+        answered = Answered(
+            run=run,
+            neuron=neuron,
+            regime=regime,
+            certificate=certificate,
+            rows=shown_rows(certificate, given.show_text),
+            prediction=prediction,
+            law=law_of_prompt(run, neuron, record),
+            predictor=predictor_of_prompt(run, neuron, regime, record),
+            similar=similar,
+            similar_ids=tuple(ids),
         )
+        return ToolResult(data=_data(answered), text="\n".join(_lines(answered)))
 
 
-def _prediction(run: Run, rule: AnchoredRule | None, record: BehaviourRecord) -> Prediction | None:
-    if rule is None or predicts(rule) is None:
+def _prediction(
+    run: Run, outcome: SearchOutcome, neuron: Neuron, record: BehaviourRecord
+) -> Prediction | None:
+    """By the input rule of the unit's account; where it has none, by its anchored rule."""
+    account, anchored = outcome.account_of(neuron), outcome.rule_of(neuron)
+    known = None if account is None else account.family(Family.INPUT)
+    if known is not None and known.rule is not None and known.held_out is not None:
+        text, prompt_only, held_out = known.rule, known.prompt_only, known.held_out
+    elif anchored is not None and anchored.rule is not None and (interval := predicts(anchored)) is not None:
+        text, prompt_only, held_out = anchored.rule, anchored.prompt_only, interval
+    else:
         return None
-    fires = bool(rule_fires(Rule.parse(str(rule.rule)), run.task, [record])[0])
-    return Prediction(rule=rule, fires=fires)
+    fires = bool(rule_fires(Rule.parse(text), run.task, [record])[0])
+    return Prediction(rule=text, prompt_only=prompt_only, held_out=held_out, fires=fires)
 
 
 def _edits(run: Run, prediction: Prediction | None, example: Example, count: int) -> list[Example]:
     """The smallest edits that switch a prompt-only rule and are still questions of the task."""
-    if prediction is None or not prediction.rule.prompt_only or not count:
+    if prediction is None or not prediction.prompt_only or not count:
         return []
     candidates = run.task.edits(example)
     if not candidates:
         return []
     fires = rule_fires(
-        Rule.parse(str(prediction.rule.rule)),
+        Rule.parse(prediction.rule),
         run.task,
         [unobserved(candidate, run.task) for candidate in candidates],
     )
@@ -130,71 +181,95 @@ def _similar(
     return flips_with_interval(flips, len(positions), run.config.alpha), ids
 
 
-def _data(
-    run: Run,
-    neuron: Neuron,
-    regime: Regime,
-    shown: Shown,
-    prediction: Prediction | None,
-    similar: tuple[NeighbourFlips, list[int]],
-) -> dict[str, object]:
-    typed, *others = shown.rows
-    flips, ids = similar
+def _data(found: Answered) -> dict[str, object]:
+    typed, *others = found.rows
+    prediction, law, predictor, similar = found.prediction, found.law, found.predictor, found.similar
     return {
-        "run": run.id,
-        "neuron": str(neuron),
-        "regime": regime.value,
+        "run": found.run.id,
+        "neuron": str(found.neuron),
+        "regime": found.regime.value,
         **example_data(typed),
-        "rule": None
-        if prediction is None
-        else {
-            "text": prediction.rule.rule,
+        "changed": found.changed,
+        "law": law and {**asdict(law), "changes": law.changes, "agrees": law.changes == found.changed},
+        "rule": prediction
+        and {
+            "text": prediction.rule,
             "fires": prediction.fires,
-            "agrees": prediction.fires == typed.flipped,
-            "held_out_mcc": prediction.rule.held_out.mcc if prediction.rule.held_out else None,
+            "agrees": prediction.fires == found.flipped,
+            "held_out_mcc": prediction.held_out.mcc,
         },
+        "predictor": predictor
+        and {**asdict(predictor), "flips": predictor.flips, "agrees": predictor.flips == found.flipped},
         "edits": [example_data(row) for row in others],
         "neighbours": {
-            "flips": flips.count.flips,
-            "n": flips.count.n,
-            "lower": flips.lower,
-            "upper": flips.upper,
-            "examples": ids[:5],
+            "flips": similar.count.flips,
+            "n": similar.count.n,
+            "lower": similar.lower,
+            "upper": similar.upper,
+            "examples": list(found.similar_ids[:5]),
         },
-        "certificate": shown.certificate,
+        "certificate": found.certificate.id,
     }
 
 
-def _lines(
-    run: Run,
-    neuron: Neuron,
-    regime: Regime,
-    shown: Shown,
-    prediction: Prediction | None,
-    similar: tuple[NeighbourFlips, list[int]],
-) -> list[str]:
-    typed, *others = shown.rows
-    flips, _ = similar
-    lines = [
-        f"{neuron} on {last_line(typed.prompt)!r} ({regime.arrow}) in run {run.id}",
-        f"  before    {_side(run, typed.before)} [c:{shown.certificate}]",
+def _lines(found: Answered) -> list[str]:
+    run, (typed, *others) = found.run, found.rows
+    return [
+        f"{found.neuron} on {last_line(typed.prompt)!r} ({found.regime.arrow}) in run {run.id}",
+        f"  before    {_side(run, typed.before)} [c:{found.certificate.id}]",
         f"  ablated   {_side(run, typed.after)} → {'flips' if typed.flipped else 'does not flip'}",
+        f"  law       {_law_words(found)}",
+        f"  rule      {_rule_words(found)}",
+        *_predictor_lines(found),
+        *(f"  edit      {_edit_words(row)}" for row in others),
+        f"  similar   {_similar_words(found.similar)}",
     ]
-    if prediction is None:
-        lines.append("  rule      this run has none for the unit in this regime")
-    else:
-        word = "agrees" if prediction.fires == typed.flipped else "is wrong here"
-        lines.append(
-            f"  rule      {prediction.rule.rule} · {'fires' if prediction.fires else 'does not fire'}: it {word}"
-        )
-    lines += [f"  edit      {_edit_words(row)}" for row in others]
-    count = flips.count
-    lines.append(
-        f"  similar   {count.flips}/{count.n} of the most similar records flip [{flips.lower:.2f}, {flips.upper:.2f}]"
-        if count.n
-        else "  similar   no record of this run starts from the same outcome with the same categories"
+
+
+def _verdict(agrees: bool) -> str:
+    return "it agrees" if agrees else "it is wrong here"
+
+
+def _law_words(found: Answered) -> str:
+    law = found.law
+    if law is None:
+        return "no generated token is in reach of the ablation"
+    says = "the answer changes" if law.changes else "the answer stays"
+    return (
+        f"at token {law.position} {quoted(law.generated)} leads {quoted(law.competitor)} by {law.lead:.2f} logits and "
+        f"the first-order drop is {law.drop:.2f}: {says}; {_verdict(law.changes == found.changed)}"
     )
-    return lines
+
+
+def _rule_words(found: Answered) -> str:
+    said = found.prediction
+    if said is None:
+        return "this run has none that predicts for the unit in this regime"
+    fires = "fires" if said.fires else "does not fire"
+    return f"{said.rule} (MCC {said.held_out}) {fires}; {_verdict(said.fires == found.flipped)}"
+
+
+def _predictor_lines(found: Answered) -> list[str]:
+    """The predictor's waterfall: from the base to its probability, the strongest pushes first."""
+    predictor = found.predictor
+    if predictor is None:
+        return []
+    pushes = [("base, in log-odds", predictor.pushes.base)]
+    for push in predictor.pushes.predicates:
+        pushes.append((f"{push.predicate} {'holds' if push.holds[0] else 'does not hold'}", push.towards[0]))
+    pushes.append(("all other predicates", predictor.rest))
+    return [
+        f"  trees     a flip has probability {predictor.probability:.2f}, predicted from {predictor.threshold:.2f} on; "
+        f"{_verdict(predictor.flips == found.flipped)}; {EXPLAINS_THE_PREDICTOR}",
+        *(f"            {signed(value):>6}  {name}" for name, value in pushes),
+    ]
+
+
+def _similar_words(similar: NeighbourFlips) -> str:
+    if not similar.count.n:
+        return "no record of this run starts from the same outcome with the same categories"
+    flips, n = similar.count.flips, similar.count.n
+    return f"{flips}/{n} of the most similar records flip [{similar.lower:.2f}, {similar.upper:.2f}]"
 
 
 def _side(run: Run, completion: Completion) -> str:

@@ -6,14 +6,13 @@ import pathlib
 from functools import partial
 
 from mecharule_ops.codec import encode
-from mecharule_ops.errors import StoreError
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.pipeline.chains import kept_chain, plan
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.chain_lines import chain_links
-from mecharule_ops.types import Neuron, Regime
+from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
-from tools._opening import check_direction, check_unit, findings_of, keep, opened, regime_of
+from tools._figures import written
+from tools._opening import check_direction, check_unit, findings_of, keep, opened, regime_of, strongest_regime
 from tools.arguments import Path
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -27,7 +26,7 @@ def path(given: Path, tell: Tell) -> ToolResult:
     unit = Neuron.parse(given.neuron)
     with opened(given.run) as run:
         check_unit(run, unit)
-        regime = _regime(run, unit, given.regime)
+        regime = regime_of(given.regime) or strongest_regime(run, unit)
         check_direction(run.id, regime, hidden=run.config.suppress_only)
         known = None if given.again else run.chain(unit, regime)
         asked = (
@@ -53,35 +52,7 @@ def path(given: Path, tell: Tell) -> ToolResult:
     return ToolResult(data=data, text="\n".join(lines))
 
 
-def _regime(run: Run, unit: Neuron, asked: str | None) -> Regime:
-    """The regime asked for, else the one in which the unit was found strongest, else the run's first."""
-    given = regime_of(asked)
-    if given is not None:
-        return given
-    found = [
-        (agonist.estimate.strength, search.regime)
-        for search in findings_of(run).searches
-        if not search.suppressed
-        for agonist in search.agonists
-        if agonist.neuron == unit
-    ]
-    return max(found, key=lambda one: one[0])[1] if found else Regime(run.config.regimes[0])
-
-
 def _figures(chain: Chain, folder: pathlib.Path) -> list[str]:
-    """The files written. Raises `StoreError` when the folder cannot be written."""
     from mecharule_ops.report.chain_plots import chain_figures
-    from mecharule_ops.report.drawing import standalone
 
-    files = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, (svg, _) in chain_figures(chain).items():
-            file = folder / f"{name}.svg"
-            file.write_text(standalone(svg), encoding="utf-8")
-            files.append(str(file))
-    except OSError as error:
-        raise StoreError(
-            f"expected to write figures to {folder}, the system says: {error.strerror}"
-        ) from error
-    return files
+    return written(chain_figures(chain), folder)

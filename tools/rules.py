@@ -1,7 +1,8 @@
-"""The rules that a run anchored to units."""
+"""When the units of a run flip: rules of their accounts, and the rules anchored to them."""
 
 from __future__ import annotations
 
+from mecharule_ops.report.tables import RULE
 from mecharule_ops.report.tables import rules as rule_table
 from tools._opening import findings_of, opened, short_name
 from tools._tables import joined, shown
@@ -11,8 +12,8 @@ from tools.result import ToolResult
 
 
 def rules(given: Rules, tell: Tell) -> ToolResult:
-    """A row a localized unit with its rule, held-out MCC, coverage and what the rule reads."""
+    """A row a localized unit and family with its rule, held-out MCC, ceiling, and when the rule can be checked."""
     with opened(given.run) as run:
         findings = findings_of(run)
     tables = [(short_name(outcome), rule_table(findings, outcome)) for outcome in findings.searches]
-    return shown(f"anchored rules of run {findings.run}", joined(tables), given, run=findings.run)
+    return shown(f"rules of run {findings.run}", joined(tables), given, under=RULE, run=findings.run)

@@ -8,6 +8,7 @@ from pathlib import Path
 from mecharule_ops.errors import StoreError
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
+from tools._contribution import with_contribution
 from tools._opening import findings_of, opened
 from tools.arguments import Show
 from tools.registry import Tell
@@ -20,9 +21,9 @@ def show(given: Show, tell: Tell) -> ToolResult:
 
     with opened(given.run) as run:
         findings = findings_of(run)
-    data = json.loads(to_json(findings))
-    if given.html is None:
-        return ToolResult(data=data, text=_text(findings, given))
+        data = json.loads(to_json(findings))
+        if given.html is None:
+            return with_contribution(ToolResult(data=data, text=_text(findings, given)), run)
     try:
         Path(given.html).write_text(report.render_html(findings), encoding="utf-8")
     except OSError as error:

@@ -6,7 +6,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.report.phrases.accounts import explanation
+from mecharule_ops.report.phrases.accounts import explained, explanation
 from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.types import Neuron
 from tools._accounts import account_data, account_lines
@@ -33,15 +33,17 @@ def why(given: Why, tell: Tell) -> ToolResult:
                 f"explain; ask `mecharule why-not {findings.run} {neuron}`"
             )
         chain = run.chain(neuron, known.regime)
+        account_of_unit = run.account(neuron, known.regime)
         certificate = _stored(run.store.certificates(), known)
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
         certificate = _made(given.run, known)
-    account_of_unit = outcome.account_of(neuron)
-    sentences = explanation(neuron, account_of_unit, chain, findings.run)
+    parts = explained(neuron, account_of_unit, chain, findings.run)
+    sentences = explanation(parts)
     data = {
         "run": findings.run,
         "explanation": list(sentences),
+        "parts": parts,
         "account": None if account_of_unit is None else encode(account_of_unit),
         "chain": None if chain is None else encode(chain),
         "search": search_name(outcome),

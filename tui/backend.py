@@ -36,6 +36,8 @@ class Listener:
     """Hears a model's unchecked words as they come."""
     earlier: Sequence[tuple[str, str]] = ()
     """Questions and answers before this one."""
+    should_stop: Callable[[], bool] = lambda: False
+    """Whether the person has given the model's answer up."""
 
 
 class Backend:
@@ -166,7 +168,14 @@ class Backend:
         from agent.answering import chat
 
         earlier = [chat.Exchange(question=asked, answer=said) for asked, said in listener.earlier]
-        return chat.ask(run or "last", question, listener.tell, earlier=earlier, on_text=listener.hear)
+        return chat.ask(
+            run or "last",
+            question,
+            listener.tell,
+            earlier=earlier,
+            on_text=listener.hear,
+            should_stop=listener.should_stop,
+        )
 
 
 def _words(line: str) -> list[str]:

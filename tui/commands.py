@@ -42,7 +42,11 @@ def _at(*screens: str) -> frozenset[str]:
 
 COMMANDS: tuple[Command, ...] = (
     Command(name="help", help="explain the focused widget and list the keys", keys=("f1",), first=True),
-    Command(name="back", help="close what is open, stop the search (twice), or go back", keys=("escape",)),
+    Command(
+        name="back",
+        help="close what is open, stop the model or (twice) the search, or go back",
+        keys=("escape",),
+    ),
     Command(
         name="interrupt", help="stop the search, or quit when pressed twice", keys=("ctrl+c",), first=True
     ),

@@ -5,7 +5,7 @@ How far it goes is named by its grade: attributed, group-ablated, exact singleto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from mecharule_ops.events import RuleAnchored
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
-from tui.pictures import interval
+from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
+from tui.pictures import interval, leads_and_drops
 from tui.words import arrow, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from mecharule_ops.types import FlipEstimate
 
 SHOWN_FLIPS = 6
-_TAU, _EPSILON, _ALPHA = 0.2, 0.2, 0.05
-"""The paper's settings, until the run has said its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,9 +36,9 @@ class OnFile:
 
 
 def thresholds(state: RunState) -> tuple[float, float, float]:
-    """τ, ε, α of the run."""
+    """τ, ε, α of the run; the paper's until the run has said its own."""
     header = state.header
-    return (header.tau, header.epsilon, header.alpha) if header else (_TAU, _EPSILON, _ALPHA)
+    return (header.tau, header.epsilon, header.alpha) if header else (TAU, EPSILON, ALPHA)
 
 
 def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:
@@ -64,7 +63,7 @@ def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width:
             f"Sel {signed_rate(node.signed_selectivity)} ({leaning(node.signed_selectivity, epsilon)})\n"
         )
     if node.size == 1:
-        text.append_text(_unit_lines(state, view, node, on_file))
+        text.append_text(_unit_lines(state, view, node, on_file, width))
     else:
         text.append(_group_sentence(node, tau), "dim")
     return text
@@ -91,8 +90,8 @@ def _group_sentence(node: NodeView, tau: float) -> str:
     return f"Upper bound {rate(node.ucb)} reaches τ {rate(tau)}: it may hold an agonist."
 
 
-def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile) -> Text:
-    text = Text()
+def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile, width: int) -> Text:
+    text = _account_lines(on_file.findings, view.regime, node.units, width)
     text.append_text(_controls(on_file.findings, view.regime, node.units, state.finished))
     rule = state.rules.get((view.regime, node.units))
     if rule is not None or node.verdict == "kept":
@@ -104,6 +103,35 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
         cited = [c for c in state.certificates.values() if node.units in c.claim.split()]
         for claim in cited:
             text.append(f"[c:{plain(claim.certificate)}] {plain(claim.claim)}\n")
+    return text
+
+
+def _account_lines(findings: Findings | None, regime: int, unit: str, width: int) -> Text:
+    """When the unit flips and why: its account with the picture of leads and drops, and its chain."""
+    from mecharule_ops.report.account_lines import account_links
+    from mecharule_ops.report.chain_lines import chain_links
+    from mecharule_ops.types import Neuron, Regime
+
+    text, neuron = Text(), Neuron.parse(unit)
+    if findings is None:
+        return text
+    searches = (search for search in findings.searches if search.regime.value == regime)
+    account = next((made for search in searches if (made := search.account_of(neuron))), None)
+    if account is not None:
+        text.append_text(_named(account_links(account)))
+        if account.points is not None:
+            text.append("drop ↑ lead →  ● flips  ○ does not  · drop = lead\n", "dim")
+            for line in leads_and_drops(account.points, max(16, min(48, width - 2))):
+                text.append(f"{line}\n", "cyan")
+    chain = findings.chain_of(neuron, Regime(regime))
+    return text if chain is None else text.append_text(_named(chain_links(chain, findings.run)))
+
+
+def _named(links: Iterable[tuple[str, Sequence[str]]]) -> Text:
+    """What is said of each link, after its name."""
+    text = Text()
+    for name, said in links:
+        text.append(f"{name:<10}", "bold").append("\n".join(map(plain, said)) + "\n")
     return text
 
 

@@ -13,10 +13,12 @@ from rich.text import Text
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
+from mecharule_ops.thresholds import ALPHA
 from tui.units import Singles, strongest, unit_node
 from tui.words import arrow, counted, lower_bound, rate, upper_bound
 
 if TYPE_CHECKING:
+    from mecharule_ops.findings.accounts import LeadsAndDrops
     from mecharule_ops.findings.records import Findings
 
 NARROW = 56
@@ -42,6 +44,28 @@ def interval(low: float, value: float, high: float, width: int) -> str:
     cells[first], cells[last] = "├", "┤"
     cells[at] = "●"
     return "".join(cells)
+
+
+def leads_and_drops(points: LeadsAndDrops, width: int, height: int = 10) -> list[str]:
+    """Records by lead (to the right) and drop (up): `●` flips, `○` does not, `◐` both in one cell, `·` drop = lead.
+
+    The law says that the answer changes above the dots.
+    """
+    low = min(0.0, *points.lead, *points.drop)
+    high = max(*points.lead, *points.drop)
+    span = (high - low) or 1.0
+
+    def cell(value: float, cells: int) -> int:
+        return min(cells - 1, int((value - low) / span * cells))
+
+    canvas = [[" "] * width for _ in range(height)]
+    for column in range(width):
+        canvas[cell(low + span * (column + 0.5) / width, height)][column] = "·"
+    for lead, drop, flipped in zip(points.lead, points.drop, points.flipped, strict=True):
+        row, column = canvas[cell(drop, height)], cell(lead, width)
+        glyph = "●" if flipped else "○"
+        row[column] = "◐" if row[column] in "●○◐" and row[column] != glyph else glyph
+    return ["".join(row) for row in reversed(canvas)]
 
 
 def layers(state: RunState, width: int) -> list[Text]:
@@ -71,7 +95,7 @@ def _found(state: RunState, search: str) -> tuple[int, int]:
 
 def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
     """Two lines a unit, D+ and D-: the flip rate on [0, 1] between its one-sided bounds."""
-    alpha = state.header.alpha if state.header else 0.05
+    alpha = state.header.alpha if state.header else ALPHA
     found = strongest(state)[:MOST_UNITS]
     lines = [Text("Flip rates with intervals (0 to 1)", "bold")]
     room = max(12, min(40, width - 41))

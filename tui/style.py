@@ -19,6 +19,8 @@ Screen { layers: base; }
 .columns #tree:focus, .columns #rules:focus, .columns #figures:focus, .columns #card:focus { border: round $accent; }
 .tabbed #card, .single #card, .maximised #card { width: 1fr; }
 .tabbed #chat, .columns #chat { border-top: solid $primary; }
+.tabbed.talking #upper { height: 2fr; }
+.tabbed.talking #chat { height: 3fr; }
 .single #upper, .single #chat, .maximised #upper, .maximised #chat { height: 1fr; }
 .field { height: 1; }
 .field .name { width: 18; }

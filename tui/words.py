@@ -39,7 +39,7 @@ def said(text: str, style: str = "") -> Text:
 def look_of(node: NodeView, tau: float) -> Look:
     """How a node's verdict is said; a kept unit below τ is only localized."""
     if node.verdict == "kept":
-        return AGONIST if (node.strength or 0.0) >= tau else LOCALIZED
+        return AGONIST if node.reaches(tau) else LOCALIZED
     return {"split": OPEN, "pruned": PRUNED, "dropped": DROPPED}.get(node.verdict or "", ASKED)
 
 

@@ -30,10 +30,8 @@ def why(data: Data) -> Answer:
     sentences += data["explanation"]
     if data["account"] is None:
         sentences.append(rule_sentence(data))
-    sentences.append(
-        f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
-    )
-    sentences.append(controls_sentence(data))
+    sentences.append(bounds_sentence(data))
+    sentences.append(_claims_sentence(data))
     certificates = dict.fromkeys((data["certificate"], *([chain["mediation_certificate"]] if chain else [])))
     return Answer(sentences=tuple(sentences), certificates=tuple(certificates))
 
@@ -203,6 +201,12 @@ def slices_words(data: Data) -> str:
     )
 
 
+def bounds_sentence(data: Data) -> str:
+    """The lower bounds of its flips on both slices, against τ."""
+    cited = f"[c:{data['certificate']}]"
+    return f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
+
+
 def _bounds(data: Data) -> str:
     names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
@@ -233,6 +237,13 @@ def controls_sentence(data: Data) -> str:
         return f"No control was run beside it, so the claim stands alone {run}."
     parts = [controls["claims"], *controls["parts"]]
     return f"Beside controls: {'; '.join(f'{part} {run}' for part in parts)}."
+
+
+def _claims_sentence(data: Data) -> str:
+    """The two claims that the controls decide; their counts are told by `mind`."""
+    if data["controls"] is None:
+        return controls_sentence(data)
+    return f"Beside controls: {data['controls']['claims']} [run:{data['run']}]."
 
 
 def change_words(row: Data) -> str:

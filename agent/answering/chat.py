@@ -22,10 +22,12 @@ from agent.answering.facts import listed
 from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.offers import fillings, fitting
 from agent.answering.prose import Rendered, render
+from agent.answering.repeating import unsaid
 from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
+from agent.llm.faults import unasked
 from agent.llm.protocol import OnText, Request, Turn, unheard
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json
@@ -59,22 +61,31 @@ def ask(
     earlier: Sequence[Exchange] | None = (),
     on_text: OnText = unheard,
     show: Show = lambda event: None,
+    should_stop: Callable[[], bool] | None = None,
+    budget: int | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> ToolResult:
     """The answer as text and data, by the model that flag, environment or config file choose.
 
     `earlier` None follows on what was asked about the run before; `on_text` hears the model's unchecked words as they
-    come, `show` the events. Raises what choosing a model or opening the run raises; a model that fails is told about,
-    not raised.
+    come, `show` the events. `should_stop` gives up what the model is asked, inside a request too; `budget` bounds its
+    tokens. Raises what choosing a model or opening the run raises; a model that fails is told about, not raised.
     """
-    choice = choose(llm, environment)
+    choice = choose(llm, environment, budget)
     model = make_model(choice, environment)
     memory = Memory(run, show, tell)
     if model is None:
         result = conversation.ask(run, question, tell, who=str(choice))
         memory.keep(result)
         return result
-    asker = Asker(model=model, sleep=time.sleep, price=choice.price, emit=memory.emit)
+    asker = Asker(
+        model=model,
+        sleep=time.sleep,
+        price=choice.price,
+        most_tokens=choice.most_tokens,
+        emit=memory.emit,
+        should_stop=should_stop,
+    )
     before = memory.exchanges() if earlier is None else earlier
     return answer(run, question, asker, choice, tell, before, on_text, memory)
 
@@ -118,7 +129,7 @@ def answer(
         state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
         if state["ended"]:
             tell(f"{state['ended']}; answered without it")
-            offline = conversation.ask(path, question, tell)
+            offline = conversation.ask(path, question, tell, who=f"{choice}; it gave no answer")
             result = _without(offline, choice, state["ended"], asker)
         else:
             result = _result(findings, path, question, choice, state, asker)
@@ -137,17 +148,20 @@ def _answered_and_added(
     on_text: OnText,
     memory: Memory,
 ) -> ToolResult:
-    """The router's answer, at once; then what the model adds to its facts, if it adds something without a fault."""
+    """The router's answer, at once; then what the model adds to its facts, if it adds something without a fault.
+
+    An addition is asked for once: nobody waits for a second try of what can be left out.
+    """
     offline = conversation.ask(path, question, tell, who=f"{choice}; answered by rules")
     on_text(f"{offline.data['answer']}\n")
     said, ended = "", ""
     rendered = None
     if offline.facts:
         try:
-            said = asker.ask(_adding(offline), on_text).text
-            rendered = render(said, offline.facts)
+            said = asker.ask(_adding(offline), on_text, tries=1).text
+            rendered = unsaid(render(said, offline.facts, offline.facts), str(offline.data["answer"]))
         except MechaRuleError as fault:
-            ended = f"the model could not be asked: {fault}"
+            ended = unasked(fault)
             tell(f"{ended}; answered without it")
     state: ConversationState = {"ended": ended, "faults": []}  # type: ignore[typeddict-item]
     if rendered is None or not rendered.used or rendered.marks:
@@ -173,22 +187,32 @@ def _adding(offline: ToolResult) -> Request:
 
 def _with(offline: ToolResult, choice: Choice, rendered: Rendered, asker: Asker) -> ToolResult:
     """The router's answer and under it the model's addition."""
-    checked = f"{offline.data['checked']}; added by {choice.spec}: {rendered.sentence()}"
+    checked = f"{offline.data['checked']}; added by {choice.short}: {rendered.sentence()}"
     answer = f"{offline.data['answer']}\n{rendered.text}"
     text = offline.text.replace(str(offline.data["answer"]), answer, 1)
-    text = text.replace(f"({offline.data['checked']})", f"({checked})", 1)
-    data = {**offline.data, "answer": answer, "checked": checked, "llm": choice.spec, "added": rendered.text}
+    text = text.replace(f"({offline.data['checked']})", f"({checked})\n{choice.short}: {asker.bill}", 1)
+    data = {**offline.data, "answer": answer, "checked": checked, "llm": choice.short, "added": rendered.text}
     return replace(offline, data={**data, **_spent(asker)}, text=text)
 
 
 def _without(offline: ToolResult, choice: Choice, why: str, asker: Asker) -> ToolResult:
-    """The router's answer alone, and why."""
-    return replace(offline, data={**offline.data, "llm": f"none ({choice.spec}: {why})", **_spent(asker)})
+    """The router's answer alone, why, and what asking cost."""
+    text, checked = offline.text, f"({offline.data['checked']})"
+    if asker.requests:
+        line = f"{choice.short}: {why}; {asker.bill}"
+        text = text.replace(checked, f"{checked}\n{line}", 1) if f"\n{checked}" in text else f"{text}\n{line}"
+    data = {**offline.data, "llm": f"none ({choice.short}: {why})", **_spent(asker)}
+    return replace(offline, data=data, text=text)
 
 
 def _spent(asker: Asker) -> dict[str, object]:
     spent = asker.spent
-    return {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens, "dollars": asker.cost}
+    return {
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "dollars": asker.cost,
+        "seconds": asker.seconds,
+    }
 
 
 def _saver(stack: ExitStack, path: Path, tell: Tell) -> SqliteSaver | None:
@@ -224,7 +248,7 @@ def _result(
     data: dict[str, object] = {
         "run": findings.run,
         "question": question,
-        "llm": choice.spec,
+        "llm": choice.short,
         "follow_ups": list(offers),
         "tools": [
             {"tool": one["name"], "arguments": one["arguments"], "ok": one["ok"]} for one in _consulted(state)
@@ -240,7 +264,8 @@ def _result(
         *(f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in _consulted(state)),
     ]
     asked = ["", "You may ask (? lists all):", *(f"  {one}" for one in offers)]
-    return ToolResult(data=data, text="\n".join([*lines, state["answer"], f"({checked})", *asked]))
+    bill = f"{choice.short}: {asker.bill}"
+    return ToolResult(data=data, text="\n".join([*lines, state["answer"], f"({checked})", bill, *asked]))
 
 
 def _consulted(state: ConversationState) -> list[Any]:

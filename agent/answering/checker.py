@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.answering.claims import Claim, Segment, citations_of, claims_of, segments_of
+from agent.answering.marks import Mark, counted
 from agent.answering.quoting import quoted_spans
 from agent.answering.sources import GROUPS, Evidence, Quantity, Source
 
@@ -36,23 +37,6 @@ class Fault(StrEnum):
     DIFFERS = "differs from its source"
     FORGED = "no such certificate"
     INVENTED = "no such unit in the evidence"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """One faulty piece and where it stands in the answer."""
-
-    begin: int
-    end: int
-    text: str
-    fault: Fault
-
-    def __str__(self) -> str:
-        return (
-            f"{self.text} [{self.fault}]"
-            if self.fault is Fault.UNCITED
-            else f"~~{self.text}~~ [{self.fault}]"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +58,7 @@ class Checked:
         """One line on the outcome."""
         if self.verified:
             return f"every number checked against {len(self.cited)} sources"
-        kinds = [f"{sum(mark.fault is fault for mark in self.marks)} {fault.value}" for fault in Fault]
-        return "; ".join(kind for kind in kinds if not kind.startswith("0 "))
+        return counted(self.marks, Fault)
 
 
 def check(answer: str, evidence: Evidence) -> Checked:
@@ -115,7 +98,8 @@ def _marks(
             continue
         fault = _fault(claim, units, groups.get(claim.begin, frozenset()), sources, evidence)
         if fault is not None:
-            yield Mark(begin=claim.begin, end=claim.end, text=claim.text, fault=fault)
+            struck = fault is not Fault.UNCITED
+            yield Mark(begin=claim.begin, end=claim.end, text=claim.text, fault=fault, struck=struck)
 
 
 def _fault(

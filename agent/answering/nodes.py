@@ -13,6 +13,7 @@ from agent.answering.facts import listed
 from agent.answering.memory import PROMPT
 from agent.answering.prose import render
 from agent.llm.calls import calls_in, looks_like_a_call
+from agent.llm.faults import unasked
 from agent.llm.protocol import Request, ToolCall, Turn
 from agent.state import Consulted, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json
@@ -32,6 +33,9 @@ _NO_FACT = (
     "Your reply could not be used: it names no fact with a number. Write ⟦f1⟧ where fact f1 belongs, or call a "
     "tool."
 )
+_REPEATED = (
+    "error: this tool was called with these arguments before; its facts stand above. Answer from them."
+)
 _LIMIT = (
     "No more tool calls are allowed for this question. Answer from what you have, or say what is missing."
 )
@@ -44,15 +48,16 @@ def ask(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> Conv
     not is sent back once.
     """
     context = runtime.context
-    spent = len(state.get("consulted", [])) >= state["most_calls"]
+    consulted = state.get("consulted", [])
+    spent = len(consulted) >= state["most_calls"] or any(one["text"] == _REPEATED for one in consulted)
     request = first_request(context, state, spent=spent)
     try:
         reply = context.asker.ask(request, context.on_text)
     except MechaRuleError as fault:
-        return {**_kept(state), "ended": f"the model could not be asked: {fault}"}
+        return {**_kept(state), "ended": unasked(fault)}
     calls = reply.calls or calls_in(reply.text, request.tools)
     if spent and reply.calls:
-        return {**_kept(state), "ended": f"the model went on calling tools after {state['most_calls']} calls"}
+        return {**_kept(state), "ended": f"the model went on calling tools after {len(consulted)} calls"}
     said: Said = {
         "role": "assistant",
         "text": reply.text if reply.calls or not calls else "",
@@ -77,7 +82,10 @@ def first_request(context: ConversationRuntime, state: ConversationState, *, spe
 
 
 def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> ConversationState:
-    """The results of the calls that the model made, as facts; an error is a text that it can act on."""
+    """The results of the calls that the model made, as facts; an error is a text that it can act on.
+
+    The same call again is not made: it ends the calls of the question.
+    """
     consulted, facts = list(state.get("consulted", [])), list(state.get("facts", []))
     turns = list(state["turns"])
     for call in turns[-1]["calls"]:
@@ -85,6 +93,9 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
         runtime.context.on_text(f"\n▸ tool {name}\n")
         if len(consulted) >= state["most_calls"]:
             result: Consulted = _refused(name, arguments, _LIMIT)
+        elif any((one["name"], one["arguments"]) == (name, arguments) for one in consulted):
+            consulted.append({"name": name, "arguments": arguments, "text": _REPEATED, "ok": False})
+            result = consulted[-1]
         else:
             result, stated = _called(runtime.context, name, arguments, len(facts))
             facts += [dict(asdict(fact)) for fact in stated]

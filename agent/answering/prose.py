@@ -10,11 +10,12 @@ words between the facts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.answering.claims import CITATION, Claim, citations_of, claims_of
+from agent.answering.marks import Mark, counted
 from agent.answering.overclaims import COMPARISON, OVERCLAIM, QUANTIFIERS, denied
 from agent.answering.restating import restates, same_order, same_value, shares_of
 from tools.result import Fact
@@ -37,21 +38,6 @@ class Fault(StrEnum):
     OUTSIDE = "not from a fact"
     FORGED = "no such fact"
     OVERCLAIM = "more than an ablation shows"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """One faulty piece of the model's words."""
-
-    begin: int
-    end: int
-    text: str
-    fault: Fault
-
-    def __str__(self) -> str:
-        if self.fault is Fault.OVERCLAIM:
-            return f"{self.text} [{self.fault}]"
-        return f"~~{self.text}~~ [{self.fault}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +64,16 @@ class Rendered:
     def sentence(self) -> str:
         """What was checked, and what was not."""
         facts = f"{len(self.used)} fact{'s' if len(self.used) != 1 else ''}"
-        kinds = [f"{sum(mark.fault is fault for mark in self.marks)} {fault.value}" for fault in Fault]
-        found = "; ".join(kind for kind in kinds if not kind.startswith("0 "))
+        found = counted(self.marks, Fault)
         head = f"{facts} put in from {len(self.cited)} source{'s' if len(self.cited) != 1 else ''}"
         return f"{head}; {f'{found}; ' if found else ''}the words between them are the model's, unchecked"
 
 
-def render(draft: str, facts: Sequence[Fact]) -> Rendered:
-    """The draft with facts put in, faults marked, repeats and machine text left out. `facts[0]` is f1."""
+def render(draft: str, facts: Sequence[Fact], above: Collection[Fact] = ()) -> Rendered:
+    """The draft with facts put in, faults marked, repeats and machine text left out. `facts[0]` is f1.
+
+    Of a fact that stands `above` already, only the sources are put in.
+    """
     lines, marks = [], list[Mark]()
     used: dict[Fact, None] = {}
     said: set[str] = set()
@@ -97,7 +85,7 @@ def render(draft: str, facts: Sequence[Fact]) -> Rendered:
             if not key or key in said:
                 continue
             said.add(key)
-            text, found = _rendered(sentence, facts, used)
+            text, found = _rendered(sentence, facts, used, above)
             marks += found
             parts.append(text)
         if any(re.search(r"\w", part) for part in parts):
@@ -110,7 +98,9 @@ def _readable(draft: str) -> str:
     return _OBJECT.sub(" ", _FENCE.sub(" ", draft)).replace("**", "")
 
 
-def _rendered(sentence: str, facts: Sequence[Fact], used: dict[Fact, None]) -> tuple[str, list[Mark]]:
+def _rendered(
+    sentence: str, facts: Sequence[Fact], used: dict[Fact, None], above: Collection[Fact]
+) -> tuple[str, list[Mark]]:
     """One sentence with its facts, and its faults; `used` takes the facts in."""
     references = _references(sentence)
     bare = _blanked(sentence, references)
@@ -127,7 +117,9 @@ def _rendered(sentence: str, facts: Sequence[Fact], used: dict[Fact, None]) -> t
         for one in group:
             if one.begin not in forged:
                 chosen = [facts[n - 1] for n in one.numbers]
-                shown = " ".join(_shown(fact, fact in used or own, wordless) for fact in chosen)
+                shown = " ".join(
+                    _shown(fact, own or fact in used or fact in above, wordless) for fact in chosen
+                )
                 used.update((fact, None) for fact in chosen)
                 pieces.append((one.begin, one.end, shown))
         marks += faults
@@ -220,7 +212,8 @@ def _faults(bare: str, offset: int, named: Sequence[Fact]) -> Iterator[Mark]:
     for match in OVERCLAIM.finditer(bare):
         if not denied(bare, match.start()):
             begin, end = match.span()
-            yield Mark(begin=offset + begin, end=offset + end, text=match[0], fault=Fault.OVERCLAIM)
+            fault = Fault.OVERCLAIM
+            yield Mark(begin=offset + begin, end=offset + end, text=match[0], fault=fault, struck=False)
 
 
 def _risky(bare: str) -> Iterator[tuple[int, int, str, Claim | None]]:

@@ -13,6 +13,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastTopic
+from mecharule_ops.types import Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ def units_meant(findings: Findings, route: Route, topic: Topic) -> tuple[str, ..
     """The units of a question in order. Raises `UsageError` when a place or a pronoun stands for none."""
     units = list(route.units)
     if route.place is not None:
-        units.append(_nth(findings, route.place))
+        units.append(_nth(findings, route.place, route.regime))
     if route.refers and route.kind != "verify":
         if not topic.units:
             raise UsageError(
@@ -58,9 +59,12 @@ def units_meant(findings: Findings, route: Route, topic: Topic) -> tuple[str, ..
     return tuple(dict.fromkeys(units))
 
 
-def _nth(findings: Findings, place: int) -> str:
-    agonist = strongest(findings, place)
+def _nth(findings: Findings, place: int, asked: str | None) -> str:
+    """The unit of a place, in the direction asked about where one is."""
+    regime = None if asked is None else Regime(int(asked))
+    agonist = strongest(findings, place, regime)
     if agonist is None:
-        found = len({one.neuron for search in findings.searches for one in search.agonists})
+        searches = [search for search in findings.searches if regime in (None, search.regime)]
+        found = len({one.neuron for search in searches for one in search.agonists})
         raise UsageError(f"expected at least {place} localized units in run {findings.run}, it has {found}")
     return str(agonist.neuron)

@@ -9,9 +9,25 @@ from agent.answering.answers import Answer, Data
 
 
 def when(data: Data) -> Answer:
-    """The rule that predicts a unit's flips, or that none does, after its counts."""
+    """The rules of its account with their ceilings, and the law; without an account its anchored rule."""
+    parts = data["parts"]
+    said = (answers.rule_sentence(data),) if data["account"] is None else (parts["when"], parts["law"])
+    return Answer(sentences=(*said, answers.flips_sentence(data)), certificates=(data["certificate"],))
+
+
+def part(name: str) -> Callable[[Data], Answer]:
+    """One sentence of the explanation."""
+
+    def told(data: Data) -> Answer:
+        return Answer(sentences=(data["parts"][name],), certificates=(data["certificate"],))
+
+    return told
+
+
+def sure(data: Data) -> Answer:
+    """Bounds, then everything that the controls counted."""
     return Answer(
-        sentences=(answers.rule_sentence(data), answers.flips_sentence(data)),
+        sentences=(answers.bounds_sentence(data), answers.controls_sentence(data)),
         certificates=(data["certificate"],),
     )
 
@@ -53,6 +69,12 @@ def verify(data: Data) -> Answer:
 
 SHORT_ANSWERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {
     "when": ("why", when),
+    "law": ("why", part("law")),
+    "responds": ("why", part("responds")),
+    "reads": ("why", part("reads")),
+    "writes": ("why", part("reads")),
+    "through": ("why", part("through")),
+    "sure": ("why", sure),
     "rule": ("why", rule),
     "controls": ("why", controls),
     "ablate": ("ablate", ablate),

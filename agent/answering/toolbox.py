@@ -21,7 +21,7 @@ OFFERED = (
     *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),
     *("versus", "layer", "disguise", "weakest"),
     *("neurons", "rules", "tree", "evidence", "compare", "verify", "hypotheses"),
-    *("score", "extract", "slices", "candidates", "localise", "anchor", "control", "path"),
+    *("score", "extract", "slices", "candidates", "localise", "anchor", "control", "path", "account"),
 )
 """Names of the tools offered, as in the registry."""
 MOST_AT_ONCE = 4

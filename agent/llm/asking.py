@@ -7,14 +7,18 @@ requests a question, whatever went wrong. Every reply and fault is told as an ev
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from agent.llm.faults import ReplyUnusable, TransientFault, scrub
+from agent.llm.faults import ReplyStopped, ReplyUnusable, TransientFault, scrub
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, Turn, Usage, unheard
+from agent.llm.stopping import until_stopped
 from mecharule_ops.errors import BudgetSpent, MechaRuleError
 from mecharule_ops.events import Event, LlmCost, LlmMessage
 
+MOST_TOKENS = 1_000_000
+"""Read and written together, where nobody names a budget."""
 LONGEST_WAIT = 60.0
 """Seconds; a provider that asks for more is not waited for."""
 
@@ -40,31 +44,49 @@ class Asker:
     price: TokenPrice | None = None
     tries: int = 3
     most_requests: int = 100
-    most_tokens: int = 1_000_000
+    most_tokens: int = MOST_TOKENS
     """Input and output together, over the life of this asker."""
     emit: Callable[[Event], None] = lambda event: None
+    should_stop: Callable[[], bool] | None = None
+    """Looked at while a request is under way; None where nobody can stop one."""
+    clock: Callable[[], float] = time.monotonic
     spent: Usage = field(default_factory=Usage)
     requests: int = 0
     """Requests made, retries included."""
+    seconds: float = 0.0
+    """Inside requests, by `clock`."""
+
+    @property
+    def bill(self) -> str:
+        """What was asked, read, written and waited for, in a line."""
+        asked = f"{self.requests} request{'' if self.requests == 1 else 's'}"
+        cost = "" if self.cost is None else f", ${self.cost:.4f}"
+        read, written = self.spent.input_tokens, self.spent.output_tokens
+        return f"{asked}, {read:,} tokens read and {written:,} written in {self.seconds:.1f} s{cost}"
 
     @property
     def cost(self) -> float | None:
         """Dollars so far; None when no price was given."""
         return None if self.price is None else self.price.cost(self.spent)
 
-    def ask(self, request: Request, on_text: OnText = unheard) -> Reply:
-        """A reply. Raises the last fault when patience ends, `BudgetSpent` when the purse is empty."""
-        for attempt in range(1, self.tries + 1):
+    def ask(self, request: Request, on_text: OnText = unheard, tries: int | None = None) -> Reply:
+        """A reply. Raises the last fault when patience ends, `BudgetSpent` when the purse is empty.
+
+        `tries` stands in for the asker's own. No request begins once the tokens are spent, and a reply may be as long
+        as what is left; a prompt may go beyond.
+        """
+        tries = tries or self.tries
+        for attempt in range(1, tries + 1):
             try:
                 return self._once(request, on_text)
             except TransientFault as fault:
                 wait = 2.0 ** (attempt - 1) if fault.retry_after is None else fault.retry_after
-                if attempt == self.tries or wait > LONGEST_WAIT:
+                if attempt == tries or wait > LONGEST_WAIT:
                     raise
                 on_text("\n[asking again]\n")
-                self.sleep(wait)
+                self._wait(wait)
             except ReplyUnusable as fault:
-                if attempt == self.tries:
+                if attempt == tries:
                     raise
                 on_text("\n[asking again]\n")
                 request = _corrected(request, str(fault))
@@ -77,14 +99,37 @@ class Asker:
                 f"the model's budget is spent: {self.requests} requests, {used:,} tokens; what was found is kept"
             )
         self.requests += 1
+        request = replace(request, max_tokens=min(request.max_tokens, self.most_tokens - used))
+        began = self.clock()
+        on_text("")
         try:
-            reply = self.model.complete(request, on_text)
+            reply = self._complete(request, on_text)
         except MechaRuleError as fault:
-            self._tell(request, str(fault), Usage(), ok=False)
+            charged = fault.usage if isinstance(fault, ReplyUnusable) else Usage()
+            self.spent += charged
+            self._tell(request, str(fault), charged, ok=False)
             raise
+        finally:
+            self.seconds += self.clock() - began
         self.spent += reply.usage
         self._tell(request, _said(request, reply), reply.usage, ok=True)
         return reply
+
+    def _complete(self, request: Request, on_text: OnText) -> Reply:
+        if self.should_stop is None:
+            return self.model.complete(request, on_text)
+        return until_stopped(lambda hear: self.model.complete(request, hear), on_text, self.should_stop)
+
+    def _wait(self, seconds: float) -> None:
+        """Sleeps, a second at a time where somebody can stop it. Raises `ReplyStopped`."""
+        if self.should_stop is None:
+            self.sleep(seconds)
+            return
+        while seconds > 0:
+            if self.should_stop():
+                raise ReplyStopped
+            self.sleep(min(1.0, seconds))
+            seconds -= 1.0
 
     def _tell(self, request: Request, text: str, usage: Usage, *, ok: bool) -> None:
         self.emit(

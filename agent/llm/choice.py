@@ -5,7 +5,8 @@ the file that `MECHARULE_CONFIG` names), for example
 
     {"llm": "openai/qwen3", "base_url": "http://localhost:8080/v1", "price": [0.0, 0.0]}
 
-with the price in dollars a million input and output tokens (or `MECHARULE_LLM_PRICE=3,15`). Keys are read from
+with the price in dollars a million input and output tokens (or `MECHARULE_LLM_PRICE=3,15`). `MECHARULE_LLM_BUDGET` and
+"budget" bound the tokens of a run, a refinement or a question as `--llm-budget` does. Keys are read from
 `ANTHROPIC_API_KEY` and `OPENAI_API_KEY` only. A model that was asked for by flag and has no key is an error;
 one that comes from the environment or the config file gives way to none, and says so.
 """
@@ -18,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_config_dir
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.llm.asking import TokenPrice
+from agent.llm.asking import MOST_TOKENS, TokenPrice
 from agent.llm.faults import ProviderFault
 from agent.llm.mock import MockModel
 from agent.llm.protocol import LanguageModel
@@ -42,9 +43,17 @@ class Choice:
     why: str
     base_url: str | None = None
     price: TokenPrice | None = None
+    most_tokens: int = MOST_TOKENS
+    """Read and written together, for one run, refinement or question."""
+
+    @property
+    def short(self) -> str:
+        """The name without the folders of a file."""
+        kind, _, rest = self.spec.partition("/")
+        return f"{kind}/{Path(rest).name}" if kind == LOCAL else self.spec
 
     def __str__(self) -> str:
-        name = "none (offline)" if self.spec == NONE else self.spec
+        name = "none (offline)" if self.spec == NONE else self.short
         return f"LLM: {name}: {self.why}"
 
 
@@ -53,10 +62,13 @@ class _Config(BaseModel):
     llm: str | None = None
     base_url: str | None = None
     price: tuple[float, float] | None = None
+    budget: int | None = Field(default=None, gt=0)
 
 
-def choose(flag: str | None = None, environment: Mapping[str, str] = os.environ) -> Choice:
-    """The model to ask. Raises `UsageError` on a name or config file that does not read.
+def choose(
+    flag: str | None = None, environment: Mapping[str, str] = os.environ, budget: int | None = None
+) -> Choice:
+    """The model to ask and for how many tokens. Raises `UsageError` on a name or config file that does not read.
 
     Raises `ProviderFault` when the flag names a provider whose key is not set.
     """
@@ -75,7 +87,8 @@ def choose(flag: str | None = None, environment: Mapping[str, str] = os.environ)
         if spec == flag:
             raise ProviderFault(f"{missing}; set it, or use --llm none")
         return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
-    return Choice(spec=spec, why=why, base_url=url, price=_price(environment, config))
+    most = budget or _budget(environment) or config.budget or MOST_TOKENS
+    return Choice(spec=spec, why=why, base_url=url, price=_price(environment, config), most_tokens=most)
 
 
 def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> LanguageModel | None:
@@ -87,8 +100,9 @@ def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> L
         return MockModel(Path(choice.spec.removeprefix("mock:")))
     if provider == LOCAL:
         from agent.llm.local_model import LocalModel
+        from mecharule_ops.loading import gguf
 
-        return LocalModel(Path(model).expanduser())
+        return LocalModel(gguf.gguf_file() if model == gguf.NAME else Path(model).expanduser())
     key = environment.get(f"{provider.upper()}_API_KEY", _LOCAL_KEY)
     if provider == "anthropic":
         from agent.llm.anthropic_model import AnthropicModel
@@ -141,7 +155,7 @@ def _config_path(environment: Mapping[str, str]) -> Path:
 
 
 def _config(path: Path) -> _Config:
-    wanted = "expected llm, base_url and price (keys come from the environment only)"
+    wanted = "expected llm, base_url, price and budget (keys come from the environment only)"
     try:
         return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
     except ValidationError as error:
@@ -150,6 +164,15 @@ def _config(path: Path) -> _Config:
         raise UsageError(f"{wanted} in {path}, got {place}: {first['msg']}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{wanted} in {path}, got {error}") from error
+
+
+def _budget(environment: Mapping[str, str]) -> int | None:
+    told = environment.get("MECHARULE_LLM_BUDGET")
+    if not told:
+        return None
+    if not told.isdecimal() or int(told) < 1:
+        raise UsageError(f"expected a number of tokens from 1 on in MECHARULE_LLM_BUDGET, got {told!r}")
+    return int(told)
 
 
 def _price(environment: Mapping[str, str], config: _Config) -> TokenPrice | None:

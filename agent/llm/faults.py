@@ -5,7 +5,8 @@ ModelUnavailable (exit 3)
    └─ TransientFault     it may work later: rate limit, server error, timeout, a stream cut off
 MechaRuleError (exit 1)
 ├─ ReplyUnusable         no JSON, another shape, cut short: worth asking again
-└─ ReplyRefused          the model declined
+├─ ReplyRefused          the model declined
+└─ ReplyStopped          the person stopped it (exit 130)
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from agent.llm.protocol import Usage
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)\Z")
@@ -37,11 +39,22 @@ class TransientFault(ProviderFault):
 
 
 class ReplyUnusable(MechaRuleError):
-    pass
+    """`usage` is what the provider charged for it, as far as it says."""
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
 
 
 class ReplyRefused(MechaRuleError):
     pass
+
+
+class ReplyStopped(MechaRuleError):
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("the model was stopped")
 
 
 def scrub(text: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -90,3 +103,8 @@ def cut_off(provider: str) -> TransientFault:
 def unreachable(provider: str, message: str) -> TransientFault:
     """The fault of a connection that failed or timed out."""
     return TransientFault(f"{provider} did not answer; check the network and the base URL: {scrub(message)}")
+
+
+def unasked(fault: MechaRuleError) -> str:
+    """Why a question went on without a model."""
+    return str(fault) if isinstance(fault, ReplyStopped) else f"the model could not be asked: {fault}"

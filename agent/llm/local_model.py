@@ -2,30 +2,41 @@
 
 Its replies are held to a grammar: where tools are offered, an object with either an `answer` or one tool and its
 arguments; where a schema is asked for, that schema. A model too weak to fill the shape well still cannot leave it.
-The file is read when the first question is put.
+The file is read when the first question is put and kept for the next, with what it has read of a prompt. llama.cpp
+also listens on the loopback, for whoever has the key that is drawn here and told to nobody.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from functools import cached_property
+import secrets
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from agent.llm.calls import calls_in
 from agent.llm.faults import ProviderFault, ReplyUnusable, scrub
-from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, Usage, unheard
+from agent.llm.local_stream import LocalStream
+from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, unheard
 from agent.llm.reading import parsed_as
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading import gguf
 
 PROVIDER = "local"
 CONTEXT = 4096
 """Tokens of prompt and reply together."""
+_MOST_WRITTEN = CONTEXT // 4
+"""Tokens of a reply."""
+_AT_ONCE = 128
+"""Tokens of a prompt that are read before the listener is asked whether to go on."""
 _LONGEST_ANSWER = 1200
 """Characters of an answer that the grammar lets through."""
+_MOST_ITEMS, _LONGEST_TEXT = 4, 100
+"""Of a list, and characters of a text, where a schema is asked for."""
 _SILENT = -1
 
 
@@ -34,42 +45,52 @@ class LocalModel:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise UsageError(f"expected a GGUF file after {PROVIDER}/, got {path}")
-        self.name = f"{PROVIDER}/{path}"
+            raise UsageError(
+                f"expected a GGUF file after {PROVIDER}/, got {path}; `mecharule models fetch {gguf.NAME}` fetches one"
+            )
+        self.name = f"{PROVIDER}/{path.name}"
         self._path = path
 
-    @cached_property
-    def _server(self) -> Any:
-        try:
-            import xllamacpp
-        except ImportError as error:
-            raise ProviderFault(
-                f"expected the package xllamacpp for a model in this process, got {error}; "
-                "pip install 'mecharule[local]'"
-            ) from None
-        settings = xllamacpp.CommonParams()
-        settings.model.path = str(self._path)
-        settings.n_ctx = CONTEXT
-        settings.n_parallel = 1
-        settings.warmup = False
-        settings.verbosity = _SILENT
-        settings.cpuparams.n_threads = os.cpu_count() or 1
-        try:
-            return xllamacpp.Server(settings)
-        except (RuntimeError, ValueError, OSError) as error:
-            raise ProviderFault(f"{PROVIDER} could not load {self._path.name}: {scrub(str(error))}") from None
-
     def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
-        """One reply, whole. Raises a fault of `agent.llm.faults`."""
+        """One reply, its words told as they come. Raises a fault of `agent.llm.faults`, and what the listener raises.
+
+        The listener hears an empty piece every 128 tokens of the prompt, so that it can end a reply that has not begun.
+        """
+        stream = LocalStream(on_text=on_text if request.schema is None else lambda piece: on_text(""))
         try:
-            answer = self._server.handle_chat_completions(_body(request))
+            _loaded(self._path).handle_chat_completions(_body(request), stream)
         except (RuntimeError, ValueError) as error:
             raise ReplyUnusable(f"{PROVIDER} could not reply: {scrub(str(error))}") from None
-        if not isinstance(answer, Mapping) or not answer.get("choices"):
-            raise ProviderFault(f"{PROVIDER} could not reply: {scrub(json.dumps(answer, default=str))}")
-        reply = _reply(answer, request)
-        on_text(reply.text)
-        return reply
+        if stream.stopped is not None:
+            raise stream.stopped
+        if stream.error is not None or not stream.finish:
+            raise ProviderFault(f"{PROVIDER} could not reply: {scrub(json.dumps(stream.error, default=str))}")
+        return _reply(stream, request)
+
+
+@lru_cache(maxsize=1)
+def _loaded(path: Path) -> Any:
+    """The model of a file, the last one used. Raises `ProviderFault`."""
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise ProviderFault(
+            f"expected the package xllamacpp for a model in this process, got {error}; "
+            "pip install 'mecharule[local]'"
+        ) from None
+    settings = xllamacpp.CommonParams()
+    settings.model.path = str(path)
+    settings.n_ctx = CONTEXT
+    settings.n_batch = _AT_ONCE
+    settings.n_parallel = 1
+    settings.warmup = False
+    settings.verbosity = _SILENT
+    settings.cpuparams.n_threads = os.cpu_count() or 1
+    settings.api_keys = [secrets.token_hex()]
+    try:
+        return xllamacpp.Server(settings)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ProviderFault(f"{PROVIDER} could not load {path.name}: {scrub(str(error))}") from None
 
 
 def _body(request: Request) -> dict[str, Any]:
@@ -81,10 +102,14 @@ def _body(request: Request) -> dict[str, Any]:
         )
     body: dict[str, Any] = {
         "messages": [{"role": "system", "content": system}, *map(_message, request.turns)],
-        "max_tokens": min(request.max_tokens, CONTEXT // 4),
+        "max_tokens": min(request.max_tokens, _MOST_WRITTEN),
         "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "return_progress": True,
     }
-    shape = request.schema.model_json_schema() if request.schema is not None else _either(request.tools)
+    schema = request.schema
+    shape = _bounded(schema.model_json_schema()) if schema is not None else _either(request.tools)
     if shape is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": shape}}
     return body
@@ -107,6 +132,20 @@ def _either(tools: tuple[ToolSpec, ...]) -> dict[str, Any] | None:
         for tool in tools
     ]
     return {"anyOf": [answer, *calls]}
+
+
+def _bounded(value: Any) -> Any:
+    """A schema whose lists and texts end: a weak model would fill the whole reply with the first of them."""
+    if isinstance(value, list):
+        return [_bounded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _bounded(item) for key, item in value.items()}
+    if kept.get("type") == "array":
+        kept["maxItems"] = min(kept.get("maxItems", _MOST_ITEMS), _MOST_ITEMS)
+    if kept.get("type") == "string" and not kept.keys() & {"const", "enum"}:
+        kept["maxLength"] = min(kept.get("maxLength", _LONGEST_TEXT), _LONGEST_TEXT)
+    return kept
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -133,19 +172,22 @@ def _message(turn: Turn) -> dict[str, str]:
     return {"role": turn.role, "content": "\n".join([*([turn.text] if turn.text else []), *calls])}
 
 
-def _reply(answer: Mapping[str, Any], request: Request) -> Reply:
-    choice = answer["choices"][0]
-    if choice.get("finish_reason") == "length":
-        raise ReplyUnusable(f"expected a reply of at most {request.max_tokens} tokens, got one cut short")
-    text = str(choice["message"].get("content") or "")
-    used = answer.get("usage") or {}
-    usage = Usage(
-        input_tokens=int(used.get("prompt_tokens", 0)), output_tokens=int(used.get("completion_tokens", 0))
-    )
+def _reply(stream: LocalStream, request: Request) -> Reply:
+    if stream.finish == "length":
+        most = min(request.max_tokens, _MOST_WRITTEN)
+        raise ReplyUnusable(f"expected a reply of at most {most} tokens, got one cut short", stream.usage)
+    text = stream.text
     if request.schema is not None:
-        return Reply(text=text, parsed=parsed_as(request.schema, text), usage=usage)
+        return Reply(text=text, parsed=_parsed(stream, request.schema), usage=stream.usage)
     calls = calls_in(text, request.tools)
-    return Reply(text="" if calls else _answer(text), calls=calls, usage=usage)
+    return Reply(text="" if calls else _answer(text), calls=calls, usage=stream.usage)
+
+
+def _parsed(stream: LocalStream, schema: type[BaseModel]) -> BaseModel | None:
+    try:
+        return parsed_as(schema, stream.text)
+    except ReplyUnusable as fault:
+        raise ReplyUnusable(str(fault), stream.usage) from None
 
 
 def _answer(text: str) -> str:

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import openai
-
 from agent.llm.faults import ReplyRefused, cut_off
-from agent.llm.openai_faults import PROVIDER, cut_short, openai_faults
-from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
+from agent.llm.openai_client import OpenAIClient
+from agent.llm.openai_faults import PROVIDER, cut_short
+from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage
 from agent.llm.reading import arguments_of, parsed_as
 from mecharule_ops.codec import canonical_json
 
 
-class OpenAIChatModel:
+class OpenAIChatModel(OpenAIClient):
     """A model of a server at a base URL; most local servers take any key."""
-
-    def __init__(self, model: str, key: str, *, base_url: str, timeout: float = 120.0) -> None:
-        self.name = f"{PROVIDER}/{model}"
-        self._model = model
-        self._client = openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
-
-    def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
-        """One streamed reply. Raises a fault of `agent.llm.faults`."""
-        with openai_faults(request):
-            return self._read(request, on_text)
 
     def _read(self, request: Request, on_text: OnText) -> Reply:
         with self._client.chat.completions.stream(**self._arguments(request)) as stream:

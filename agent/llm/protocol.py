@@ -13,7 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import BaseModel
 
 OnText = Callable[[str], None]
-"""Told each piece of text as it arrives."""
+"""Told each piece of text as it arrives; an empty piece says that a request is under way."""
 
 
 def unheard(text: str) -> None:

@@ -112,7 +112,7 @@ def _request(state: ProposalState, context: ProposalRuntime) -> Request:
     ]
     system, user = prompts.load(PROMPT).fill(
         task=context.task,
-        columns=showing.columns(data.schema, data.prompt_columns),
+        columns=showing.columns(data.schema, data.prompt_columns, context.meanings),
         language=vocabulary(),
         vocabulary=showing.vocabulary(table),
         refusals=showing.refusals([*earlier, *state["refused"]]),

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
+
+import numpy as np
 
 import prompts
 from agent.graph import checkpoints, proposal_graph, run_to_end
@@ -22,7 +25,8 @@ from agent.llm.protocol import OnText, unheard
 from agent.proposing.nodes import PROMPT
 from agent.state import ProposalInput, ProposalRuntime, ProposalState
 from mecharule_ops.events import Event
-from mecharule_ops.predicates.proposer import MockProposer, ProposalContext, Proposer
+from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+from mecharule_ops.predicates.table import build_table
 from mecharule_ops.store.keys import PROPOSALS
 from mecharule_ops.store.run_store import RunStore
 
@@ -30,7 +34,10 @@ _THREAD = "proposals"
 
 
 class LlmProposer:
-    """Proposes what a model thought of and a program judged; everything tried comes back, best first."""
+    """Proposes what a model thought of and a program judged; everything tried comes back, best first.
+
+    `beside` proposes first, so that a model adds to what is found without one and takes nothing away.
+    """
 
     def __init__(
         self,
@@ -40,6 +47,8 @@ class LlmProposer:
         rounds: int,
         seed: int,
         store: RunStore | None = None,
+        beside: Proposer | None = None,
+        meanings: Mapping[str, str] | None = None,
         notify: Callable[[str], None] = unheard,
         on_text: OnText = unheard,
     ) -> None:
@@ -48,25 +57,33 @@ class LlmProposer:
         self._rounds = rounds
         self._seed = seed
         self._store = store
+        self._beside = beside
+        self._meanings = meanings or {}
         self._notify = notify
         self._on_text = on_text
         self._ended: ProposalState | None = None
 
     def propose(self, context: ProposalContext) -> tuple[str, ...]:
-        """Accepted texts, then refused ones so that the run keeps why; what is known already is left out.
+        """Texts of `beside`, then accepted ones, then refused ones so that the run keeps why; known ones are left out.
 
         Costs at most `rounds` model requests, retries aside, the first time, and none afterwards.
         """
+        first = () if self._beside is None else self._beside.propose(context)
         if self._ended is None:
-            self._ended = self._run(context)
+            self._ended = self._run(_wider(context, first))
             self._notify(self._sentence(self._ended))
         known = {*context.known, *(refusal.text for refusal in context.refusals)}
         tried = [*self._ended["accepted"], *(entry["text"] for entry in self._ended["refused"])]
-        return tuple(text for text in dict.fromkeys(tried) if text not in known)
+        return tuple(text for text in dict.fromkeys((*first, *tried)) if text not in known)
 
     def _run(self, context: ProposalContext) -> ProposalState:
         runtime = ProposalRuntime(
-            asker=self._asker, data=context, task=self._task, seed=self._seed, on_text=self._on_text
+            asker=self._asker,
+            data=context,
+            task=self._task,
+            seed=self._seed,
+            meanings=self._meanings,
+            on_text=self._on_text,
         )
         begin: ProposalInput = {"rounds": self._rounds}
         with nullcontext() if self._store is None else checkpoints(self._store.path) as saver:
@@ -84,6 +101,7 @@ class LlmProposer:
             "rounds": ended["done"],
             "powers": ended["powers"],
             "accepted": ended["accepted"],
+            "refused": ended["refused"],
             "ended": ended["ended"],
             "input_tokens": spent.input_tokens,
             "output_tokens": spent.output_tokens,
@@ -107,11 +125,12 @@ def proposer_of(
     rounds: int,
     seed: int,
     store: RunStore | None = None,
+    meanings: Mapping[str, str] | None = None,
     notify: Callable[[str], None] = unheard,
     on_text: OnText = unheard,
     emit: Callable[[Event], None] = lambda event: None,
 ) -> Proposer | None:
-    """The proposer of a choice, None for `none`, which leaves the pipeline its offline grammar.
+    """The proposer of a choice, None for `none`, which leaves the pipeline its offline grammar; a model adds to it.
 
     `emit` is told every reply and what it cost. A mock file that holds a list is the scripted rounds of
     `MockProposer`; one that holds an object is a scripted model.
@@ -123,10 +142,41 @@ def proposer_of(
     model = make_model(choice)
     if model is None:
         return None
-    asker = Asker(model=model, sleep=time.sleep, price=choice.price, most_requests=3 * rounds, emit=emit)
-    return LlmProposer(
-        asker, task=task, rounds=rounds, seed=seed, store=store, notify=notify, on_text=on_text
+    asker = Asker(
+        model=model,
+        sleep=time.sleep,
+        price=choice.price,
+        most_requests=3 * rounds,
+        most_tokens=choice.most_tokens,
+        emit=emit,
     )
+    return LlmProposer(
+        asker,
+        task=task,
+        rounds=rounds,
+        seed=seed,
+        store=store,
+        beside=OfflineProposer(),
+        meanings=meanings,
+        notify=notify,
+        on_text=on_text,
+    )
+
+
+def _wider(context: ProposalContext, texts: Sequence[str]) -> ProposalContext:
+    """The context in which these texts have been proposed already."""
+    if not texts:
+        return context
+    everything = np.ones(len(context.labels), dtype=bool)
+    table, refused = build_table(
+        (*context.known, *texts),
+        context.columns,
+        context.labels,
+        everything,
+        prompt_columns=context.prompt_columns,
+    )
+    known = {predicate.text: score for predicate, score in zip(table.predicates, table.scores, strict=True)}
+    return replace(context, known=known, refusals=(*context.refusals, *refused))
 
 
 def _holds_rounds(path: Path) -> bool:

@@ -13,7 +13,9 @@ from mecharule_ops.predicates.table import PredicateTable
 from mecharule_ops.types import Columns
 
 _LONGEST = 300
-_MOST_REFUSALS = 30
+_MOST_REFUSALS = 12
+_MOST_KNOWN = 24
+"""Predicates of the vocabulary that are shown with their scores."""
 _NOTHING = "(none)"
 
 
@@ -39,12 +41,12 @@ def contrast(
 
 
 def vocabulary(table: PredicateTable) -> str:
-    """Each predicate with its scores."""
-    scores = zip(table.predicates, table.scores, strict=True)
-    lines = [
-        f"{predicate.text}  (AUC {score.auc:.3f}, average precision {score.ap_lift:+.3f} above base rate)"
-        for predicate, score in scores
-    ]
+    """The predicates that tell most, each with its AUC, and how many more there are."""
+    scored = list(zip(table.predicates, table.scores, strict=True))
+    best = sorted(scored, key=lambda pair: -abs(pair[1].auc - 0.5))[:_MOST_KNOWN]
+    lines = [f"{predicate.text}  (AUC {score.auc:.3f})" for predicate, score in best]
+    if len(scored) > len(best):
+        lines.append(f"and {len(scored) - len(best)} that tell less")
     return "\n".join(lines) or _NOTHING
 
 
@@ -54,12 +56,15 @@ def refusals(refused: Sequence[RefusalEntry]) -> str:
     return "\n".join(rows[-_MOST_REFUSALS:]) or _NOTHING
 
 
-def columns(schema: Mapping[str, type], prompt_columns: frozenset[str]) -> str:
-    """Each column with its type and when it is known."""
-    lines = [
-        f"{name}: {kind.__name__}, {'known before generation' if name in prompt_columns else 'read off the output'}"
-        for name, kind in schema.items()
-    ]
+def columns(
+    schema: Mapping[str, type], prompt_columns: frozenset[str], meanings: Mapping[str, str] | None = None
+) -> str:
+    """Each column with its type, what it holds where the task says so, and when it is known."""
+    lines = []
+    for name, kind in schema.items():
+        meaning = (meanings or {}).get(name)
+        told = "known before generation" if name in prompt_columns else "read off the output"
+        lines.append(f"{name}: {kind.__name__}, {f'{meaning}, ' if meaning else ''}{told}")
     return "\n".join(lines)
 
 

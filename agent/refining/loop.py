@@ -8,22 +8,24 @@ which stay as they were.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 import prompts
 from agent.graph import checkpoints, refinement_graph, run_to_end
-from agent.refining.ledger import Ledger
 from agent.refining.state import RefinementInput, RefinementRuntime, Suggester, UnitCase, UnitReport
-from agent.refining.suggesting import PROMPT, validated_mcc
+from agent.refining.suggesting import PROMPT, StoredSuggester, validated_mcc
 from mecharule_ops.codec import canonical_json
+from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, RefinementFinished
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.keys import REFINEMENTS
+from mecharule_ops.store.ledger import Ledger
+from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.types import AnchoredRule
 
 
@@ -69,14 +71,7 @@ def refine(
     earlier = [entry for entry in history if entry["key"] == key]
     if earlier and not again and not any(report["failed"] for report in earlier[-1]["reports"]):
         return _refined(run, suggester, earlier[-1]["reports"], reused=True)
-    runtime = RefinementRuntime(
-        suggester=suggester,
-        cases=cases,
-        ledger=Ledger(run.store, emit),
-        seed=run.config.seed,
-        threshold=run.findings.mcc_floor,
-        coverage=run.findings.coverage_floor,
-    )
+    runtime = _runtime(run, suggester, cases, Ledger(run.store, emit))
     begin: RefinementInput = {"units": list(cases), "rounds": rounds}
     with checkpoints(run.store.path) as saver:
         ended = run_to_end(refinement_graph(saver), begin, runtime, f"refinement-{key}-{len(earlier)}")
@@ -84,6 +79,7 @@ def refine(
     record = {
         "key": key,
         "proposer": suggester.name,
+        "rounds": rounds,
         "prompts": {PROMPT: prompts.load(PROMPT).record()},
         "reports": reports,
     }
@@ -101,6 +97,35 @@ def refine(
     return refined
 
 
+def played_again(run: Run) -> Refined:
+    """The latest refinement once more, with the words that were said then; no model is asked and nothing is stored.
+
+    The same words through the same tests give the same reports. Raises `UsageError` when there is none.
+    """
+    history = run.store.get(REFINEMENTS) if run.store.has(REFINEMENTS) else []
+    if not history or "rounds" not in history[-1]:
+        raise UsageError(f"expected a refinement to play again; run `mecharule refine {run.id}` first")
+    last = history[-1]
+    said = {f"{report['unit']} {report['arrow']}": report["said"] for report in last["reports"]}
+    suggester = StoredSuggester(name=last["proposer"], said=said)
+    cases = cases_of(run, len(said))
+    begin: RefinementInput = {"units": list(cases), "rounds": last["rounds"]}
+    runtime = _runtime(run, suggester, cases, Ledger(run.store))
+    ended = run_to_end(refinement_graph(), begin, runtime, "again")
+    return _refined(run, suggester, ended.get("reports", []))
+
+
+def _runtime(run: Run, suggester: Suggester, cases: dict[str, UnitCase], ledger: Ledger) -> RefinementRuntime:
+    return RefinementRuntime(
+        suggester=suggester,
+        cases=cases,
+        ledger=ledger,
+        seed=run.config.seed,
+        threshold=run.findings.mcc_floor,
+        coverage=run.findings.coverage_floor,
+    )
+
+
 def cases_of(run: Run, most: int) -> dict[str, UnitCase]:
     """The first `most` anchored units whose rule does not predict unseen train flips, by unit and direction.
 
@@ -113,16 +138,20 @@ def cases_of(run: Run, most: int) -> dict[str, UnitCase]:
     for search, rule in anchored:
         if len(cases) == most:
             break
-        case = _case(run, search, rule)
+        case = case_of(run, search, rule)
         if validated_mcc(case, (), run.config.seed) < findings.mcc_floor:
             cases[f"{case.unit} {case.arrow}"] = case
     return cases
 
 
-def _case(run: Run, search: SearchOutcome, anchored: AnchoredRule) -> UnitCase:
+def case_of(
+    run: Run, search: SearchOutcome, anchored: AnchoredRule, without: Collection[str] = ()
+) -> UnitCase:
+    """An anchored unit with its flips; its vocabulary as anchoring had it, or as it would be `without` some texts."""
     eligible = run.eligible(search.regime)
     flips = run.flips([(anchored.neuron,)], eligible, search.regime)[0]
-    texts = refined_texts(run, eligible, flips)
+    known = [text for text in run.vocabulary["kept"] if text not in without]
+    texts = refined_texts(run, eligible, flips, known)
     return UnitCase(
         unit=str(anchored.neuron),
         arrow=search.regime.arrow,
@@ -132,7 +161,16 @@ def _case(run: Run, search: SearchOutcome, anchored: AnchoredRule) -> UnitCase:
         vocabulary=tuple(texts),
         prompt_columns=run.task.prompt_columns,
         anchored=anchored,
+        meanings=meanings_of(run.task),
+        drive=_drive(search, anchored),
     )
+
+
+def _drive(search: SearchOutcome, anchored: AnchoredRule) -> str:
+    """The rule for where the unit's drive is high, which train records alone chose; empty without one."""
+    account = search.account_of(anchored.neuron)
+    drive = None if account is None else account.drive
+    return "" if drive is None or drive.learned is None else drive.learned
 
 
 def _refined(

@@ -1,7 +1,8 @@
-"""Nodes of the refinement loop: for one unit after another, ask, judge, and put what came of it to its test.
+"""Nodes of the refinement loop: for one unit after another, ask, examine, judge, and put what stands to its test.
 
-Everything that chooses sees the train part of D_b only. The held-out part decides two predictions a unit, each once
-and each registered before: the hypothesis about the unit, and that the refined rule predicts its flips.
+Everything that chooses sees the train part of D_b only. A hypothesis is put to the cheapest test that could refute it
+as soon as it is stated, and is kept or dropped. The held-out part decides two predictions a unit, each once and each
+registered before: the hypothesis that was kept, and that the refined rule predicts the unit's flips.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from typing import cast
 
 from langgraph.runtime import Runtime
 
-from agent.refining.ledger import Hypothesis, Prediction, TestOutcome
+from agent.refining import screening
 from agent.refining.state import RefinementRuntime, RefinementState, Tried, UnitCase, UnitReport
 from agent.refining.suggesting import learned_on, table_of, validated_mcc
 from agent.state import RefusalEntry
 from mecharule_ops.errors import DegenerateBehaviour, MechaRuleError
+from mecharule_ops.predicates.atoms import canonical
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.quality import is_hq_test
+from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
 from mecharule_ops.types import AnchoredRule, RuleScore
 
 TEST = "MCC of the condition against the unit's flips on the held-out records of D_b"
@@ -27,22 +30,79 @@ RULE_TEST = "HQ-T, the MCC of the refined rule against the unit's flips on the h
 
 
 def ask(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> RefinementState:
-    """Predicates and perhaps a hypothesis for the first unit; a fault ends the unit and loses nothing."""
+    """Predicates and perhaps a hypothesis for the first unit; a fault ends the unit and loses nothing.
+
+    A hypothesis whose condition was tested before is no new one.
+    """
     context, case = runtime.context, _case(state, runtime.context)
     accepted, refused = state.get("accepted", []), state.get("refused", [])
     try:
         said = context.suggester.suggest(
-            case, Tried(rounds=state.get("done", 0), accepted=accepted, refused=refused)
+            case,
+            Tried(
+                rounds=state.get("done", 0),
+                accepted=accepted,
+                refused=refused,
+                dropped=state.get("dropped", []),
+            ),
         )
     except MechaRuleError as fault:
         ended = f"{context.suggester.name} could not be asked: {fault}"
-        return {**_kept(state), "waiting": [], "ended": ended, "failed": True}
+        lines = [*state.get("transcript", []), ended]
+        return {
+            **_kept(state),
+            "waiting": [],
+            "idea": {},
+            "transcript": lines,
+            "ended": ended,
+            "failed": True,
+        }
     tried = {*case.vocabulary, *accepted, *(entry["text"] for entry in refused)}
     new = [text for text in dict.fromkeys(said.predicates) if text not in tried]
-    asked: RefinementState = {**_kept(state), "done": state.get("done", 0) + 1, "waiting": new}
-    if said.hypothesis is not None and not state.get("condition"):
-        asked |= {"statement": said.hypothesis.statement, "condition": said.hypothesis.condition}
+    tested = {state.get("condition", ""), *(entry["text"] for entry in state.get("dropped", []))}
+    idea = said.hypothesis
+    is_new = idea is not None and idea.condition.strip() not in tested
+    asked: RefinementState = {
+        **_kept(state),
+        "done": state.get("done", 0) + 1,
+        "waiting": new,
+        "idea": idea.model_dump() if idea is not None and is_new else {},
+        "said": [*state.get("said", []), said.model_dump()],
+    }
     return {**asked, "ended": "" if new else f"{context.suggester.name} had nothing new to propose"}
+
+
+def examine(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> RefinementState:
+    """The hypothesis that waits, registered, tested on train records, and kept or dropped."""
+    context, case, idea = runtime.context, _case(state, runtime.context), state.get("idea")
+    if not idea:
+        return _kept(state)
+    lines = [
+        f"round {state['done']}: {idea['statement'].strip()} Expected exactly where {idea['condition']}."
+    ]
+    if idea["refuted_by"].strip():
+        lines.append(f"  what would refute it, in its words: {idea['refuted_by'].strip()}")
+    lines.append(
+        f"  what would refute it, in numbers: an MCC interval that ends below {context.threshold:.2f}"
+    )
+    examined: RefinementState = {**_kept(state), "idea": {}}
+    try:
+        entry = screening.screened(case, idea["statement"], idea["condition"], context)
+    except PredicateRefused as refused:
+        reason, condition = f"not registered: {refused}", idea["condition"]
+        lines.append(f"  {reason}; dropped")
+    else:
+        examined["last"], condition = entry.id, entry.prediction.condition
+        reason = screening.told(case, entry)
+        lines.append(f"  {reason}")
+        interval = screening.train_interval(case, condition)
+        fit = -1.0 if interval is None else interval.mcc
+        if entry.state == HypothesisState.SUPPORTED:
+            if fit > state.get("fit", -1.0):
+                examined |= {"statement": entry.prediction.statement, "condition": condition, "fit": fit}
+            return {**examined, "transcript": [*state.get("transcript", []), *lines]}
+    dropped: list[RefusalEntry] = [*state.get("dropped", []), {"text": condition, "reason": reason}]
+    return {**examined, "dropped": dropped, "transcript": [*state.get("transcript", []), *lines]}
 
 
 def judge(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> RefinementState:
@@ -72,9 +132,16 @@ def judge(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refine
 def decide(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> RefinementState:
     """The unit's report: its hypothesis and its refined rule, each registered and then tested once."""
     context, case = runtime.context, _case(state, runtime.context)
+    accepted = tuple(state.get("accepted", []))
     idea, note = _tested(state, case, context)
-    after, claim = _refined(case, tuple(state.get("accepted", [])), context)
+    after, claim = _refined(case, accepted, context)
     notes = (state["ended"], note, "" if claim is None else f"its refined rule is {claim.state}")
+    lines = [
+        *state.get("transcript", []),
+        *([] if idea is None else [_told("the hypothesis that was kept", idea)]),
+        *([] if claim is None else [_told(f"the refined rule {after.rule}", claim)]),
+    ]
+    named = set() if after.rule is None else Rule.parse(after.rule).predicates
     report: UnitReport = {
         "unit": case.unit,
         "arrow": case.arrow,
@@ -83,8 +150,14 @@ def decide(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refin
         "good_before": is_hq_test(case.anchored, context.threshold, context.coverage),
         "good_after": is_hq_test(after, context.threshold, context.coverage),
         "rule": after.rule,
-        "hypothesis": None if idea is None else idea.id,
+        "hypothesis": state.get("last") or None if idea is None else idea.id,
         "prediction": None if claim is None else claim.id,
+        "proposed": len(accepted) + len(state.get("refused", [])),
+        "accepted": len(accepted),
+        "in_rule": sum(canonical(text) in named for text in accepted),
+        "stands": idea is not None and idea.state == HypothesisState.SUPPORTED,
+        "transcript": lines,
+        "said": state.get("said", []),
         "ended": "; ".join(part for part in notes if part),
         "failed": state.get("failed", False),
     }
@@ -95,34 +168,46 @@ def decide(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refin
         "waiting": [],
         "accepted": [],
         "refused": [],
+        "idea": {},
         "statement": "",
         "condition": "",
+        "fit": -1.0,
+        "dropped": [],
+        "last": "",
+        "transcript": [],
+        "said": [],
         "ended": "",
         "failed": False,
         "reports": [*state.get("reports", []), report],
     }
 
 
+def _told(what: str, entry: Hypothesis) -> str:
+    outcome = entry.outcome
+    measured = "" if outcome is None else f" MCC {outcome.value:.2f} on {outcome.n:,},"
+    return f"{what}, on the held-out records, once:{measured} {entry.state} [h:{entry.id}]"
+
+
 def _tested(
     state: RefinementState, case: UnitCase, context: RefinementRuntime
 ) -> tuple[Hypothesis | None, str]:
-    """(the decided hypothesis, what is to be said); a condition that is no predicate is not registered."""
-    condition = state.get("condition", "")
+    """(the decided hypothesis, what is to be said); one that was dropped has no look at the held-out records."""
+    condition, dropped = state.get("condition", ""), state.get("dropped", [])
     if not condition:
-        return None, ""
-    try:
-        predicate = parse_predicate(condition, schema_of(case.columns))
-    except PredicateRefused as refused:
-        return None, f"its hypothesis was not registered: {refused}"
+        return None, f"{_hypotheses(len(dropped))} dropped" if dropped else ""
     prediction = Prediction(
         subject=case.unit,
-        statement=state.get("statement", "").strip() or f"{case.unit} flips where {predicate.text}",
-        condition=predicate.text,
+        statement=state.get("statement", ""),
+        condition=condition,
         test=TEST,
         threshold=context.threshold,
     )
     entry = _decided(case, prediction, context)
     return entry, f"its hypothesis is {entry.state}"
+
+
+def _hypotheses(count: int) -> str:
+    return f"{count} hypothes{'is' if count == 1 else 'es'}"
 
 
 def _refined(

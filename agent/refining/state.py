@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypedDict
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.refining.ledger import Ledger
 from agent.state import RefusalEntry
 from mecharule_ops.rules.quality import COVERAGE_FLOOR, THRESHOLD
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import AnchoredRule, Columns
 
 
@@ -41,6 +41,18 @@ class UnitReport(TypedDict):
     """Id in the ledger of what was said about the unit."""
     prediction: str | None
     """Id in the ledger of the claim that the refined rule predicts its flips; None when there is no new rule."""
+    proposed: int
+    """Predicates suggested that were new."""
+    accepted: int
+    """Of them, those that parse and pass the filters."""
+    in_rule: int
+    """Of those, the ones in the refined rule."""
+    stands: bool
+    """A hypothesis that was kept is supported on the held-out records."""
+    transcript: list[str]
+    """What was held, what would refute it, how it was tested and what came of it, a line each."""
+    said: list[dict[str, object]]
+    """Every suggestion as it was made, for the refinement to be played again."""
     ended: str
     failed: bool
     """The suggester could not be asked, so asking again may end otherwise."""
@@ -53,9 +65,19 @@ class RefinementState(RefinementInput, total=False):
     waiting: list[str]
     accepted: list[str]
     refused: list[RefusalEntry]
+    idea: dict[str, str]
+    """The hypothesis that waits for its test; empty without one."""
     statement: str
     condition: str
-    """Of the unit's hypothesis; empty without one."""
+    """Of the hypothesis that no train record refutes, the best so far; empty without one."""
+    fit: float
+    """Its MCC on train records."""
+    dropped: list[RefusalEntry]
+    """Hypotheses that their tests refuted, by condition."""
+    last: str
+    """Id in the ledger of the latest test of a hypothesis on train records."""
+    transcript: list[str]
+    said: list[dict[str, object]]
     ended: str
     failed: bool
     reports: list[UnitReport]
@@ -79,6 +101,10 @@ class UnitCase:
     prompt_columns: frozenset[str]
     anchored: AnchoredRule
     """Its rule before refinement."""
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """What the columns hold."""
+    drive: str = ""
+    """The rule for where it pushes hardest, learned on train records; empty without one."""
 
 
 class Idea(BaseModel):
@@ -87,6 +113,8 @@ class Idea(BaseModel):
     model_config = ConfigDict(extra="forbid")
     statement: str = Field(max_length=400)
     condition: str = Field(max_length=500)
+    refuted_by: str = Field(max_length=400)
+    """Which observation would show it to be wrong, in words; empty where only its test says so."""
 
 
 class Refinement(BaseModel):
@@ -104,6 +132,8 @@ class Tried:
     rounds: int
     accepted: Sequence[str]
     refused: Sequence[RefusalEntry]
+    dropped: Sequence[RefusalEntry] = ()
+    """Hypotheses that were refuted, by condition."""
 
 
 class Suggester(Protocol):

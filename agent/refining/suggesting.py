@@ -6,7 +6,7 @@ tested by the nodes of the refinement loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -19,7 +19,7 @@ from agent.llm.protocol import OnText, Request, Turn, unheard
 from agent.proposing import showing
 from agent.proposing.power import held_back
 from agent.refining.state import Idea, Refinement, Tried, UnitCase
-from mecharule_ops.errors import BudgetSpent
+from mecharule_ops.errors import BudgetSpent, StoreError
 from mecharule_ops.pipeline.refinement import LEAST, known_scores
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
@@ -36,7 +36,7 @@ class LlmSuggester:
 
     asker: Asker
     seed: int
-    examples: int = 12
+    examples: int = 8
     """Flipped and unflipped records that it is shown a round, each."""
     on_text: OnText = unheard
 
@@ -64,11 +64,13 @@ class LlmSuggester:
         system, user = prompts.load(PROMPT).fill(
             unit=case.unit,
             direction=case.arrow,
-            columns=showing.columns(schema_of(case.columns), case.prompt_columns),
+            columns=showing.columns(schema_of(case.columns), case.prompt_columns, case.meanings),
             language=vocabulary(),
             rule=rule,
+            drive=case.drive or "(not known)",
             vocabulary=showing.vocabulary(table),
             refusals=showing.refusals(tried.refused),
+            dropped=showing.refusals(tried.dropped),
             flipped=showing.records(case.columns, flipped),
             unflipped=showing.records(case.columns, unflipped),
         )
@@ -76,6 +78,23 @@ class LlmSuggester:
         return Request(
             system=system, turns=(Turn(role="user", text=user),), schema=Refinement, purpose=purpose
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSuggester:
+    """What was said in an earlier refinement, said again word for word; no model is asked."""
+
+    name: str
+    """Of who said it."""
+    said: Mapping[str, Sequence[Mapping[str, object]]]
+    """Suggestions in order, by unit and direction."""
+
+    def suggest(self, case: UnitCase, tried: Tried) -> Refinement:
+        """The stored words of the round. Raises `StoreError` where there are none."""
+        words = self.said.get(f"{case.unit} {case.arrow}", ())
+        if tried.rounds >= len(words):
+            raise StoreError(f"nothing more was said about {case.unit}")
+        return Refinement.model_validate(words[tried.rounds])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,7 +138,7 @@ def _best(case: UnitCase, texts: Sequence[str]) -> Idea | None:
         return None
     fits = [mcc(column, case.flips[case.train]) for column in matrix[case.train].T]
     best = known[int(np.argmax(fits))]
-    return Idea(statement=f"{case.unit} flips exactly where {best}.", condition=best)
+    return Idea(statement=f"{case.unit} flips exactly where {best}.", condition=best, refuted_by="")
 
 
 def table_of(case: UnitCase, accepted: Sequence[str]) -> tuple[PredicateTable, tuple[Refusal, ...]]:

@@ -28,6 +28,7 @@ _SETTINGS = {
     "regimes": "regime",
     "tau": "tau",
     "records": "records",
+    "search": "search",
     "exhaustive_up_to": "exhaustive_up_to",
     "device": "device",
     "dtype": "dtype",
@@ -78,6 +79,7 @@ def parser(handlers: Mapping[str, Handler], tool: Handler) -> argparse.ArgumentP
     _run_arguments(working("run", "analyse a task on a model, from behaviour to anchored rules"))
     resume = working("resume", "continue a run that was stopped or killed; no stored ablation is repeated")
     resume.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
+    _llm_budget(resume)
     fork = working("fork", "search again under other settings; no stored ablation is repeated")
     fork.add_argument("run", help="run id, file, or `last`")
     _setting_arguments(fork)
@@ -102,6 +104,7 @@ def parser(handlers: Mapping[str, Handler], tool: Handler) -> argparse.ArgumentP
     ask.add_argument(
         "--llm", help="who words the answer: none, mock:FILE, local/FILE, anthropic/NAME or openai/NAME"
     )
+    _llm_budget(ask)
     ask.add_argument("--follow", action="store_true", help="follow on what was asked about the run before")
     for name, help, arguments in import_module("tools.catalogue").VERBS:
         made = verb(name, help)
@@ -139,18 +142,33 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _llm_budget(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--llm-budget",
+        type=_count,
+        metavar="TOKENS",
+        help="the language model is asked nothing more once it has read and written TOKENS (default 1,000,000)",
+    )
+
+
 def _refine_arguments(refine: argparse.ArgumentParser) -> None:
     refine.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
     refine.add_argument(
         "--llm",
         help="who suggests: none (offline), mock:FILE, local/FILE, anthropic/NAME or openai/NAME",
     )
+    _llm_budget(refine)
     refine.add_argument("--budget", type=_count, metavar="N", help="at most N suggestions in all")
     refine.add_argument("--rounds", type=_count, default=3, metavar="N", help="at most N rounds a unit")
     refine.add_argument(
         "--units", type=_count, default=12, metavar="N", help="at most N units, strongest first"
     )
     refine.add_argument("--again", action="store_true", help="ask anew although it was done before")
+    refine.add_argument(
+        "--replay",
+        action="store_true",
+        help="the latest refinement again from its stored words; asks no model",
+    )
 
 
 def _run_arguments(run: argparse.ArgumentParser) -> None:
@@ -165,6 +183,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
         "--llm",
         help="who proposes predicates: none (offline grammar), mock:FILE, local/FILE, anthropic/NAME or openai/NAME",
     )
+    _llm_budget(run)
     option(
         "--suppress-only",
         action="store_true",
@@ -186,6 +205,11 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
     option("--regime", type=_regimes, help="1 (1→0), 0 (0→1) or both")
     option("--tau", type=float, help="strength threshold (default .2)")
     option("--records", type=int, help="examples on which the behaviour is observed (default 2000)")
+    option(
+        "--search",
+        choices=["guided", "cha", "exhaustive"],
+        help="cha: groups opened by halves (default); guided: what the law predicts first; exhaustive: each unit",
+    )
     option(
         "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"
     )

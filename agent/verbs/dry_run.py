@@ -45,6 +45,7 @@ def as_data(outlook: Outlook) -> dict[str, object]:
                 "units": search.units,
                 "evaluations": search.evaluations,
                 "example_forwards": search.example_forwards,
+                "law_forwards": search.law_forwards,
             }
             for search in outlook.searches
         ],
@@ -52,9 +53,10 @@ def as_data(outlook: Outlook) -> dict[str, object]:
 
 
 def _at_most(search: SearchOutlook) -> str:
+    law = f", the law before it at most {search.law_forwards:,} more" if search.law_forwards else ""
     return (
         f"at most {search.evaluations:,} group ablations on {search.units:,} units, "
-        f"{search.example_forwards:,} example-forwards"
+        f"{search.example_forwards:,} example-forwards{law}"
     )
 
 

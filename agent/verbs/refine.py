@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
-from agent.refining.ledger import Hypothesis, Ledger
-from agent.refining.loop import Refined, refine
+from agent.refining import screening
+from agent.refining.comparing import compared
+from agent.refining.loop import Refined, played_again, refine
 from agent.refining.state import Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable
@@ -18,6 +19,8 @@ from mecharule_ops.events import Event, Notice
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import text_of
+from mecharule_ops.store.keys import REFINEMENTS
+from mecharule_ops.store.ledger import Hypothesis, Ledger
 from tools._opening import findings_of, opened
 from tools.result import ToolResult
 
@@ -31,6 +34,8 @@ class Limits:
 
     budget: int | None = None
     """Most suggestions asked for in all, retries included; None for the rounds alone."""
+    tokens: int | None = None
+    """Most tokens of a language model in all; None for what is configured."""
     rounds: int = 3
     """Most rounds a unit."""
     units: int = 12
@@ -45,7 +50,7 @@ def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> Too
     Exit code 5 when the budget ended it, 3 when the suggester could never be asked. Raises what opening the run and
     choosing a model raise.
     """
-    choice = choose(llm)
+    choice = choose(llm, budget=limits.tokens)
     model = make_model(choice)
     show(Notice(text=str(choice)))
     with opened(name) as run:
@@ -61,7 +66,14 @@ def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> Too
             suggester = OfflineSuggester(most_suggestions=limits.budget)
         else:
             most = limits.budget or 3 * limits.rounds * limits.units
-            asker = Asker(model=model, sleep=time.sleep, price=choice.price, most_requests=most, emit=emit)
+            asker = Asker(
+                model=model,
+                sleep=time.sleep,
+                price=choice.price,
+                most_requests=most,
+                most_tokens=choice.most_tokens,
+                emit=emit,
+            )
             suggester = LlmSuggester(asker=asker, seed=run.config.seed)
         refined = refine(
             run,
@@ -71,10 +83,31 @@ def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> Too
             again=limits.again,
             emit=emit,
         )
-        return _result(run, refined)
+        beside = []
+        if model is not None and not all(report["failed"] for report in refined.reports):
+            offline = refine(run, OfflineSuggester(), rounds=limits.rounds, most_units=limits.units)
+            beside = compared(refined, offline)
+        if model is not None and not refined.reused:
+            beside.append(f"{choice.short}: {asker.bill}")
+        return _result(run, refined, beside)
 
 
-def _result(run: Run, refined: Refined) -> ToolResult:
+def replay_refinement(name: str) -> ToolResult:
+    """The latest refinement played again from the words in the store, and whether it came to the same.
+
+    Raises `UsageError` when there is none.
+    """
+    with opened(name) as run:
+        refined = played_again(run)
+        stored = run.store.get(REFINEMENTS)[-1]["reports"]
+        same = [report for report in refined.reports if report in stored]
+        line = (
+            f"played again from the words in the store: {len(same)} of {len(stored)} units came to the same"
+        )
+        return _result(run, refined, [line])
+
+
+def _result(run: Run, refined: Refined, beside: Sequence[str] = ()) -> ToolResult:
     told = {report[key] for report in refined.reports for key in ("hypothesis", "prediction")}
     hypotheses = [entry for entry in Ledger(run.store).entries() if entry.id in told]
     lines = [refined.sentence()]
@@ -83,8 +116,11 @@ def _result(run: Run, refined: Refined) -> ToolResult:
     if not refined.reports:
         lines.append("every anchored unit has a rule that predicts unseen train flips: nothing to refine")
     else:
-        lines += [_table(refined.reports), *map(_ended, refined.reports)]
-    lines += [_decided(entry) for entry in hypotheses]
+        lines.append(_table(refined.reports))
+        for report in refined.reports:
+            lines += ["", *_story(report)]
+        lines.append("")
+    lines += beside
     lines += _looks(Ledger(run.store).entries(), refined.reports)
     data = {
         "run": run.id,
@@ -93,6 +129,7 @@ def _result(run: Run, refined: Refined) -> ToolResult:
         "hq_t_before": refined.before,
         "hq_t_after": refined.after,
         "reused": refined.reused,
+        "added": list(beside),
         "units": [dict(report) for report in refined.reports],
         "hypotheses": [_hypothesis_data(entry) for entry in hypotheses],
     }
@@ -125,20 +162,19 @@ def _score(mcc: float | None, good: bool) -> str:
     return "–" if mcc is None else f"{mcc:.2f}{' HQ-T' if good else ''}"
 
 
-def _ended(report: UnitReport) -> str:
-    return f"{report['unit']} {report['arrow']}: {report['ended']}"
-
-
-def _decided(entry: Hypothesis) -> str:
-    outcome = entry.outcome
-    measured = "" if outcome is None else f" ({outcome.value:.2f} on {outcome.n} held-out records)"
-    needed = f"needed {entry.prediction.threshold:.2f}"
-    return f"hypothesis {entry.id} {entry.state}{measured}, {needed}: {entry.prediction.statement}"
+def _story(report: UnitReport) -> list[str]:
+    """One unit's transcript under its name, and how it ended."""
+    lines = [f"  {line}" for line in report["transcript"]]
+    return [f"{report['unit']} {report['arrow']}", *lines, f"  ended: {report['ended']}"]
 
 
 def _looks(entries: Sequence[Hypothesis], reports: Sequence[UnitReport]) -> list[str]:
     """What repeated refinements do to the held-out test: each further prediction has another chance."""
-    tested = Counter(entry.prediction.subject for entry in entries if entry.outcome is not None)
+    tested = Counter(
+        entry.prediction.subject
+        for entry in entries
+        if entry.outcome is not None and entry.prediction.test != screening.TEST
+    )
     often = [f"{unit} {tested[unit]}" for unit in {report["unit"] for report in reports} if tested[unit] > 2]
     if not often:
         return []

@@ -20,10 +20,13 @@ from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.pipeline.outlook import outlook
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.registry import task_of
+from tools._contribution import with_contribution
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
@@ -100,9 +103,16 @@ def approval(granted: bool, interactive: bool) -> Approve:
 
 
 def start(
-    config: RunConfig, show: Show, approve: Approve, should_stop: Callable[[], bool] = lambda: False
+    config: RunConfig,
+    show: Show,
+    approve: Approve,
+    should_stop: Callable[[], bool] = lambda: False,
+    llm_budget: int | None = None,
 ) -> ToolResult:
-    """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind."""
+    """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind.
+
+    `llm_budget` bounds the tokens of the language model that proposes predicates.
+    """
     task_of(config).describe()
     read_shape(resolve(config.model))
     _choice(config)
@@ -111,13 +121,16 @@ def start(
     run = new_run_id(folder, secrets.token_hex)
     settings = {"run": run, "settings": config.model_dump(mode="json")}
     with RunStore.create(run_path(run, folder), settings) as store:
-        return _finish(Run(store, should_stop, judge), show, approve)
+        return _finish(Run(store, should_stop, judge), show, approve, llm_budget)
 
 
-def resume(run: str, show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
+def resume(
+    run: str, show: Show, should_stop: Callable[[], bool] = lambda: False, llm_budget: int | None = None
+) -> ToolResult:
     """An earlier run, from where it was; its price was accepted when it began."""
     with RunStore.open(find_run(run, runs_directory())) as store:
-        return _finish(Run(store, should_stop, _judge(Run(store).config)), show, lambda price: True)
+        judge = _judge(Run(store).config)
+        return _finish(Run(store, should_stop, judge), show, lambda price: True, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:
@@ -152,17 +165,17 @@ def _judge(config: RunConfig) -> Judge | None:
     return judge_of(config)
 
 
-def _choice(config: RunConfig) -> Choice | None:
+def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
     """The language model that the config names; None for the offline grammar. Raises what choosing raises."""
     if config.proposer == "offline":
         return None
     from agent.llm.choice import choose
 
-    return choose(config.proposer)
+    return choose(config.proposer, budget=budget)
 
 
-def _proposer(run: Run, show: Show) -> Proposer | None:
-    choice = _choice(run.config)
+def _proposer(run: Run, show: Show, budget: int | None) -> Proposer | None:
+    choice = _choice(run.config, budget)
     if choice is None:
         return None
     from agent.proposing.proposer import proposer_of
@@ -177,12 +190,13 @@ def _proposer(run: Run, show: Show) -> Proposer | None:
         rounds=max(1, run.config.proposals),
         seed=run.config.seed,
         store=run.store,
+        meanings=meanings_of(run.task),
         notify=lambda text: emit(Notice(text=text)),
         emit=emit,
     )
 
 
-def _finish(run: Run, show: Show, approve: Approve) -> ToolResult:
+def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = None) -> ToolResult:
     from mecharule_ops.pipeline.analyse import analyse
 
     findings = analyse(
@@ -190,9 +204,15 @@ def _finish(run: Run, show: Show, approve: Approve) -> ToolResult:
         show,
         clock=time.monotonic,
         approve=approve,
-        proposer=_proposer(run, show),
+        proposer=_proposer(run, show, llm_budget),
     )
-    return report_of(findings, _before(run.id))
+    report = report_of(findings, _before(run.id))
+    if run.store.has(PROPOSALS) and not run.store.has(CONTRIBUTION):
+        from agent.proposing.contribution import contribution_of
+
+        for line in contribution_of(run).lines():
+            show(Notice(text=line))
+    return with_contribution(report, run)
 
 
 def _before(run: str) -> Findings | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from mecharule_ops.codec import ADDED, canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 
-KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs")
+KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs", "repair")
 _ID_DIGITS = 12
 
 
@@ -72,6 +72,7 @@ class ExampleRow:
 
     @property
     def flipped(self) -> bool:
+        """Whether the task's label of the completion changed; another wording of the same label is no flip."""
         return self.before.label != self.after.label
 
 

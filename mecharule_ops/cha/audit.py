@@ -26,7 +26,7 @@ from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_wi
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.confidence import TAU
+from mecharule_ops.thresholds import TAU
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
@@ -112,8 +112,11 @@ class _Drawn:
     seen: FlipEstimate = _NOTHING
 
     def following(self, plans: tuple[ExclusionPlan, ExclusionPlan]) -> tuple[range, range] | None:
-        """The examples to ask next: of one slice until it is ruled out, then of the other; everything left of both
-        when a slice shows it to be a τ-agonist. None when nothing is left to ask."""
+        """The examples to ask next; None when nothing is left to ask.
+
+        They are of one slice until it is ruled out, then of the other; everything left of both when a slice shows
+        the unit to be a τ-agonist.
+        """
         parts = self.seen.associated, self.seen.unrelated
         left = [range(part.n, plan.sizes[-1]) for part, plan in zip(parts, plans, strict=True)]
         if any(part.flips >= plan.needed for part, plan in zip(parts, plans, strict=True)):
@@ -142,8 +145,10 @@ class Audit:
     def __init__(
         self, strata: Mapping[str, Sequence[Neuron]], *, settings: AuditSettings, rng: np.random.Generator
     ) -> None:
-        """`strata` names disjoint parts of the population, for example by layer, size of the pruned group or
-        rank in attribution; each is sampled at the same rate."""
+        """Nothing is drawn yet; `strata` names disjoint parts of the population, each sampled at the same rate.
+
+        They are cut by layer, for example, by the size of the pruned group or by rank in attribution.
+        """
         self._settings, self._names = settings, tuple(strata)
         self._drawn = [[units[i] for i in rng.permutation(len(units))] for units in strata.values()]
         self._sample = (0,) * len(self._drawn)
@@ -249,7 +254,7 @@ class Audit:
                 associated=ranges[0],
                 unrelated=ranges[1],
             )
-        elif drawn.seen.strength >= self._settings.tau and self._is_whole(drawn):
+        elif drawn.seen.reaches(self._settings.tau) and self._is_whole(drawn):
             self._found[drawn.unit] = drawn.seen
 
     def _next_look(self, drawn: _Drawn) -> tuple[range, range] | None:

@@ -17,7 +17,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
-from scipy.special import bdtr, gammaln
+from scipy.special import bdtr
+
+from mecharule_ops.binomials import log_choose
 
 
 def most_agonists(
@@ -73,12 +75,8 @@ def _proportional(population: Sequence[int], tested: int) -> tuple[int, ...]:
 def _hypergeometric_tail(units: int, tested: int, found: int, agonists: int) -> float:
     """P(X ≤ found) for `tested` draws without replacement from `units` that hold so many agonists."""
     hit = np.arange(max(0, tested + agonists - units), min(found, agonists, tested) + 1)
-    ways = _log_choose(agonists, hit) + _log_choose(units - agonists, tested - hit)
-    return float(np.exp(ways - _log_choose(units, np.array(tested))).sum())
-
-
-def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
-    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    ways = log_choose(agonists, hit) + log_choose(units - agonists, tested - hit)
+    return float(np.exp(ways - log_choose(units, np.array(tested))).sum())
 
 
 def _binomial_tail(fraction: float, found: int, agonists: int) -> float:

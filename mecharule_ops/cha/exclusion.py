@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from jaxtyping import Float
 
 from mecharule_ops.cha.sequential import STEP
+from mecharule_ops.thresholds import reaches
 
 AT_FIRST = 0.8
 """Share of the error that the first look may spend: most units never flip."""
@@ -43,7 +45,7 @@ class ExclusionPlan:
 @lru_cache(maxsize=64)
 def exclusion_plan(n: int, tau: float, slip: float) -> ExclusionPlan:
     """The plan for a slice of n examples: a τ-agonist of it is ruled out with probability `slip` at most."""
-    needed = next((flips for flips in range(n + 1) if flips >= 1 and flips / n >= tau), n + 1)
+    needed = next((flips for flips in range(n + 1) if flips >= 1 and reaches(flips / n, tau)), n + 1)
     sizes, mass, crossed = _look_sizes(n, needed, slip), np.zeros(needed + 1), 0.0
     mass[0], seen, most = 1.0, 0, []
     for size in sizes[:-1]:
@@ -69,7 +71,9 @@ def _look_sizes(n: int, needed: int, slip: float) -> tuple[int, ...]:
     return (n,)
 
 
-def _observe(mass: np.ndarray, seen: int, size: int, n: int, needed: int) -> np.ndarray:
+def _observe(
+    mass: Float[np.ndarray, " flips"], seen: int, size: int, n: int, needed: int
+) -> Float[np.ndarray, " flips"]:
     """Carry the law of the flips seen from `seen` to `size` examples, when the slice holds `needed` flips."""
     flips = np.arange(len(mass))
     for drawn in range(seen, size):

@@ -30,9 +30,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from mecharule_ops.cha.partition import Channels
+import numpy as np
+
+from mecharule_ops.cha.partition import Channels, Root, roots
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.cha.under_test import Budget, GroupUnderTest
@@ -64,26 +66,45 @@ class Fallback:
     """Why, with the counts that say so."""
 
 
+@runtime_checkable
 class Search(Protocol):
     """One layer's search as its driver sees it; it may have nothing to ask while it waits for other layers."""
 
     @property
-    def done(self) -> bool: ...
+    def done(self) -> bool:
+        """Whether there is nothing left to ask; `status` then says why."""
 
     @property
-    def status(self) -> SearchStatus | None: ...
+    def status(self) -> SearchStatus | None:
+        """How the search ended; None while it goes on."""
 
     @property
-    def tree(self) -> ChaTree: ...
+    def tree(self) -> ChaTree:
+        """Every node decided so far, with its counts and verdict."""
 
     @property
-    def fallback(self) -> Fallback | None: ...
+    def fallback(self) -> Fallback | None:
+        """Where it gave up its predictions; None when it did not, or has none."""
 
-    def ask(self) -> tuple[GroupQuery, ...]: ...
+    def ask(self) -> tuple[GroupQuery, ...]:
+        """The next questions; empty while it waits for other layers."""
 
-    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]: ...
+    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
+        """Takes one answer and returns the nodes that it decided. Raises `AnswerError`, unchanged, on a wrong one."""
 
-    def stop(self, status: SearchStatus) -> None: ...
+    def stop(self, status: SearchStatus) -> None:
+        """End early; what was decided stays in `tree`."""
+
+
+def starting_groups(candidates: LayerCandidates, settings: ChaSettings) -> tuple[Root, ...]:
+    """The groups that a search of this layer opens first; a random order has the seed of settings and layer."""
+    return roots(
+        candidates,
+        order=settings.order,
+        root_split=settings.root_split,
+        largest=settings.largest,
+        rng=np.random.default_rng([settings.seed, candidates.layer]),
+    )
 
 
 class GroupSearch(ABC):

@@ -38,13 +38,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from jaxtyping import Float
 
-from mecharule_ops.cha.group_search import Fallback, GroupSearch
+from mecharule_ops.cha.group_search import Fallback, GroupSearch, starting_groups
 from mecharule_ops.cha.law import LawRecord
-from mecharule_ops.cha.partition import Channels, bisect, roots
+from mecharule_ops.cha.partition import Channels, bisect
 from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import ChaNode, LayerCandidates, Regime, SearchStatus, Verdict
 
 SWEEP = 512
@@ -120,7 +122,7 @@ class GuidedSearch(GroupSearch):
     def promises(self) -> bool:
         """Whether a unit is left that is predicted to reach τ and was not asked alone."""
         left = self._rates[:, self._confirmed : self._confirmed + 1]
-        return self.follows and bool((left >= self._settings.tau).any())
+        return self.follows and any(reaches(rate, self._settings.tau) for rate in left.flat)
 
     def enter(self) -> int:
         """Enter what was decided since the last call into the record of the law; the τ-agonists among it."""
@@ -145,13 +147,7 @@ class GuidedSearch(GroupSearch):
             units=units,
             sentence=f"the law fails here: {reason}; the other {units:,} units are searched without predictions",
         )
-        for root in roots(
-            left,
-            order=self._settings.order,
-            root_split=self._settings.root_split,
-            largest=self._settings.largest,
-            rng=np.random.default_rng([self._settings.seed, left.layer]),
-        ):
+        for root in starting_groups(left, self._settings):
             self._open(root.channels, parent=None, depth=0, cut=root.cut)
         self._settle()
         return True
@@ -196,10 +192,10 @@ class GuidedSearch(GroupSearch):
     def _enter(self, node: ChaNode) -> bool:
         """Enter a unit's test into the record of the law; whether it is a τ-agonist."""
         kept, rank = node.verdict is Verdict.KEPT, self._rank_of(node.channels[0])
-        if self._rates[:, rank].max() >= self._settings.tau:
+        if reaches(self._rates[:, rank].max(), self._settings.tau):
             self._law.promised += 1
             self._law.delivered += kept
-        hit = kept and node.estimate.strength >= self._settings.tau
+        hit = kept and node.estimate.reaches(self._settings.tau)
         if hit:
             self._law.ranks.append(rank)
         return hit
@@ -292,7 +288,7 @@ class Guide:
         return self._wave
 
 
-def half_of_the_weight(strengths: np.ndarray) -> int:
+def half_of_the_weight(strengths: Float[np.ndarray, " unit"]) -> int:
     """How many of the first units carry half of the weight: what they are predicted to flip and the mean, each.
 
     At least one and not all; half of them when nothing is predicted.

@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 import numpy as np
+from jaxtyping import Shaped
 
 from mecharule_ops.types import LayerCandidates
 
@@ -68,7 +69,7 @@ def bisect(channels: Channels, cut: int = 0) -> tuple[Channels, Channels]:
     return channels[:middle], channels[middle:]
 
 
-def _rank(layer: LayerCandidates, order: Order, rng: np.random.Generator) -> np.ndarray:
+def _rank(layer: LayerCandidates, order: Order, rng: np.random.Generator) -> Shaped[np.ndarray, " channel"]:
     """What units are sorted by; ties keep the order of coordinates."""
     if order is Order.ATTRIBUTION:
         return -np.abs(layer.scores)

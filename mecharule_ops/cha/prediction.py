@@ -36,7 +36,7 @@ class LayerPrediction:
     @property
     def order(self) -> Int[np.ndarray, " channel"]:
         """Places of the units, most promising first; ties keep the order of channels."""
-        return np.lexsort((-self.scores, -self.strength))
+        return ranked([self])
 
 
 def check_predictions(candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]) -> None:
@@ -57,9 +57,14 @@ def check_predictions(candidates: Sequence[LayerCandidates], predictions: Sequen
             )
 
 
-def order_over_layers(predictions: Sequence[LayerPrediction]) -> Int[np.ndarray, " channel"]:
-    """For every unit of all layers, most promising first, the place of its layer; ties go to earlier layers."""
+def ranked(predictions: Sequence[LayerPrediction]) -> Int[np.ndarray, " unit"]:
+    """Places of the units of all layers one after the other, most promising first; ties go to earlier layers."""
     strength = np.concatenate([prediction.strength for prediction in predictions])
     scores = np.concatenate([prediction.scores for prediction in predictions])
+    return np.lexsort((-scores, -strength))
+
+
+def order_over_layers(predictions: Sequence[LayerPrediction]) -> Int[np.ndarray, " unit"]:
+    """For every unit of all layers, most promising first, the place of its layer."""
     layer = np.repeat(np.arange(len(predictions)), [len(each.scores) for each in predictions])
-    return np.asarray(layer[np.lexsort((-scores, -strength))])
+    return np.asarray(layer[ranked(predictions)])

@@ -7,10 +7,8 @@ ones into units at once (`small`).
 
 from __future__ import annotations
 
-import numpy as np
-
-from mecharule_ops.cha.group_search import GroupSearch
-from mecharule_ops.cha.partition import Channels, bisect, roots
+from mecharule_ops.cha.group_search import GroupSearch, starting_groups
+from mecharule_ops.cha.partition import Channels, bisect
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.types import LayerCandidates, Regime
@@ -22,6 +20,7 @@ class ChaSearch(GroupSearch):
     Here the third of four channels flips every example, and no other flips any:
 
     >>> from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer
+    >>> import numpy as np
     >>> layer = LayerCandidates(layer=0, channels=np.arange(4), scores=np.zeros(4))
     >>> search = ChaSearch(layer, settings=ChaSettings(n_associated=20, n_unrelated=20), regime=Regime(1))
     >>> while not search.done:
@@ -38,13 +37,7 @@ class ChaSearch(GroupSearch):
 
     def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
         super().__init__(candidates, settings=settings, regime=regime)
-        start = roots(
-            candidates,
-            order=settings.order,
-            root_split=settings.root_split,
-            largest=settings.largest,
-            rng=np.random.default_rng([settings.seed, candidates.layer]),
-        )
+        start = starting_groups(candidates, settings)
         self._status = self._obstacle(max((len(root.channels) for root in start), default=0))
         if not self.done:
             for root in start:

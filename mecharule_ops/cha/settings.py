@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from mecharule_ops.cha.partition import Order, RootSplit
 from mecharule_ops.cha.sequential import slice_plan
 from mecharule_ops.cha.under_test import SliceUnderTest
-from mecharule_ops.confidence import ALPHA, EPSILON, TAU, AlphaPolicy, Testing
+from mecharule_ops.confidence import AlphaPolicy, Testing
+from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

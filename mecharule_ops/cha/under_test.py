@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mecharule_ops.cha.sequential import Decision, SlicePlan
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import FlipCount, FlipEstimate, GroupQuery, Verdict
 
 _NOTHING = FlipCount(flips=0, n=0)
@@ -23,7 +24,7 @@ class SliceUnderTest:
     @property
     def closed(self) -> bool:
         """Whether nothing of the slice speaks against pruning."""
-        return self.upper < self.plan.tau
+        return not reaches(self.upper, self.plan.tau)
 
     @property
     def opened(self) -> bool:
@@ -77,6 +78,7 @@ class GroupUnderTest:
 
     @property
     def size(self) -> int:
+        """Units in the group."""
         return len(self.query.channels)
 
     @property

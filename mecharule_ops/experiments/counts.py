@@ -113,7 +113,7 @@ def cost_of_forwards(run: FinishedRun) -> float:
     """Example-forwards of all searches over those of testing every unit alone."""
     costs = [search.cost for search in run.findings.searches]
     full = sum(cost.exhaustive_example_forwards for cost in costs)
-    return sum(cost.example_forwards for cost in costs) / full if full else math.nan
+    return sum(cost.all_forwards for cost in costs) / full if full else math.nan
 
 
 def units_of(search: SearchOutcome | None, *, strong: bool = True) -> frozenset[Neuron]:

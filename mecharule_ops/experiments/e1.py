@@ -1,4 +1,6 @@
-"""E1, splits and coverage: are units better explained when a rule forms the slices (paper, §5 and table E1, H1)?
+"""E1, splits and coverage: whether units are better explained when a rule forms the slices.
+
+Source: the paper, §5 and table E1, H1.
 
 Four conditions over the same records and held-out split: rule and spectral coverage (main), a spectral split
 without rule, a rule with random coverage, and a fake rule learned from permuted targets.
@@ -66,6 +68,7 @@ class Difference:
 
     @property
     def direction(self) -> Direction:
+        """Which of the two is higher, as far as the interval over seeds tells."""
         return direction_of(self.interval)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Bool
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, Notice, Price
@@ -103,7 +104,7 @@ def _load(planned: PlannedRun, path: Path) -> FinishedRun:
     return FinishedRun(planned=planned, path=path, findings=findings, scores=scores, flips=flips)
 
 
-def _flips(run: Run, search: SearchOutcome) -> np.ndarray:
+def _flips(run: Run, search: SearchOutcome) -> Bool[np.ndarray, "neuron eligible"]:
     """Which records of D_b each anchored unit flips, strongest first; no rows where units are anonymous."""
     eligible = run.eligible(search.regime)
     named = () if search.suppressed else search.agonists[: run.config.anchor_for]

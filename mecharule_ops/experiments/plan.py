@@ -38,6 +38,7 @@ class Request:
 
     @property
     def basis(self) -> Basis:
+        """The one basis of the request."""
         return self.base.bases[0]
 
 
@@ -57,6 +58,7 @@ class PlannedRun:
 
     @property
     def seed(self) -> int:
+        """Seed of the sample of records, the held-out split and the slices."""
         return self.config.seed
 
     @property
@@ -79,10 +81,12 @@ class FinishedRun:
 
     @property
     def label(self) -> str:
+        """The condition that it ran under."""
         return self.planned.label
 
     @property
     def seed(self) -> int:
+        """Runs of one seed share records and held-out split, so measures are compared seed by seed."""
         return self.planned.seed
 
     def search(self, regime: Regime) -> SearchOutcome | None:

@@ -12,18 +12,21 @@ from enum import StrEnum
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.rules.trees import Pushes
 from mecharule_ops.types import Neuron, Regime
 
 
 class Law(StrEnum):
     """A prediction of which records flip, with nothing fitted; the value is how it is called."""
 
-    FIRST_ORDER = "first-order drop"
-    """The lead falls by more than itself, to first order, against some competitor."""
+    STEADY = "steady drop"
+    """The lead falls by more than itself, to first order with the final scale held, against some competitor."""
     DIRECT = "direct push"
     """The unit's own write carries more than the lead."""
     INTEGRATED = "integrated drop"
     """First order at several points between the unit's value and its replacement: as dear as an ablation."""
+    FIRST_ORDER = "first-order drop"
+    """The same as steady with the final scale moving: what runs scored before it was held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,18 @@ class DropError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeadsAndDrops:
+    """What a figure draws: held-out records, each at the token and competitor where most is left of drop − lead."""
+
+    lead: tuple[float, ...]
+    """How close the model was to the other token there, in logits."""
+    drop: tuple[float, ...]
+    """First-order drop of that lead, in logits."""
+    flipped: tuple[bool, ...]
+    """Whether the ablation flips the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """When one unit flips, and what its flips go with."""
 
@@ -72,6 +87,10 @@ class Account:
     drive: DriveRule | None = None
     """What the unit responds to."""
     drop_error: DropError | None = None
+    points: LeadsAndDrops | None = None
+    """None where no held-out record has a token in reach."""
+    pushes: Pushes | None = None
+    """What the free-form model of the input columns goes by on held-out records; None where none predicts them."""
 
     def family(self, family: Family) -> FamilyRule:
         """The rule of a family."""
@@ -80,6 +99,11 @@ class Account:
     def law(self, law: Law) -> LawScore | None:
         """The score of a law; None when it was not asked."""
         return next((score for score in self.laws if score.law is law), None)
+
+    @property
+    def first_order(self) -> LawScore | None:
+        """The score of the cheap law: with the final scale held, or as runs scored it before it was held."""
+        return self.law(Law.STEADY) or self.law(Law.FIRST_ORDER)
 
     @property
     def best(self) -> FamilyRule | None:

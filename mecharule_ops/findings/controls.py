@@ -27,8 +27,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.special import gammaln
+from jaxtyping import Float, Int
 
+from mecharule_ops.binomials import log_choose
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.findings.counts import Share
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron
@@ -119,7 +120,7 @@ class AgonistControls:
 
 
 def effect_test(estimate: FlipEstimate, random: FlipEstimate, searched: int) -> float:
-    """p that a unit flips no more than the pooled random units, corrected for 2 slices and `searched` units."""
+    """One-sided p that a unit flips no more than pooled random units, corrected for 2 slices and `searched` units."""
     pairs = ((estimate.associated, random.associated), (estimate.unrelated, random.unrelated))
     return min(1.0, 2 * searched * min(fisher_greater(unit, others) for unit, others in pairs))
 
@@ -160,13 +161,11 @@ def _selective(
     return Selective.UNDECIDED
 
 
-def _tables(first: FlipCount, second: FlipCount) -> tuple[np.ndarray, np.ndarray]:
+def _tables(
+    first: FlipCount, second: FlipCount
+) -> tuple[Int[np.ndarray, " table"], Float[np.ndarray, " table"]]:
     """Every possible flip count of `first` under the margins seen, and its log probability."""
     flips = first.flips + second.flips
     seen = np.arange(max(0, flips - second.n), min(flips, first.n) + 1)
-    log_p = _log_choose(first.n, seen) + _log_choose(second.n, flips - seen)
-    return seen, log_p - _log_choose(first.n + second.n, np.array([flips]))
-
-
-def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    log_p = log_choose(first.n, seen) + log_choose(second.n, flips - seen)
+    return seen, log_p - log_choose(first.n + second.n, np.array([flips]))

@@ -13,7 +13,7 @@ from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """`count` of `n` things."""
+    """So many (`count`) of `n` things."""
 
     count: int
     n: int
@@ -23,7 +23,7 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """count / n; NaN when n is 0."""
+        """The share itself, count / n; NaN when n is 0."""
         return self.count / self.n if self.n else float("nan")
 
 
@@ -65,6 +65,8 @@ class SearchCost:
     """Group ablations asked, singletons included."""
     example_forwards: int
     """Ablated generations run: the sum over queries of the examples evaluated."""
+    law_forwards: int = 0
+    """What asking the law first took, in example-forwards; a backward counts as two."""
     candidates: int
     """N: units searched."""
     slice_examples: int
@@ -72,12 +74,12 @@ class SearchCost:
 
     @property
     def share_of_n(self) -> float:
-        """queries / N: against exhaustive singletons; NaN without candidates."""
+        """The queries over N: against exhaustive singletons; NaN without candidates."""
         return self.queries / self.candidates if self.candidates else float("nan")
 
     @property
     def share_of_2n_minus_1(self) -> float:
-        """queries / (2N − 1): against every node of the full tree, the published code's denominator."""
+        """The queries over 2N − 1: against every node of the full tree, the published code's denominator."""
         return self.queries / (2 * self.candidates - 1) if self.candidates else float("nan")
 
     @property
@@ -86,10 +88,15 @@ class SearchCost:
         return self.candidates * self.slice_examples
 
     @property
+    def all_forwards(self) -> int:
+        """Ablated generations, and the law's."""
+        return self.example_forwards + self.law_forwards
+
+    @property
     def share_of_exhaustive_forwards(self) -> float:
-        """example_forwards over those of exhaustive singletons; NaN when there are none."""
+        """all_forwards over those of exhaustive singletons; NaN when there are none."""
         full = self.exhaustive_example_forwards
-        return self.example_forwards / full if full else float("nan")
+        return self.all_forwards / full if full else float("nan")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +105,19 @@ class UnitStrength:
 
     neuron: Neuron
     estimate: FlipEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedUnit:
+    """A unit that was tested alone, with what the law said of it before."""
+
+    neuron: Neuron
+    rank: int
+    """Among all units of the search, most promising first, counted from 1."""
+    predicted: float
+    """Share of its stronger slice that the law says it flips."""
+    measured: float
+    """Its strength Ê."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

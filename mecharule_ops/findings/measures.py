@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.findings.records import RecallRow, Share, UnitStrength
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Neuron
 
 
@@ -24,7 +25,7 @@ def recall_rows(
     found = set(localized)
     edges = [tau, *(edge for edge in (0.3, 0.5) if edge > tau), 1.0]
     point = [unit for unit in exhaustive if unit.estimate.reaches(tau)]
-    upper = [unit for unit in exhaustive if unit.estimate.ucb(alpha) >= tau]
+    upper = [unit for unit in exhaustive if reaches(unit.estimate.ucb(alpha), tau)]
     return _rows("point", point, edges, found) + _rows("ucb", upper, [0.0, *edges], found)
 
 

@@ -19,6 +19,7 @@ from mecharule_ops.findings.counts import (
     ExhaustiveRun,
     FlipOverlap,
     LayerCoverage,
+    PredictedUnit,
     RecallRow,
     SearchAudit,
     SearchCost,
@@ -50,6 +51,7 @@ __all__ = [
     "LayerCoverage",
     "NamedChoice",
     "PredicateCounts",
+    "PredictedUnit",
     "RecallRow",
     "SearchAudit",
     "SearchCost",
@@ -106,6 +108,8 @@ class SearchOutcome:
     """Of every pair of τ-agonists measured on all of D_b."""
     exhaustive: ExhaustiveRun | None = None
     recall: tuple[RecallRow, ...] = ()
+    predicted: tuple[PredictedUnit, ...] = ()
+    """Of a guided search: every unit tested alone, best rank first."""
     suppressed: bool = False
     """Its units stand under numbers, because the run does not tell their names."""
     audit: SearchAudit | None = None
@@ -225,6 +229,10 @@ class Findings:
     """HQ-T and HQ-F need at least this MCC."""
     coverage_floor: float = COVERAGE_FLOOR
     """… and fire on at least this share of the eligible records."""
+
+    def chain_of(self, neuron: Neuron, regime: Regime) -> Chain | None:
+        """How the flips of a unit come about, or None when it was not traced."""
+        return next((one for one in self.chains if (one.unit, one.regime) == (neuron, regime)), None)
 
     def is_hq_t(self, rule: AnchoredRule) -> bool:
         """The train rule, scored once on the test split, reaches both floors."""

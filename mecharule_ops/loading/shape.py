@@ -42,22 +42,27 @@ class ModelShape:
 
     @property
     def model_type(self) -> str:
+        """The family as transformers calls it, such as `llama`; it chooses the wiring."""
         return self.settings["model_type"]
 
     @property
     def n_layers(self) -> int:
+        """Blocks of the model."""
         return self._number("num_hidden_layers", "n_layer")
 
     @property
     def d_model(self) -> int:
+        """Channels of the residual stream."""
         return self._number("hidden_size", "n_embd")
 
     @property
     def n_heads(self) -> int:
+        """Query heads in one layer."""
         return self._number("num_attention_heads", "n_head")
 
     @property
     def d_mlp(self) -> int:
+        """Hidden neurons in one layer; GPT-2's config leaves them out where they are 4 · d_model."""
         if self.settings.get("n_inner") is None and "n_embd" in self.settings:
             return 4 * self.d_model
         return self._number("intermediate_size", "n_inner")

@@ -34,6 +34,7 @@ class Wiring:
     """The same behind the down projection; then `mlp_write` is it."""
 
     def blocks(self, model: nn.Module) -> nn.ModuleList:
+        """The model's layers, first to last."""
         return attrgetter(self.layers)(model)
 
     def site(self, block: nn.Module, basis: Basis) -> tuple[nn.Module, bool]:

@@ -28,14 +28,13 @@ from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.sweep import Batch, Stop, Sweep
 from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Neuron
 
 Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
 _HALF = 60_000.0
 """Larger excesses are stored as this, near the end of 16-bit floats."""
-COMPETITORS = 3
-"""A strong unit changes who comes second, so the runner-up alone misses flips."""
 
 
 class LawStatus(StrEnum):
@@ -78,6 +77,16 @@ class Effects:
     def flips(self) -> Bool[np.ndarray, "record unit"]:
         """L_j(x)."""
         return self.excess > 0
+
+    def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
+        """As `LawPass.changes`: (t of the first changed token, the token in its place), −1 where none is predicted."""
+        beyond = self.effect[..., self.units.index(unit)] - self.leads.lead
+        best = np.nan_to_num(beyond, nan=-np.inf)
+        changed = (best > 0).any(2)
+        some, position = changed.any(1), changed.argmax(1)
+        rows = np.arange(len(best))
+        token = self.leads.token[rows, position, best[rows, position].argmax(1)]
+        return np.where(some, position, -1), np.where(some, token, -1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

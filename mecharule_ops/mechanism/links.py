@@ -123,5 +123,5 @@ class DirectShare:
 
     @property
     def share(self) -> float | None:
-        """p / d; None where the drop is not positive and so has no parts."""
+        """The direct part of the drop, p / d; None where the drop is not positive and so has no parts."""
         return self.push / self.drop if self.drop > 0 else None

@@ -19,12 +19,12 @@ from jaxtyping import Bool, Float32, Int
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.mechanism.forced import Forcing
-from mecharule_ops.mechanism.law import COMPETITORS
 from mecharule_ops.mechanism.leads import LeadHead, Leads
 from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.passes.ablated import ablated_copies
 from mecharule_ops.passes.batches import default_rows, parts
 from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Neuron
 
 

@@ -1,4 +1,4 @@
-"""Two units together: does ablating both flip more or fewer records than either alone lets one expect?
+"""Two units together: whether ablating both flips more or fewer records than either alone lets one expect.
 
 Ablations are exact and each record has one outcome under each, so without any interaction a record flips under both
 exactly when it flips under one of them. Records that flip only under both are flips that the two prevent for each

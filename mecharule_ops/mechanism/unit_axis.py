@@ -57,6 +57,7 @@ class UnitAxis:
 
     @property
     def layers(self) -> list[int]:
+        """The layers that hold at least one of the units, ascending."""
         return list(self.channels)
 
     def gathered(self, by_layer: Mapping[int, Tensor]) -> Float[Tensor, "*row unit"]:

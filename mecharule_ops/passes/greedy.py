@@ -70,6 +70,7 @@ class Unembedding:
 
     @property
     def rows_at_once(self) -> int:
+        """Rows whose logits fit into `_LOGITS_AT_ONCE`, one at least."""
         return max(1, _LOGITS_AT_ONCE // self.vocabulary)
 
     def best(self, logits: Float[Tensor, "row token"]) -> Greedy:
@@ -186,6 +187,7 @@ class Rounded:
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None) -> Rounded:
+        """Rounds the weights, `[token, channel]`, 4,096 rows at a time, and measures what rounding did to each."""
         low = weight.to(torch.bfloat16)
         parts = zip(weight.split(4096), low.split(4096), strict=True)
         errors = [(exact - part.float()).norm(dim=1).max() for exact, part in parts]
@@ -193,6 +195,7 @@ class Rounded:
 
     @property
     def bias_size(self) -> float:
+        """Largest entry of the bias in absolute value, in logits; 0 without one."""
         return 0.0 if self.bias is None else float(self.bias.abs().max())
 
     def logits(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, "row token"]:

@@ -6,113 +6,216 @@ families come from clean passes on the records of D_b alone; train records choos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.codec import decode, encode
+from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.findings.accounts import Account
-from mecharule_ops.mechanism.law import Effects
+from mecharule_ops.events import Event
+from mecharule_ops.findings.accounts import Account, LawScore, LeadsAndDrops
+from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
+from mecharule_ops.mechanism.law import Effects, Progress
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.laws import CleanEffects, law_scores
+from mecharule_ops.pipeline.laws import INTEGRATED_ON, CleanEffects, LawScores, law_scores
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules
+from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules, free_form
 from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store import keys
+from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
 """Train records that rules and ceilings are learned from, at most; held-out ones are all scored."""
+LAW_HOLDS = 0.70
+"""Held-out MCC from which the law of a unit is supported."""
+DRAWN, PUSHED = 240, 40
+"""Held-out records at most in the figure of leads and drops, and in that of the free-form predictor."""
 
 
 def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account, ...]:
     """The account of each of the strongest τ-agonists, up to the run's `accounts_for`; kept as each is made.
 
-    Cost: units × |D_b| example-forwards over the further records; two clean passes over D_b, one of them with a
-    backward a generated token and competitor; what `laws` says a unit.
+    Cost: that of `kept_accounts`, and the further records once a run.
     """
     units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
         : run.config.accounts_for
     ]
     if not units:
         return ()
-    observe_further(run, journal)
+    if not run.store.has(keys.FURTHER):
+        with journal.stage("further records") as stage:
+            seen = observe_further(run, journal.progress(stage.name))
+            stage.summary = f"{seen:,} more, for the accounts alone"
     where = f"accounts {found.basis.value} {found.regime.arrow}"
     with journal.stage(where, len(units), "units") as stage:
-        missing = [unit for unit in units if not run.store.has(keys.account(unit, found.regime))]
+        missing = [unit for unit in units if run.account(unit, found.regime) is None]
         stage.reused = not missing
-        for account in _made(run, missing, found.regime) if missing else ():
-            run.store.put(keys.account(account.neuron, found.regime), encode(account))
-            journal.progress(stage.name)(
-                sum(run.store.has(keys.account(unit, found.regime)) for unit in units), len(units)
-            )
-        accounts = tuple(decode(Account, run.store.get(keys.account(unit, found.regime))) for unit in units)
+        done = len(units) - len(missing)
+        made = kept_accounts(run, missing, found.regime, journal.emit) if missing else ()
+        for place, _ in enumerate(made, 1):
+            journal.progress(stage.name)(done + place, len(units))
+        accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
         shown = sum(account.best is not None for account in accounts)
         stage.summary = f"{shown} of {len(units)} units have a rule that predicts"
     return accounts
 
 
-def observe_further(run: Run, journal: Journal) -> None:
-    """Observe examples that the run has not seen, once a run; none where the task has no more."""
+def observe_further(run: Run, on_progress: Progress = lambda done, total: None) -> int:
+    """Observe examples that the run has not seen, once a run; returns how many, 0 where the task has no more."""
     if run.store.has(keys.FURTHER):
-        return
+        return 0
     config = run.config
     wanted = config.records if config.further is None else config.further
-    with journal.stage("further records") as stage:
-        known = {record.example.id for record in run.records}
-        drawn = run.task.examples(len(known) + wanted, np.random.default_rng([config.seed, 1]))
-        fresh = [example for example in drawn if example.id not in known][:wanted]
-        try:
-            seen = observe(run.task, run.subject, fresh, on_progress=journal.progress(stage.name))
-        except DegenerateBehaviour:
-            run.observe_further((), np.zeros(0, bool))
-        else:
-            columns = run.task.columns(seen.records)
-            run.observe_further(seen.records, chosen_for_train(run, seen.records, seen.labels, columns))
-        stage.summary = f"{len(run.observed.records) - len(known):,} more, for the accounts alone"
+    known = {record.example.id for record in run.records}
+    drawn = run.task.examples(len(known) + wanted, np.random.default_rng([config.seed, 1]))
+    fresh = [example for example in drawn if example.id not in known][:wanted]
+    try:
+        seen = observe(run.task, run.subject, fresh, on_progress=on_progress)
+    except DegenerateBehaviour:
+        run.observe_further((), np.zeros(0, bool))
+        return 0
+    columns = run.task.columns(seen.records)
+    run.observe_further(seen.records, chosen_for_train(run, seen.records, seen.labels, columns))
+    return len(seen.records)
 
 
-def _made(run: Run, units: list[Neuron], regime: Regime) -> Iterator[Account]:
-    """The accounts, one by one."""
+def account_forwards(run: Run, regime: Regime) -> int:
+    """About how many example-forwards the account of one unit takes, the further records left out.
+
+    An ablation of all of D_b; two clean passes over it, one of them with backwards, measured at up to 5.5 forwards
+    with three competitors (docs/accounts.md); an ablation and an integrated drop of two points on some held-out
+    records.
+    """
+    eligible = run.observed.eligible(regime)
+    some = min(INTEGRATED_ON, int((~run.observed.train[eligible]).sum()))
+    return 8 * len(eligible) + 7 * some
+
+
+def kept_accounts(
+    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[Event], None] = lambda event: None
+) -> Iterator[Account]:
+    """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
+
+    That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
+    it does, and decided with the account.
+
+    Cost: units × |D_b| example-forwards; two clean passes over D_b, one of them with a backward a generated token
+    and competitor; what `laws` says a unit.
+    """
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
+    ledger = Ledger(run.store, emit)
+    hypotheses = [ledger.register(law_hypothesis(unit, regime)) for unit in units]
     flips = run.flips([(unit,) for unit in units], eligible, regime)
     clean = CleanEffects.of(run, units, records)
+    leads = clean.drops.leads
+    read = FamilyColumns(values=clean_run_columns(leads, run.subject.decode, leads.positions))
     in_train = run.observed.train[eligible]
     train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
-    for unit, flipped in zip(units, flips, strict=True):
+    for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
-        inputs = _input_columns(run, eligible, flipped)
         families = {
-            Family.INPUT: inputs,
-            Family.CLEAN_RUN: FamilyColumns(values=clean_run_columns(run, clean.drops)),
-            Family.MECHANISM: FamilyColumns(values=mechanism_columns(unit, clean)),
+            Family.INPUT: _input_columns(run, eligible, flipped),
+            Family.CLEAN_RUN: read,
+            Family.MECHANISM: FamilyColumns(
+                values=mechanism_columns(unit, clean.drops, clean.pushes, leads.positions)
+            ),
         }
         scores = law_scores(run, unit, regime, clean, records, flipped, test)
-        seed = run.config.seed
-        assert inputs.predicates is not None
-        yield Account(
-            neuron=unit,
-            regime=regime,
-            flips=int(flipped.sum()),
-            records=len(eligible),
-            held_out=len(test),
-            families=account_rules(target, families, AccountSettings(seed=seed)),
-            laws=scores.laws,
-            becomes_right=scores.becomes_right,
-            drive=drive_rule(
-                _drive(clean.drops, unit), inputs.predicates, train, test, DriveSettings(seed=seed)
-            ),
-            drop_error=scores.drop_error,
-        )
+        account = _account(run, unit, regime, target, families, clean.drops, scores)
+        if registered.state == HypothesisState.OPEN and account.first_order is not None:
+            ledger.decide(registered.id, partial(_law_outcome, account.first_order))
+        run.store.put(keys.account(unit, regime), encode(account))
+        yield account
+
+
+def law_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
+    """The law of one unit as a prediction that can fail."""
+    changes = "flips" if regime is Regime.BASELINE_POSITIVE else "changes the answer"
+    return Prediction(
+        subject=str(unit),
+        statement=f"{unit} {changes} ({regime.arrow}) exactly where its first-order drop exceeds the lead.",
+        condition="drop_minus_lead > 0",
+        test="MCC of the law, nothing fitted, on the held-out records of D_b",
+        threshold=LAW_HOLDS,
+    )
+
+
+def _law_outcome(score: LawScore, prediction: Prediction) -> TestOutcome:
+    """The held-out score; without an interval it has too few records of one side."""
+    found = score.held_out
+    if found is None:
+        return TestOutcome(value=0.0, n=score.records, positives=0)
+    return TestOutcome(value=found.mcc, n=found.n, positives=found.positives)
+
+
+def _account(
+    run: Run,
+    unit: Neuron,
+    regime: Regime,
+    target: Target,
+    families: Mapping[Family, FamilyColumns],
+    drops: Effects,
+    scores: LawScores,
+) -> Account:
+    """Rules, drive and figures of one unit; the free-form predictor, where better than chance, is stored beside."""
+    inputs = families[Family.INPUT]
+    assert inputs.predicates is not None
+    settings = AccountSettings(seed=run.config.seed)
+    rules = account_rules(target, families, settings)
+    by_input = next(rule for rule in rules if rule.family is Family.INPUT)
+    predicts = by_input.ceiling is not None and by_input.ceiling.above_chance
+    predictor = free_form(target, by_input, inputs, settings) if predicts else None
+    if predictor is not None:
+        run.store.put(keys.free_form(unit, regime), encode(predictor))
+    drawn = target.test[:DRAWN]
+    return Account(
+        neuron=unit,
+        regime=regime,
+        flips=int(target.flips.sum()),
+        records=len(target.flips),
+        held_out=len(target.test),
+        families=rules,
+        laws=scores.laws,
+        becomes_right=scores.becomes_right,
+        drive=drive_rule(
+            _drive(drops, unit),
+            inputs.predicates,
+            target.train,
+            target.test,
+            DriveSettings(seed=run.config.seed),
+        ),
+        drop_error=scores.drop_error,
+        points=_points(drops, unit, target.flips, drawn),
+        pushes=None if predictor is None else predictor.pushes(inputs.predicates.matrix[drawn[:PUSHED]]),
+    )
+
+
+def _points(
+    drops: Effects, unit: Neuron, flips: Bool[np.ndarray, " eligible"], drawn: Int[np.ndarray, " drawn"]
+) -> LeadsAndDrops | None:
+    """Lead and drop of each record where drop − lead is largest; records without a token in reach are left out."""
+    lead = drops.leads.lead[drawn].reshape(len(drawn), -1)
+    drop = drops.effect[drawn][..., drops.units.index(unit)].reshape(len(drawn), -1)
+    beyond = np.nan_to_num(drop - lead, nan=-np.inf)
+    there = np.isfinite(beyond).any(1)
+    if not there.any():
+        return None
+    rows, places = np.flatnonzero(there), beyond[there].argmax(1)
+    return LeadsAndDrops(
+        lead=tuple(round(float(one), 3) for one in lead[rows, places]),
+        drop=tuple(round(float(one), 3) for one in drop[rows, places]),
+        flipped=tuple(flips[drawn[rows]].tolist()),
+    )
 
 
 def _input_columns(
@@ -126,38 +229,7 @@ def _input_columns(
     return FamilyColumns(predicates=table, outputs=outputs)
 
 
-def clean_run_columns(run: Run, found: Effects) -> dict[str, np.ndarray]:
-    """`lead_1` and `runner_up_1` of each generated token in reach, counted from 1, and `least_lead`."""
-    lead, token = found.leads.lead[:, :, 0], found.leads.token[:, :, 0]
-    columns: dict[str, np.ndarray] = {}
-    for position in np.flatnonzero(found.leads.in_reach.any(0)).tolist():
-        columns[f"lead_{position + 1}"] = lead[:, position].astype(float)
-        columns[f"runner_up_{position + 1}"] = np.array(
-            [run.subject.decode((one,)) if one >= 0 else "" for one in token[:, position].tolist()]
-        )
-    columns["least_lead"] = _extreme(np.fmin, lead)
-    return columns
-
-
-def mechanism_columns(unit: Neuron, clean: CleanEffects) -> dict[str, np.ndarray]:
-    """`drop_1` and `push_1` of each generated token over its runner-up, and `drop_minus_lead`, the law's own number."""
-    drops, pushes = clean.drops, clean.pushes
-    place = drops.units.index(unit)
-    columns: dict[str, np.ndarray] = {}
-    for position in np.flatnonzero(drops.leads.in_reach.any(0)).tolist():
-        columns[f"drop_{position + 1}"] = drops.effect[:, position, 0, place].astype(float)
-        columns[f"push_{position + 1}"] = pushes.effect[:, position, 0, place].astype(float)
-    excess = drops.excess[:, place].astype(float)
-    columns["drop_minus_lead"] = np.where(np.isfinite(excess), excess, np.nan)
-    return columns
-
-
 def _drive(drops: Effects, unit: Neuron) -> np.ndarray:
     """The unit's largest first-order drop of a record, over tokens and competitors; NaN for a record without one."""
     effect = drops.effect[..., drops.units.index(unit)]
-    return _extreme(np.fmax, effect.reshape(len(effect), -1))
-
-
-def _extreme(take: np.ufunc, values: np.ndarray) -> np.ndarray:
-    """The least or largest number of each row; NaN for a row with none."""
-    return take.reduce(values.astype(float), axis=1, initial=np.nan)
+    return extreme(np.fmax, effect.reshape(len(effect), -1))

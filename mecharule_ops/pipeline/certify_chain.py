@@ -37,10 +37,9 @@ def certify_mediation(
     )
     found = mediation_in(rows, run.config.alpha)
     parts = [f"{through.gone.count} with {through.held}" for through in found.through]
-    claim = (
-        f"ablating {unit} flips {found.flips.flips}/{found.flips.n} examples ({regime.arrow}); held at clean values "
-        f"meanwhile, these prevent of the {found.flips.flips} flips: {', '.join(parts)}"
-    )
+    claim = f"ablating {unit} flips {found.flips.flips}/{found.flips.n} examples ({regime.arrow})"
+    if parts:
+        claim += f"; held at clean values meanwhile, these prevent of the {found.flips.flips} flips: {', '.join(parts)}"
     return certified(run, intervention, (unit,), rows, regime=regime, kind="mediation", claim=claim)
 
 

@@ -19,14 +19,17 @@ from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.repair import Repair
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.pipeline.search_settings import search_settings
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.free_form import FreeForm
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
@@ -97,10 +100,12 @@ class RunContents:
 
     @cached_property
     def labels(self) -> Bool[np.ndarray, " record"]:
+        """B(x) of the unablated model on every record of the run."""
         return np.array([record.label for record in self.records], bool)
 
     @cached_property
     def columns(self) -> Columns:
+        """What predicates read: the typed columns that the task makes of the records."""
         return self.task.columns(self.records)
 
     @cached_property
@@ -217,10 +222,26 @@ class RunContents:
         slices = self.slices(regime)
         return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
 
+    def account(self, unit: Neuron, regime: Regime) -> Account | None:
+        """When the unit flips, and what its flips go with; None until it was made."""
+        name = keys.account(unit, regime)
+        return decode(Account, self.store.get(name)) if self.store.has(name) else None
+
+    def free_form(self, unit: Neuron, regime: Regime) -> FreeForm | None:
+        """The free-form predictor of the unit's flips; None where its account has none."""
+        name = keys.free_form(unit, regime)
+        return decode(FreeForm, self.store.get(name)) if self.store.has(name) else None
+
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
         """How the unit's flips come about; None until it was measured."""
         name = keys.chain(unit, regime)
         return decode(Chain, self.store.get(name)) if self.store.has(name) else None
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """Every repair of the run, in order."""
+        held = self.store.get(keys.REPAIRS) if self.store.has(keys.REPAIRS) else []
+        return tuple(decode(Repair, one) for one in held)
 
     @property
     def told(self) -> RunState:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings.records import AgonistControls, Share
@@ -28,28 +28,40 @@ from mecharule_ops.types import (
     FlipEstimate,
     Intervention,
     Neuron,
+    Regime,
 )
+
+
+def anchored_rule(
+    run: Run,
+    neuron: Neuron,
+    regime: Regime,
+    eligible: Int[np.ndarray, " eligible"],
+    flips: Bool[np.ndarray, " eligible"],
+) -> AnchoredRule:
+    """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
+    predicates = refined_texts(run, eligible, flips)
+    matrix = np.column_stack([run.fires(text)[eligible] for text in predicates])
+    in_train = run.train[eligible]
+    return anchor(
+        neuron,
+        regime,
+        flips,
+        matrix,
+        predicates,
+        np.flatnonzero(in_train),
+        np.flatnonzero(~in_train),
+        run.prompt_only,
+        AnchorSettings(seed=run.config.seed),
+    )
 
 
 def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) -> tuple[AnchoredRule, ...]:
     """A rule for each unit, learned on the train part of D_b and scored once on the rest."""
-    in_train = run.train[flips.eligible]
     anchored = []
     for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
         journal.progress("anchored rules")(done, len(flips.neurons))
-        predicates = refined_texts(run, flips.eligible, target)
-        matrix = np.column_stack([run.fires(text)[flips.eligible] for text in predicates])
-        rule = anchor(
-            neuron,
-            found.regime,
-            target,
-            matrix,
-            predicates,
-            np.flatnonzero(in_train),
-            np.flatnonzero(~in_train),
-            run.prompt_only,
-            AnchorSettings(seed=run.config.seed),
-        )
+        rule = anchored_rule(run, neuron, found.regime, flips.eligible, target)
         anchored.append(rule)
         if rule.rule is not None:
             interval = None if rule.held_out is None else interval_of(rule.held_out)

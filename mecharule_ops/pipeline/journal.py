@@ -59,6 +59,7 @@ class Journal:
         self._waiting.clear()
 
     def notice(self, text: str, level: str = "info") -> None:
+        """Tells a sentence that a person should read; `level` is `info` or `warning`."""
         self.emit(Notice(text=text, level=level))
 
     @contextmanager

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.findings.accounts import DropError, Law, LawScore
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.integrated import integrated_drop
-from mecharule_ops.mechanism.law import COMPETITORS, Effects, effects, prediction
+from mecharule_ops.mechanism.law import Effects, effects
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.run import Run
@@ -81,14 +81,14 @@ def law_scores(
         run.subject, [records[at] for at in some], table, [unit], points=2
     ).flips
     says = {
-        Law.FIRST_ORDER: (clean.drops.flips[:, place], test),
+        Law.STEADY: (clean.drops.flips[:, place], test),
         Law.DIRECT: (clean.pushes.flips[:, place], test),
         Law.INTEGRATED: (integrated, some),
     }
     laws = tuple(_score(run, law, said, happened, where) for law, (said, where) in says.items())
     return LawScores(
         laws=laws,
-        becomes_right=_becomes_right(run, unit, regime, records, flips, test),
+        becomes_right=_becomes_right(run, unit, regime, clean.drops, records, flips, test),
         drop_error=_drop_error(clean.drops, place, some, measured),
     )
 
@@ -113,19 +113,19 @@ def _becomes_right(
     run: Run,
     unit: Neuron,
     regime: Regime,
+    drops: Effects,
     records: list[BehaviourRecord],
     flips: Bool[np.ndarray, " record"],
     test: Int[np.ndarray, " test"],
 ) -> LawScore | None:
-    """In 0→1 whether the answer that the law predicts is right; None in 1→0."""
+    """In 0→1 whether the answer that the law predicts is right; None in 1→0. No forward of its own."""
     if regime is Regime.BASELINE_POSITIVE:
         return None
     chosen = [records[place] for place in test]
-    table = run.replacement(run.intervention(unit.basis))
-    found = prediction(run.subject, chosen, table, competitors=COMPETITORS, units=[unit])
+    position, token = drops.changes(unit)
     said = np.zeros(len(flips), bool)
-    said[test] = regime.flipped(predicted_labels(run.subject, run.task, chosen, *found.changes(unit)))
-    return _score(run, Law.FIRST_ORDER, said, flips, test)
+    said[test] = regime.flipped(predicted_labels(run.subject, run.task, chosen, position[test], token[test]))
+    return _score(run, Law.STEADY, said, flips, test)
 
 
 def _drop_error(

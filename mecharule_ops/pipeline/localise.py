@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.events import SearchStarted
@@ -81,7 +82,9 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
     return candidates
 
 
-def _scores(run: Run, journal: Journal, basis: Basis, slices: CompactSlices, stage: str) -> np.ndarray:
+def _scores(
+    run: Run, journal: Journal, basis: Basis, slices: CompactSlices, stage: str
+) -> Float[np.ndarray, "layer channel"]:
     subject, records = run.subject, run.records
     if not len(slices.pairs):
         return np.zeros((subject.n_layers, subject.width(basis)))

@@ -11,7 +11,8 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.registry import on_this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
-from mecharule_ops.pipeline.pricing import most_evaluations
+from mecharule_ops.pipeline.kinds import SearchKind
+from mecharule_ops.pipeline.pricing import LawPrice, most_evaluations
 from mecharule_ops.pipeline.search_settings import search_settings
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_of
@@ -33,6 +34,8 @@ class SearchOutlook:
     """Group ablations."""
     example_forwards: int
     """Each on both slices, were they as large as the config allows."""
+    law_forwards: int
+    """What the law costs before a guided search, at most; 0 for another search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,12 +64,15 @@ def outlook(config: RunConfig) -> Outlook:
     for basis in config.bases:
         shape.width(basis)
     searches = tuple(
-        _search(config, shape, basis, Regime(label)) for basis, label in product(config.bases, config.regimes)
+        _search(config, shape, basis, Regime(label), task.max_new_tokens)
+        for basis, label in product(config.bases, config.regimes)
     )
     return Outlook(shape=shape, longest_prompt=_longest_prompt(config, task, shape), searches=searches)
 
 
-def _search(config: RunConfig, shape: ModelShape, basis: Basis, regime: Regime) -> SearchOutlook:
+def _search(
+    config: RunConfig, shape: ModelShape, basis: Basis, regime: Regime, new_tokens: int
+) -> SearchOutlook:
     settings = search_settings(config, regime, config.slice_size, config.slice_size)
     evaluations = most_evaluations(config, min(shape.units(basis), config.cap), settings)
     if config.budget is not None:
@@ -77,7 +83,14 @@ def _search(config: RunConfig, shape: ModelShape, basis: Basis, regime: Regime) 
         units=shape.units(basis),
         evaluations=evaluations,
         example_forwards=evaluations * settings.full_test,
+        law_forwards=_law_forwards(config, shape.units(basis), settings.full_test, new_tokens),
     )
+
+
+def _law_forwards(config: RunConfig, units: int, examples: int, new_tokens: int) -> int:
+    if config.search != SearchKind.GUIDED or config.parity:
+        return 0
+    return LawPrice.of(examples, examples * (new_tokens - 1), units).example_forwards
 
 
 def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | None:

@@ -8,6 +8,8 @@ put in the place of the first changed token and the task is asked (see `mechanis
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Float32
 
@@ -15,40 +17,56 @@ from mecharule_ops.mechanism.law import LawPass, prediction
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
+from mecharule_ops.pipeline.pricing import LawPrice
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import BehaviourRecord, Candidates, Regime
 
 
 def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
-    """How the run's config searches these candidates; for a guided search the law is asked first.
+    """How the run's config searches these candidates; for a guided search the law is asked first, where it pays.
 
-    Cost of the predictions: a forward over the slices' examples, and a backward over their spans a generated token in
-    reach and competitor, whatever the number of units.
+    Cost of the predictions: that of `LawPrice`, told before it is spent.
     """
     kind, settings = SearchKind(run.config.search), run.search_settings(slices.regime)
     if kind is not SearchKind.GUIDED or run.config.parity:
         return SearchPlan(kind=SearchKind.CHA if run.config.parity else kind, settings=settings)
+    records = [run.records[position] for position in slices.positions]
+    law = LawPrice.of(len(records), tokens_in_reach(records), candidates.total)
+    if not law.competitors:
+        journal.notice(
+            f"the law is not asked: it would cost {law.share:.0%} of testing every one of {candidates.total:,} units "
+            "alone; they are searched without predictions"
+        )
+        return SearchPlan(kind=SearchKind.CHA, settings=settings)
     name = keys.prediction(candidates.basis, slices.regime)
     with journal.stage(
         f"law {candidates.basis.value} {slices.regime.arrow}", len(slices.positions), "examples"
     ) as stage:
         stage.reused = run.store.has(name)
         if not stage.reused:
-            run.store.put(name, _predicted(run, journal, candidates, slices, stage.name))
+            journal.notice(
+                f"the law is asked first: {law.example_forwards:,} example-forwards, {law.share:.1%} of testing every "
+                "unit alone"
+            )
+            run.store.put(name, _predicted(run, journal, candidates, slices, law.competitors, stage.name))
         rates = run.store.get(name)
-        promising = int((rates[:2].max(0) >= run.config.tau).sum())
+        promising = sum(reaches(rate, run.config.tau) for rate in rates[:2].max(0).flat)
         stage.summary = (
             f"{promising:,} of {candidates.total:,} units are predicted to flip τ = {run.config.tau:g}"
         )
     return SearchPlan(
-        kind=kind, settings=settings, predictions=run.predictions(candidates.basis, slices.regime)
+        kind=kind,
+        settings=settings,
+        predictions=run.predictions(candidates.basis, slices.regime),
+        law_forwards=law.example_forwards,
     )
 
 
 def _predicted(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, stage: str
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, competitors: int, stage: str
 ) -> Float32[np.ndarray, "three layer channel"]:
     """Predicted rate on D⁺ and on D⁻, and the mean excess of the drop over the lead, of every unit of the basis."""
     records = [run.records[position] for position in slices.positions]
@@ -57,17 +75,23 @@ def _predicted(
         run.subject,
         records,
         replacement,
+        competitors=competitors,
         on_progress=journal.progress(stage),
         should_stop=run.should_stop,
     )
-    flips, split = _flips(run, found, records, slices.regime), len(slices.associated)
+    flips, split = predicted_flips(run, found, records, slices.regime), len(slices.associated)
     excess = np.nan_to_num(found.excess.astype(np.float32), neginf=-1e4)
     parts = [part.mean(0) if len(part) else np.zeros(flips.shape[1]) for part in np.split(flips, [split])]
     rates = np.stack([*parts, excess.mean(0)])
     return rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
 
 
-def _flips(
+def tokens_in_reach(records: Sequence[BehaviourRecord]) -> int:
+    """Generated tokens that the decode phase can change: all but the first of each completion."""
+    return sum(max(0, len(record.tokens) - 1) for record in records)
+
+
+def predicted_flips(
     run: Run, found: LawPass, records: list[BehaviourRecord], regime: Regime
 ) -> Bool[np.ndarray, "record unit"]:
     """Where a predicted change flips the outcome; each distinct change of a record is judged once."""

@@ -113,14 +113,25 @@ def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | N
 
 
 def chosen_for_train(
-    run: Run, records: Sequence[BehaviourRecord], labels: Bool[np.ndarray, " record"], columns: Columns
+    run: Run,
+    records: Sequence[BehaviourRecord],
+    labels: Bool[np.ndarray, " record"],
+    columns: Columns,
+    test_share: float | None = None,
 ) -> Bool[np.ndarray, " record"]:
-    """Train mask of some records of the run's task: stratified by the seed predicates and by outcome."""
+    """Train mask of some records of the run's task: stratified by the seed predicates and by outcome.
+
+    Without a share of its own the rest is as large as the run's held-out part.
+    """
     schema = schema_of(columns)
     seeds = [evaluate(parse_predicate(text, schema), columns) for text in run.task.seed_predicates()]
     identifiers = [record.example.id for record in records]
     split = stratified_split(
-        np.column_stack(seeds), labels, identifiers, seed=run.config.seed, test_share=run.config.test_share
+        np.column_stack(seeds) if seeds else np.zeros((len(records), 0), bool),
+        labels,
+        identifiers,
+        seed=run.config.seed,
+        test_share=run.config.test_share if test_share is None else test_share,
     )
     train = np.zeros(len(records), bool)
     train[split.train] = True

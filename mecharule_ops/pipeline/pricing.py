@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price
 from mecharule_ops.pipeline.kinds import SearchPlan
+from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import Candidates, FlipCount, FlipEstimate, GroupAnswer, Regime
 
 AUDITED_AT_MOST = 256
 """Units that an audit draws unless the config says how many."""
+
+AFFORDABLE = 0.02
+"""Share of testing every unit alone that the law may cost before it is asked about the runner-up alone."""
+WORTH_ASKING = 0.05
+"""… before it is not asked: a basis so small is searched faster than predicted."""
 
 
 def audit_tests(config: RunConfig, pruned: int) -> int:
@@ -62,3 +69,26 @@ def where_nothing_flips(plan: SearchPlan, candidates: Candidates) -> list[ChaTre
             )
             search.tell(GroupAnswer(node=question.node, estimate=nothing))
     return [search.tree for search in searches]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawPrice:
+    """What asking the law about every unit of a basis takes, whatever the number of units."""
+
+    competitors: int
+    """All where they cost at most `AFFORDABLE` of testing every unit alone; one up to `WORTH_ASKING`; else 0, which is
+    not asking at all."""
+    example_forwards: int
+    """One an example, and two for each backward, one a token in reach and competitor."""
+    share: float
+    """Of testing every unit alone on the examples; that of one competitor where it is not asked."""
+
+    @classmethod
+    def of(cls, examples: int, tokens: int, units: int) -> LawPrice:
+        """For so many examples with so many generated tokens in reach, all together, and units of the basis."""
+        for competitors, most in ((COMPETITORS, AFFORDABLE), (1, WORTH_ASKING)):
+            forwards = examples + 2 * competitors * tokens
+            share = forwards / (units * examples) if units * examples else math.inf
+            if share <= most:
+                return cls(competitors=competitors, example_forwards=forwards, share=share)
+        return cls(competitors=0, example_forwards=0, share=share)

@@ -23,10 +23,16 @@ LEAST = 10
 
 
 def refined_texts(
-    run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
+    run: Run,
+    eligible: Int[np.ndarray, " eligible"],
+    flips: Bool[np.ndarray, " eligible"],
+    known: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Φ and up to `refinements` predicates proposed from one unit's train flips on these records of D_b."""
-    texts = tuple(run.vocabulary["kept"])
+    """Φ and up to `refinements` predicates proposed from one unit's train flips on these records of D_b.
+
+    `known` stands in for Φ.
+    """
+    texts = tuple(run.vocabulary["kept"] if known is None else known)
     observed = run.observed
     train = observed.train[eligible]
     flipped = int(flips[train].sum())

@@ -7,7 +7,7 @@ three where units are held at their clean values.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
@@ -63,32 +63,59 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
         for prompt in prompts
     ]
     engine = ReferenceEngine(bench.subject, task, records, intervention, table)
-    positions = list(range(len(records)))
     groups = _groups(certificate)
-    held = [held_units(bench.subject, units, name) for (_, name), units in groups.items()]
-    found = engine.completions([(), *groups.values()], positions, [(), *held])
     column = {prompt: position for position, prompt in enumerate(prompts)}
-    place = {asked: index + 1 for index, asked in enumerate(groups)}
-
-    def side(group: int, position: int) -> Completion:
-        tokens = found.tokens[group][position]
-        return Completion(
-            tokens=tokens,
-            text=bench.subject.decode(tokens),
-            label=bool(found.labels[group, position]),
-            margin=float(found.margins[group, position]),
-        )
-
+    after = _sides(bench.subject, engine, groups, _asked_at(certificate, column))
+    clean = _sides(bench.subject, engine, {_CLEAN: ()}, {_CLEAN: tuple(range(len(records)))})
     return tuple(
         replace(
             row,
             example=records[column[row.prompt]].example.id,
             prompt=records[column[row.prompt]].example.prompt,
-            before=side(0, column[row.prompt]),
-            after=side(place[row.unit, row.held], column[row.prompt]),
+            before=clean[_CLEAN, column[row.prompt]],
+            after=after[(row.unit, row.held), column[row.prompt]],
         )
         for row in certificate.rows
     )
+
+
+_Asked = tuple[str | None, str | None]
+"""The units that a row names, or none, and those held."""
+_CLEAN: _Asked = (None, None)
+
+
+def _asked_at(certificate: Certificate, column: Mapping[str, int]) -> dict[_Asked, tuple[int, ...]]:
+    """On which prompts each group is ablated."""
+    asked: dict[_Asked, dict[int, None]] = {}
+    for row in certificate.rows:
+        asked.setdefault((row.unit, row.held), {})[column[row.prompt]] = None
+    return {one: tuple(positions) for one, positions in asked.items()}
+
+
+def _sides(
+    subject: Subject,
+    engine: ReferenceEngine,
+    groups: Mapping[_Asked, tuple[Neuron, ...]],
+    positions: Mapping[_Asked, tuple[int, ...]],
+) -> dict[tuple[_Asked, int], Completion]:
+    """Completions of each group on its prompts; groups asked on the same prompts are decoded beside one another."""
+    together: dict[tuple[int, ...], list[_Asked]] = {}
+    for one in groups:
+        together.setdefault(positions[one], []).append(one)
+    sides = {}
+    for places, asked in together.items():
+        held = [held_units(subject, groups[one], one[1]) for one in asked]
+        found = engine.completions([groups[one] for one in asked], places, held)
+        for index, one in enumerate(asked):
+            for at, place in enumerate(places):
+                tokens = found.tokens[index][at]
+                sides[one, place] = Completion(
+                    tokens=tokens,
+                    text=subject.decode(tokens),
+                    label=bool(found.labels[index, at]),
+                    margin=float(found.margins[index, at]),
+                )
+    return sides
 
 
 def _groups(certificate: Certificate) -> dict[tuple[str | None, str | None], tuple[Neuron, ...]]:

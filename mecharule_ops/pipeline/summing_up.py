@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.cha.exhaustive import singleton_estimates
+from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
@@ -23,6 +24,7 @@ from mecharule_ops.findings.records import (
     ExhaustiveRun,
     Findings,
     PredicateCounts,
+    PredictedUnit,
     SearchCost,
     SearchOutcome,
     Share,
@@ -34,7 +36,7 @@ from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
-from mecharule_ops.types import AnchoredRule, SearchStatus
+from mecharule_ops.types import AnchoredRule, Neuron, SearchStatus
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
 
@@ -75,7 +77,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         slice_status=slices.sentence,
         status=_statuses(found.trees),
         agonists=found.agonists,
-        cost=_cost(found.trees, found),
+        cost=replace(_cost(found.trees, found), law_forwards=found.plan.law_forwards),
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         whole_layers=found.whole_layers,
@@ -96,8 +98,31 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.slice_alpha)
         if truth
         else (),
+        predicted=_predicted(found, tested),
         audit=found.audit,
     )
+
+
+def _predicted(found: Localised, tested: Sequence[UnitStrength]) -> tuple[PredictedUnit, ...]:
+    """Prediction and strength of each unit tested alone, those of the audit among them; empty without predictions."""
+    predictions = found.plan.predictions
+    if not predictions:
+        return ()
+    units = [
+        Neuron(found.basis, layer.layer, channel)
+        for layer in found.candidates.layers
+        for channel in layer.channels.tolist()
+    ]
+    strength = np.concatenate([layer.strength for layer in predictions])
+    order = ranked(predictions).tolist()
+    said = {units[place]: (rank, float(strength[place])) for rank, place in enumerate(order, 1)}
+    measured = {unit.neuron: unit.estimate.strength for unit in tested}
+    measured |= {agonist.neuron: agonist.estimate.strength for agonist in found.agonists}
+    rows = (
+        PredictedUnit(neuron=unit, rank=said[unit][0], predicted=said[unit][1], measured=strength)
+        for unit, strength in measured.items()
+    )
+    return tuple(sorted(rows, key=lambda row: row.rank))
 
 
 def _singles(trees: Sequence[ChaTree], found: Localised) -> tuple[UnitStrength, ...]:

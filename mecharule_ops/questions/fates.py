@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from mecharule_ops.cha.partition import Channels, roots
+from mecharule_ops.cha.group_search import starting_groups
+from mecharule_ops.cha.partition import Channels
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.errors import StoreError
@@ -72,14 +73,7 @@ def promise(
 
 def search_order(candidates: LayerCandidates, settings: ChaSettings) -> Channels:
     """A layer's units in the order in which a search with these settings groups them."""
-    parts = roots(
-        candidates,
-        order=settings.order,
-        root_split=settings.root_split,
-        largest=settings.largest,
-        rng=np.random.default_rng([settings.seed, candidates.layer]),
-    )
-    return tuple(channel for part in parts for channel in part.channels)
+    return tuple(channel for part in starting_groups(candidates, settings) for channel in part.channels)
 
 
 def members(view: SearchView, order: Channels) -> Mapping[int, Channels]:

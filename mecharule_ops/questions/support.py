@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mecharule_ops.findings.controls import Effect
 from mecharule_ops.findings.records import AgonistControls, Findings
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Agonist
 
 
@@ -41,7 +42,7 @@ def by_support(findings: Findings) -> tuple[Support, ...]:
 def _support(findings: Findings, agonist: Agonist, controls: AgonistControls | None) -> Support:
     lower = agonist.estimate.lcb(findings.alpha)
     points = []
-    if lower < findings.tau:
+    if not reaches(lower, findings.tau):
         points.append("its lower bound does not reach τ")
     if controls is None or controls.random is None:
         points.append("no control was run beside it")

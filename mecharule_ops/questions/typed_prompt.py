@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Bool
 
 from mecharule_ops.certificates.certificate import ExampleRow
 from mecharule_ops.pipeline.certify import rows_of
@@ -53,7 +54,7 @@ def ablated_rows(
     return rows_of(engine, run.subject.decode, records, units, placed)
 
 
-def rule_fires(rule: Rule, task: Task, records: Sequence[BehaviourRecord]) -> np.ndarray:
+def rule_fires(rule: Rule, task: Task, records: Sequence[BehaviourRecord]) -> Bool[np.ndarray, " record"]:
     """Where a rule fires on records, also on ones that no run has seen."""
     columns = task.columns(records)
     schema = schema_of(columns)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mecharule_ops.confidence import lower_bound
 from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, Neuron, Regime
 
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
@@ -34,10 +35,12 @@ class UnitAccount:
 
     @property
     def neuron(self) -> Neuron:
+        """The unit it is about."""
         return self.agonist.neuron
 
     @property
     def regime(self) -> Regime:
+        """The direction of its flips: a unit found in both regimes has two accounts."""
         return self.agonist.regime
 
     @property
@@ -63,12 +66,19 @@ def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitA
 
 def flips_needed(n: int, tau: float, alpha: float) -> int | None:
     """The fewest flips of n whose one-sided lower bound at α/2 reaches τ; None when even n flips do not."""
-    return next((flips for flips in range(n + 1) if lower_bound(flips, n, alpha / 2) >= tau), None)
+    return next((flips for flips in range(n + 1) if reaches(lower_bound(flips, n, alpha / 2), tau)), None)
 
 
-def strongest(findings: Findings, place: int = 1) -> Agonist | None:
-    """The unit of that place by strength over all searches, where it is strongest; None when there are fewer."""
-    named = (outcome for outcome in findings.searches if not outcome.suppressed)
+def strongest(findings: Findings, place: int = 1, regime: Regime | None = None) -> Agonist | None:
+    """The unit of that place by strength over all searches, where it is strongest; None when there are fewer.
+
+    With a regime, over the searches of that direction alone.
+    """
+    named = (
+        outcome
+        for outcome in findings.searches
+        if not outcome.suppressed and regime in (None, outcome.regime)
+    )
     found = [agonist for outcome in named for agonist in outcome.agonists]
     found.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
     first: dict[Neuron, Agonist] = {}

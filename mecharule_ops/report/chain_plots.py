@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList, Written
 from mecharule_ops.mechanism.mediation import ABOVE, HEADS_ABOVE, MLPS_ABOVE, Through
 from mecharule_ops.report.chain_lines import hold_words, quoted
 from mecharule_ops.report.document import k_of_n
-from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
+from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _SOURCES, _NODES = 12, 6
 
 def chain_figures(chain: Chain) -> Mapping[str, tuple[str, str]]:
     """Name → (SVG, caption); a figure without data is left out."""
-    stem = f"chain-{chain.regime.value}-{chain.unit}".replace(".", "-")
+    stem = figure_stem("chain", chain.regime, chain.unit)
     drawn = {}
     if chain.writes.groups:
         name = f"{stem}-writes"
@@ -96,15 +98,17 @@ def _reads(chain: Chain, figure: Figure) -> None:
     names = _names(heads)
     places = {name: len(names) - index for index, name in enumerate(names)}
     mass, carried = figure.subplots(1, 2, sharey=True)
-    for name, glyph, fill, color in ((FLIPPED, "o", BLUE, BLUE), (UNFLIPPED, "s", "none", ORANGE)):
-        head = next((one for one in heads if one.group == name), None)
-        if head is None:
-            continue
-        sources = [source for source in head.sources if source.name in places]
-        at = [places[source.name] + (0.15 if name == FLIPPED else -0.15) for source in sources]
-        style = {"marker": glyph, "facecolors": fill, "edgecolors": color, "label": f"{name} records"}
-        mass.scatter([source.attention for source in sources], at, **style)
-        carried.scatter([source.toward for source in sources], at, **style)
+    drawn = [
+        (places[source.name] + (0.15 if head.group == FLIPPED else -0.15), source, head.group == FLIPPED)
+        for head in heads
+        for source in head.sources
+        if head.group in (FLIPPED, UNFLIPPED) and source.name in places
+    ]
+    at = np.array([height for height, _, _ in drawn])
+    flipped = np.array([each for _, _, each in drawn], bool)
+    labels = f"{FLIPPED} records", f"{UNFLIPPED} records"
+    glyphs(mass, np.array([source.attention for _, source, _ in drawn]), at, flipped, labels)
+    glyphs(carried, np.array([source.toward for _, source, _ in drawn]), at, flipped, labels)
     carried.axvline(0, color=INK, linewidth=0.6)
     mass.set_yticks(list(places.values()), [_label(name) for name in names])
     mass.set(xlabel="share of attention", xlim=(-0.02, None))

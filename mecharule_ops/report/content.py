@@ -5,11 +5,12 @@ from __future__ import annotations
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import tables
 from mecharule_ops.report.absence import negative, whole_layer_words
+from mecharule_ops.report.account_sections import account_sections
 from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
 from mecharule_ops.report.document import Block, Bullets, Document, Section, sentence, two_decimals
 from mecharule_ops.report.limits import limits
-from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.report.phrases.searches import predicted_words, search_names
 from mecharule_ops.report.recall_blocks import recall_blocks
 from mecharule_ops.report.run_blocks import run_blocks
 from mecharule_ops.report.summary import summary
@@ -37,6 +38,7 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
     sections = [
         Section(title="Summary", blocks=summary(findings)),
         *_agonist_sections(findings),
+        *account_sections(findings),
         Section(title="Overview", blocks=(tables.overview(findings), OVERVIEW_KEY)),
     ]
     for index, (name, outcome) in enumerate(searches):
@@ -77,8 +79,8 @@ def _search_section(findings: Findings, outcome: SearchOutcome, name: str, index
     layers = tables.layers(findings, outcome)
     blocks += [layers] if layers.rows else []
     blocks.append(_other_layers(findings, outcome))
-    blocks += [*weak_blocks(findings, outcome, rows), *recall_blocks(outcome)]
-    figures = tuple(f"{kind}-{index}" for kind in ("layers", "recall", "tree"))
+    blocks += [*weak_blocks(findings, outcome, rows), *recall_blocks(outcome), predicted_words(outcome)]
+    figures = tuple(f"{kind}-{index}" for kind in ("layers", "predicted", "recall", "tree"))
     shown = tuple(block for block in blocks if block)
     return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=figures)
 

@@ -46,6 +46,8 @@ class Section:
     blocks: tuple[Block, ...]
     figures: tuple[str, ...] = ()
     """Names of the plots that belong here; only HTML shows them."""
+    folded: bool = False
+    """Whether a page shows its title alone until a reader opens it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

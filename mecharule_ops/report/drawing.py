@@ -9,10 +9,15 @@ from __future__ import annotations
 import io
 import re
 import warnings
+import zlib
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mecharule_ops.types import Neuron, Regime
+
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -47,10 +52,25 @@ def draw(name: str, plot: Callable[[Figure], None], *, height: float = 3.2) -> s
     return _inline(buffer.getvalue(), name)
 
 
+def figure_stem(kind: str, regime: Regime, unit: Neuron) -> str:
+    """The beginning of the names of a unit's figures."""
+    return f"{kind}-{regime.value}-{unit}".replace(".", "-")
+
+
 def standalone(svg: str) -> str:
     """What `draw` gave as a file of its own: dark ink on white, whatever shows it."""
     opening = '<svg xmlns="http://www.w3.org/2000/svg" style="color:#1c2330;background:#ffffff" '
     return svg.replace("<svg ", opening, 1) + "\n"
+
+
+def glyphs(axes: Axes, x: np.ndarray, y: np.ndarray, filled: np.ndarray, labels: tuple[str, str]) -> None:
+    """Points told apart without colour: filled circles, and open squares for the others. An empty label is none."""
+    for which, glyph, face, color, label in (
+        (filled, "o", BLUE, BLUE, labels[0]),
+        (~filled, "s", "none", ORANGE, labels[1]),
+    ):
+        style: Any = {"color": color, "markerfacecolor": face, "markersize": 4, "markeredgewidth": 0.7}
+        axes.plot(x[which], y[which], glyph, label=label or None, **style)
 
 
 def tidy(axes: Axes) -> None:
@@ -64,6 +84,42 @@ def _inline(svg: str, name: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)
     svg = svg.replace("xlink:href=", "href=").replace(INK, "currentColor")
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = svg.replace('href="#', f'href="#{name}-').replace("url(#", f"url(#{name}-")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()
+    svg = _PLACES.sub(lambda found: _LONG.sub(_rounded, found[0]), svg)
+    svg = re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
+    short = f"f{zlib.crc32(name.encode()):x}"
+    return (
+        _classed(_named(svg, short), short)
+        .replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1)
+        .strip()
+    )
+
+
+def _named(svg: str, short: str) -> str:
+    """Ids that something points to under short names of the figure's own; the others go."""
+    used = dict.fromkeys(re.findall(r'(?:href="|url\()#([^")]+)', svg))
+    names = {old: f"{short}-{place}" for place, old in enumerate(used)}
+    svg = re.sub(r' id="([^"]*)"', lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", svg)
+    return re.sub(r'((?:href="|url\()#)([^")]+)', lambda found: found[1] + names[found[2]], svg)
+
+
+_PLACES = re.compile(r'\b(?:d|x|y|width|height|points|transform|cx|cy)="[^"]*"')
+"""Attributes that say where something is drawn."""
+_LONG = re.compile(r"-?\d+\.\d{3,}")
+
+
+def _rounded(number: re.Match[str]) -> str:
+    """To a hundredth of a point, which nobody sees, and which halves a page."""
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
+def _classed(svg: str, short: str) -> str:
+    """The same drawing with each style that comes again said once."""
+    seen = Counter(re.findall(r' style="([^"]*)"', svg))
+    named = {
+        style: f"{short}c{place}"
+        for place, style in enumerate(one for one, times in seen.items() if times > 2)
+    }
+    for style, known in named.items():
+        svg = svg.replace(f' style="{style}"', f' class="{known}"')
+    rules = "".join(f".{known}{{{style}}}" for style, known in named.items())
+    return svg.replace("<defs>", f"<style>{rules}</style><defs>", 1) if rules else svg

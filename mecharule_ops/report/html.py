@@ -19,6 +19,9 @@ body { color: var(--ink); background: var(--paper); font: 1rem/1.55 system-ui, s
 h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 1.5rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; line-height: 1.3; border-top: 1px solid var(--line); padding-top: 1.25rem;
   margin: 2.5rem 0 0.75rem; overflow-wrap: anywhere; }
+details { border-top: 1px solid var(--line); }
+summary { cursor: pointer; padding: 0.75rem 0; }
+summary h2 { display: inline; border: 0; padding: 0; margin: 0; }
 p, li { max-width: 46rem; overflow-wrap: anywhere; }
 ul { padding-left: 1.25rem; }
 li { margin: 0.4rem 0; }
@@ -61,7 +64,10 @@ def html_of(document: Document, figures: Mapping[str, tuple[str, str]]) -> str:
 def _section(section: Section, figures: Mapping[str, tuple[str, str]]) -> str:
     drawn = [_figure(*figures[name]) for name in section.figures if name in figures]
     blocks = [_block(block) for block in section.blocks]
-    return "\n".join(["<section>", f"<h2>{_text(section.title)}</h2>", *blocks, *drawn, "</section>"])
+    head = f"<h2>{_text(section.title)}</h2>"
+    if section.folded:
+        return "\n".join([f"<details><summary>{head}</summary>", *blocks, *drawn, "</details>"])
+    return "\n".join(["<section>", head, *blocks, *drawn, "</section>"])
 
 
 def _figure(svg: str, caption: str) -> str:

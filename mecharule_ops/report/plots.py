@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
+from mecharule_ops.report.account_plots import account_figures
+from mecharule_ops.report.chain_plots import chain_figures
+from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy
 from mecharule_ops.report.icicle import icicle
 from mecharule_ops.types import Verdict
 
@@ -19,18 +23,24 @@ _SHADE = {
     Verdict.PRUNED: (GREY, ""),
     Verdict.SPLIT: (BLUE, ""),
     Verdict.KEPT: (ORANGE, "//"),
-    Verdict.DROPPED: (GREY, ".."),
+    Verdict.DROPPED: (GREY, "."),
 }
 
 
 def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
     """Name → (SVG, caption), named as `content` names them; a plot without data is left out."""
-    drawn = {}
+    drawn: dict[str, tuple[str, str]] = {}
+    for chain in findings.chains:
+        drawn |= chain_figures(chain)
     for index, outcome in enumerate(findings.searches):
+        for account in outcome.accounts:
+            drawn |= account_figures(account)
         if outcome.agonists or outcome.layer_union or outcome.whole_layers:
             drawn[f"layers-{index}"] = _draw(f"layers-{index}", outcome, _layers), _LAYERS_CAPTION
         if outcome.recall:
             drawn[f"recall-{index}"] = _draw(f"recall-{index}", outcome, _recall), _RECALL_CAPTION
+        if outcome.predicted:
+            drawn[f"predicted-{index}"] = _draw(f"predicted-{index}", outcome, _predicted), _PREDICTED_CAPTION
         if outcome.tree:
             shown = len(icicle(outcome.tree))
             caption = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
@@ -42,6 +52,11 @@ _LAYERS_CAPTION = (
     "Units per layer: all localized (upper bound ≥ τ) and the τ-agonists among them (hatched); below, the "
     "share of records flipped by any localized unit of the layer, and by the whole layer ablated at once "
     "on its stronger slice."
+)
+_PREDICTED_CAPTION = (
+    "Units tested alone by a guided search: the share of their stronger slice that the law said they flip, and the "
+    "share that they do flip. Filled circles are τ-agonists, each with its rank among all units by prediction; open "
+    "squares are the others. On the diagonal the law is right."
 )
 _RECALL_CAPTION = (
     "Share of the τ-agonists found by exhaustive ablation that the search localized, by strength, "
@@ -93,6 +108,23 @@ def _recall(figure: Figure, outcome: SearchOutcome) -> None:
     tidy(axes)
 
 
+def _predicted(figure: Figure, outcome: SearchOutcome) -> None:
+    axes = figure.subplots()
+    strong = {agonist.neuron for agonist in outcome.tau_agonists}
+    predicted, measured = (
+        np.array([getattr(unit, name) for unit in outcome.predicted]) for name in ("predicted", "measured")
+    )
+    among = np.array([unit.neuron in strong for unit in outcome.predicted])
+    glyphs(axes, predicted, measured, among, ("τ-agonist", "other unit"))
+    for unit in outcome.predicted:
+        if unit.neuron in strong:
+            axes.annotate(f" {unit.rank}", (unit.predicted, unit.measured), fontsize=7, color=INK)
+    axes.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.8)
+    axes.set(xlabel="predicted strength", ylabel="measured strength", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    tidy(axes)
+
+
 def _tree(figure: Figure, outcome: SearchOutcome) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
@@ -105,7 +137,7 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
             continue
         patches = [Rectangle((box.left, box.tree_node.depth), box.width, 0.92) for box in some]
         faintest = 0.55 if verdict is Verdict.KEPT else 0.25
-        alpha = [faintest + (0.95 - faintest) * box.tree_node.estimate.strength for box in some]
+        alpha = [faintest + (0.95 - faintest) * _step(box.tree_node.estimate.strength) for box in some]
         axes.add_collection(
             PatchCollection(patches, facecolor=color, alpha=alpha, hatch=hatch, edgecolor=INK, linewidth=0.2)
         )
@@ -118,3 +150,8 @@ def _tree(figure: Figure, outcome: SearchOutcome) -> None:
     axes.set_yticks([depth + 0.46 for depth in range(deepest + 1)], [str(d) for d in range(deepest + 1)])
     axes.set(xlabel="layer (its first unit)", ylabel="depth")
     tidy(axes)
+
+
+def _step(share: float) -> float:
+    """The share to the nearest fifth, so that boxes of one fullness share one pattern."""
+    return round(5 * share) / 5

@@ -33,6 +33,7 @@ def run_blocks(findings: Findings) -> tuple[Block, ...]:
 
 
 def listing(entries: Mapping[str, Value]) -> str:
+    """The entries in one line, by name: `numpy 2.3.5, torch 2.13.0`; `none recorded` when there are none."""
     return ", ".join(f"{key} {_shown(value)}" for key, value in sorted(entries.items())) or "none recorded"
 
 

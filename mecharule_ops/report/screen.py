@@ -14,6 +14,7 @@ from mecharule_ops.report.absence import negative
 from mecharule_ops.report.advice import suggestions
 from mecharule_ops.report.document import k_of_n, plain, plural, sentence, tied
 from mecharule_ops.report.limits import limits
+from mecharule_ops.report.phrases.accounts import brief_account
 from mecharule_ops.report.phrases.controls import brief_claims
 from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
 from mecharule_ops.report.phrases.rules import brief_rule
@@ -80,10 +81,14 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
         yield f"  … and {' and '.join(more)}"
 
 
+def _rule(outcome: SearchOutcome, agonist: Agonist) -> str:
+    """What the unit's account says of when it flips; without one, its anchored rule."""
+    account = outcome.account_of(agonist.neuron)
+    return brief_rule(outcome.rule_of(agonist.neuron)) if account is None else brief_account(account)
+
+
 def _account(outcome: SearchOutcome, agonist: Agonist) -> str:
-    return (
-        f"{brief_claims(outcome.controls_of(agonist.neuron))}; {brief_rule(outcome.rule_of(agonist.neuron))}"
-    )
+    return f"{brief_claims(outcome.controls_of(agonist.neuron))}; {_rule(outcome, agonist)}"
 
 
 def _bar(agonist: Agonist) -> str:

@@ -10,7 +10,11 @@ from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
 from mecharule_ops.report.phrases.flips import by_strength
 from mecharule_ops.report.phrases.rules import predicts, score_words
 from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.types import Agonist
+
+RULE = "rule (learned on train)"
+"""The column of a rule's text, which is long."""
 
 
 def overview(findings: Findings) -> Table:
@@ -91,28 +95,65 @@ def _unit_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> t
 
 
 def rules(findings: Findings, outcome: SearchOutcome) -> Table:
-    """A row a localized unit: when its ablation flips a record, and how well that predicts."""
-    return Table(
-        header=("unit", "rule (learned on train)", "held-out MCC", "coverage", "HQ", "full-fit MCC", "reads"),
-        rows=tuple(_rule_row(findings, outcome, agonist) for agonist in by_strength(outcome.agonists)),
-        align="lllrlll",
+    """When each localized unit flips: a row a family of its account, then the anchored rule of the paper."""
+    header = (
+        "unit",
+        "family",
+        RULE,
+        "held-out MCC",
+        "ceiling",
+        "coverage",
+        "HQ",
+        "full-fit MCC",
+        "checked",
     )
+    rows = tuple(
+        row
+        for agonist in by_strength(outcome.agonists)
+        for row in (*_family_rows(outcome, agonist), _rule_row(findings, outcome, agonist))
+    )
+    return Table(header=header, rows=rows, align="lllllllll")
+
+
+def _family_rows(outcome: SearchOutcome, agonist: Agonist) -> tuple[tuple[str, ...], ...]:
+    account = outcome.account_of(agonist.neuron)
+    return tuple(
+        (
+            str(agonist.neuron),
+            rule.family.value,
+            rule.rule or "none predicts",
+            str(rule.held_out or "–"),
+            str(rule.ceiling or "–"),
+            "–",
+            "–",
+            "–",
+            _checked(rule) if rule.rule else "–",
+        )
+        for rule in (account.families if account else ())
+    )
+
+
+def _checked(rule: FamilyRule) -> str:
+    """When the rule can be checked."""
+    return "after the answer" if rule.family is Family.INPUT and not rule.prompt_only else rule.family.gates
 
 
 def _rule_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> tuple[str, ...]:
     rule = outcome.rule_of(agonist.neuron)
     if rule is None:
-        return (str(agonist.neuron), "not anchored", "–", "–", "–", "–", "–")
+        return (str(agonist.neuron), "anchored", "not anchored", *("–",) * 6)
     held, full = rule.held_out, rule.full
     marks = [
         name for name, passed in (("T", findings.is_hq_t(rule)), ("F", findings.is_hq_f(rule))) if passed
     ]
     return (
         str(agonist.neuron),
+        "anchored",
         rule.rule if rule.rule and predicts(rule) else "none predicts",
         score_words(held) if held else "–",
+        "–",
         percent(held.coverage) + f" of {held.n:,}" if held else "–",
         "+".join(marks) or "–",
         score_words(full) if full else "–",
-        ("prompt only" if rule.prompt_only else "output too") if predicts(rule) else "–",
+        ("before the model answers" if rule.prompt_only else "after the answer") if predicts(rule) else "–",
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import tables
 from mecharule_ops.report.document import Block, plural, sentence
+from mecharule_ops.report.phrases.accounts import brief_account
 from mecharule_ops.report.phrases.controls import CONTROLS_KEY, control_parts
 from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
 from mecharule_ops.report.phrases.rules import is_told, rule_line, untold_sentence
@@ -23,7 +24,7 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
     """The τ-agonists of a search, strongest first, each with its controls and its rule under it."""
     strong = by_strength(outcome.tau_agonists)
     notes = tuple(
-        (_control_line(findings, outcome, agonist), rule_line(findings, outcome, agonist))
+        (_control_line(findings, outcome, agonist), _rule_line(findings, outcome, agonist))
         for agonist in strong
     )
     table = replace(tables.unit_table(findings, outcome, strong), notes=notes)
@@ -66,6 +67,12 @@ def _not_ruled_out(findings: Findings, weak: list[Agonist]) -> str:
         f"for that, {stronger_slice(weakest.estimate)} for {weakest.neuron}, so a place in this table is no "
         "evidence of an effect, and no control is run beside it."
     )
+
+
+def _rule_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> str:
+    """Its account in short, which has a section of its own; without one its anchored rule."""
+    account = outcome.account_of(agonist.neuron)
+    return rule_line(findings, outcome, agonist) if account is None else sentence(brief_account(account))
 
 
 def _control_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> str:

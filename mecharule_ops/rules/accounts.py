@@ -16,8 +16,9 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
-from mecharule_ops.rules.ceiling import CeilingSettings, ceiling
+from mecharule_ops.rules.ceiling import CeilingSettings, ceiling, grown
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.free_form import FreeForm
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.settings import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import ShortSettings, short_rule
@@ -86,6 +87,7 @@ def account_rules(
 
     Raises:
         UsageError: a column is not as long as the flips, or its text comes twice.
+
     """
     settings = settings or AccountSettings()
     _check(families, len(target.flips))
@@ -100,6 +102,21 @@ def account_rules(
         outputs, values = outputs | own.outputs, values | own.numbers
         rules.append(_family_rule(family, target, table, outputs, values, settings))
     return tuple(rules)
+
+
+def free_form(
+    target: Target, rule: FamilyRule, own: FamilyColumns, settings: AccountSettings | None = None
+) -> FreeForm | None:
+    """The trees behind the ceiling of the input family; None where none were grown."""
+    if rule.trees is None:
+        return None
+    settings = settings or AccountSettings()
+    table = own.table(target.train)
+    trees = replace(settings.ceiling, seed=settings.seed)
+    known = table.matrix[target.train].astype(np.float32)
+    booster = grown(known, target.flips[target.train], rule.trees, trees)
+    model = booster.save_raw("json").decode("ascii")
+    return FreeForm(predicates=table.texts, threshold=rule.trees.threshold, model=model)
 
 
 def _family_rule(
@@ -119,12 +136,13 @@ def _family_rule(
         return replace(bare, status=_STATUS[ready])
     generator = np.random.default_rng([settings.seed, list(Family).index(family)])
     trees = replace(settings.ceiling, seed=settings.seed)
-    best = ceiling(features, target.flips, target.train, target.test, generator, trees).held_out
+    best = ceiling(features, target.flips, target.train, target.test, generator, trees)
+    bare = replace(bare, ceiling=best.held_out, trees=best.trees)
     short = short_rule(
         table.matrix[target.train], table.texts, known, replace(settings.short, seed=settings.seed)
     )
     if short.rule is None:
-        return replace(bare, status=_STATUS[short.status], ceiling=best)
+        return replace(bare, status=_STATUS[short.status])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))
     held_out = mcc_interval(fires, target.flips[target.test], generator)
     return replace(
@@ -133,7 +151,6 @@ def _family_rule(
         learned=short.text,
         train=short.train,
         held_out=held_out,
-        ceiling=best,
         learner=None if short.learner is None else short.learner.value,
         validated=short.validated,
         prompt_only=family is Family.INPUT and not short.sources & outputs,

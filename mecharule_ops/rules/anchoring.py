@@ -1,4 +1,4 @@
-"""Neuron-anchored rules: when does ablating one unit flip the behaviour (paper, §4.5)?
+"""Neuron-anchored rules: when ablating one unit flips the behaviour (paper, §4.5).
 
 The flip target of unit j on the eligible records D_b is y(x) = 1 where the outcome under do({j}) is not b.
 RuleSHAP runs again on that target. HQ-T: clauses and OR-combination come from the train split alone, and the
@@ -49,6 +49,7 @@ def anchor(
 
     Raises:
         UsageError: shapes disagree, train and test overlap or leave the eligible records.
+
     """
     check_table(matrix, predicates, flips)
     check_split(train, test, len(flips))

@@ -19,6 +19,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import MARGIN, mcc_of_counts
 from mecharule_ops.rules.short_rules import folds_of
+from mecharule_ops.rules.trees import Trees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +57,7 @@ class Ceiling:
 
     held_out: MccInterval | None
     """None where there are too few held-out records for an interval."""
-    depth: int
-    rounds: int
-    threshold: float
-    """Least probability that counts as a prediction of the target."""
-    validated: float
-    """MCC of the pooled out-of-fold predictions at that threshold; it was chosen by it."""
+    trees: Trees
 
 
 def ceiling(
@@ -85,15 +81,19 @@ def ceiling(
         candidates.append((value, depth, rounds, threshold))
     best = max(value for value, *_ in candidates)
     validated, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
-    booster = xgb.train(_parameters(depth, settings), _data(known, settings, wanted), rounds)
-    fires = booster.predict(_data(features[test], settings)) >= threshold
-    return Ceiling(
-        held_out=mcc_interval(fires, target[test], generator),
-        depth=depth,
-        rounds=rounds,
-        threshold=threshold,
-        validated=validated,
-    )
+    trees = Trees(depth=depth, rounds=rounds, threshold=threshold, validated=validated)
+    fires = grown(known, wanted, trees, settings).predict(_data(features[test], settings)) >= threshold
+    return Ceiling(held_out=mcc_interval(fires, target[test], generator), trees=trees)
+
+
+def grown(
+    features: Float32[np.ndarray, "train column"],
+    target: Bool[np.ndarray, " train"],
+    trees: Trees,
+    settings: CeilingSettings,
+) -> xgb.Booster:
+    """The trees themselves, the same ones whenever they are grown from the same records."""
+    return xgb.train(_parameters(trees.depth, settings), _data(features, settings, target), trees.rounds)
 
 
 def best_threshold(

@@ -53,6 +53,7 @@ def drive_rule(
 
     Raises:
         UsageError: train and test overlap or leave the records.
+
     """
     settings = settings or DriveSettings()
     check_split(train, test, len(drive))

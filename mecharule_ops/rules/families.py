@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.rules.trees import Trees
 from mecharule_ops.types import RuleScore
 
 
@@ -74,6 +75,8 @@ class FamilyRule:
     """Of that rule, scored once; None where there is none or too few records for an interval."""
     ceiling: MccInterval | None = None
     """Trees of any form over the same columns, scored once on the same records."""
+    trees: Trees | None = None
+    """How those trees are grown; None where none were."""
     learner: str | None = None
     """Who learned it."""
     validated: float | None = None

@@ -75,6 +75,7 @@ def ripper(
 
     Raises:
         UsageError: shapes disagree, or a predicate comes twice.
+
     """
     check_table(matrix, predicates, target)
     settings = settings or RipperSettings()

@@ -84,6 +84,7 @@ def extract(
 
     Raises:
         UsageError: shapes disagree, or a predicate comes twice.
+
     """
     check_table(matrix, predicates, target)
     settings = settings or RuleShapSettings()
@@ -116,6 +117,7 @@ def learn_rule(
 
     Raises:
         UsageError: shapes disagree, or a predicate comes twice.
+
     """
     settings = settings or RuleShapSettings()
     ranking = extract(matrix, predicates, target, settings=settings, seed=seed)

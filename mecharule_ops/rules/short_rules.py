@@ -140,6 +140,7 @@ def short_rule(
 
     Raises:
         UsageError: shapes disagree, or a predicate comes twice.
+
     """
     check_table(matrix, predicates, target)
     settings = settings or ShortSettings()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
 from mecharule_ops.state.persistent import IntMap
+from mecharule_ops.thresholds import reaches
 
 NODE_EVENTS = (NodeAsked, NodeTested)
 DECIDED = frozenset({"pruned", "kept", "dropped"})
@@ -39,6 +40,10 @@ class NodeView:
         """Ê, the larger of the two flip rates; None before the test (paper, definition 3.1)."""
         rates = [k / n for k, n in self._slices if n]
         return max(rates, default=0.0) if self.verdict else None
+
+    def reaches(self, tau: float) -> bool:
+        """Whether its strength was tested and is at least τ."""
+        return self.strength is not None and reaches(self.strength, tau)
 
     @property
     def signed_selectivity(self) -> float | None:

@@ -106,10 +106,15 @@ QUESTIONS = Artefact[list[Any]]("llm-questions")
 """What was asked of which language model, with which prompt, at which cost."""
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
 """How a language model proposed the predicates."""
+CONTRIBUTION = Artefact[dict[str, Any]]("llm-contribution")
+"""What a language model's predicates came to in the run, in numbers and as `lines` for the report."""
 HYPOTHESES = Artefact[list[Any]]("ledger")
 """Registered predictions with their tests, encoded."""
 REFINEMENTS = Artefact[list[Any]]("refinements")
 """Every finished refinement of the run, in order."""
+
+REPAIRS = Artefact[list[Any]]("repairs")
+"""Every repair of the run, encoded, in order."""
 
 _REPLACEMENT, _CONTEXT, _PACE = "replacement-", "context-", "pace-"
 
@@ -122,6 +127,11 @@ def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
 def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """The account of one unit, encoded."""
     return Artefact(f"account-{regime.value}-{unit}")
+
+
+def free_form(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """The free-form predictor of one unit's flips from the prompt, encoded."""
+    return Artefact(f"free-form-{regime.value}-{unit}")
 
 
 def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:

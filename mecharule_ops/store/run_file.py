@@ -109,6 +109,7 @@ class RunLock:
         return False
 
     def release(self) -> None:
+        """Frees the run for other processes; the lock also ends with this one."""
         os.close(self._descriptor)
 
 

@@ -185,6 +185,7 @@ class RunStore:
             self._connection.execute("DETACH DATABASE earlier")
 
     def has(self, name: str) -> bool:
+        """Whether an artefact of that name was put; it is not read."""
         return bool(self._rows("SELECT 1 FROM artefact WHERE name = ?", name))
 
     def put_outcomes(

@@ -28,20 +28,24 @@ class EngineOutcomes(Protocol):
     """Labels and margins of groups by examples, and what they cost."""
 
     @property
-    def labels(self) -> Bool[np.ndarray, "group record"]: ...
+    def labels(self) -> Bool[np.ndarray, "group record"]:
+        """B(x) under do(group), a row a group."""
 
     @property
-    def margins(self) -> Float[np.ndarray, "group record"]: ...
+    def margins(self) -> Float[np.ndarray, "group record"]:
+        """Smallest lead of a generated token over the next best one, in logits."""
 
     @property
-    def example_forwards(self) -> int: ...
+    def example_forwards(self) -> int:
+        """Group × example pairs that were really run."""
 
 
 @runtime_checkable
 class Engine(Protocol):
     """What answers group ablations: the fast engine or the reference path."""
 
-    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> EngineOutcomes: ...
+    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> EngineOutcomes:
+        """Ablates every group on every example, given as positions among the engine's records."""
 
 
 @dataclass(slots=True)

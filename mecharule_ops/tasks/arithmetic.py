@@ -87,6 +87,11 @@ class Arithmetic:
         """Columns computed from the prompt; the true result is one of them."""
         return frozenset({"op", "a", "b", "expected", "remainder", "prompt"})
 
+    @property
+    def solution_columns(self) -> frozenset[str]:
+        """The exact result."""
+        return frozenset({"expected", "remainder"})
+
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct examples drawn uniformly, or the whole grid in order when it is not larger.
 
@@ -195,6 +200,19 @@ class Arithmetic:
             **{"op": op, "a": a, "b": b, "expected": expected, "remainder": remainder},
             **{"prompt": self._question(op, a, b), "completion": record.completion},
             **self.parse(record.example, record.completion),
+        }
+
+    @property
+    def column_meanings(self) -> Mapping[str, str]:
+        """What the columns hold, for a reader who does not know the task."""
+        return {
+            "op": "the operation",
+            "a": "the first operand",
+            "b": "the second operand",
+            "expected": "the right answer",
+            "remainder": "what a division leaves, else 0",
+            "answer": "the number that the model writes",
+            "parsed": "whether it writes a number",
         }
 
     def seed_predicates(self) -> tuple[str, ...]:

@@ -16,18 +16,23 @@ class Questioned(Protocol):
     """What is asked of the arithmetic task here."""
 
     @property
-    def operators(self) -> tuple[str, ...]: ...
+    def operators(self) -> tuple[str, ...]:
+        """The operators that the task asks for, such as `+` and `-`."""
 
     @property
-    def symbols(self) -> Mapping[str, str]: ...
+    def symbols(self) -> Mapping[str, str]:
+        """How the prompt writes each operator."""
 
     @property
-    def prefix(self) -> str: ...
+    def prefix(self) -> str:
+        """What stands before every question, worked examples for instance; may be empty."""
 
     @property
-    def high(self) -> int: ...
+    def high(self) -> int:
+        """Largest operand."""
 
-    def example(self, op: str, a: int, b: int) -> Example: ...
+    def example(self, op: str, a: int, b: int) -> Example:
+        """The example `a op b`. Raises `UsageError` when an operand lies outside its range."""
 
 
 def read_question(task: Questioned, text: str) -> Example:

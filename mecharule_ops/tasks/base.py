@@ -45,6 +45,11 @@ class Task(Protocol):
         ...
 
     @property
+    def solution_columns(self) -> frozenset[str]:
+        """Of these the ones that tell the right answer, which a gate does not read unless it is told to."""
+        ...
+
+    @property
     def words(self) -> OutcomeWords:
         """What a person calls the two outcomes, and whether the first one is harm."""
         ...

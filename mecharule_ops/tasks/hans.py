@@ -80,6 +80,11 @@ class Hans(TextTask):
         """The label once the first word has ended."""
         return self.label(example, partial) if first_word_ended(partial) else None
 
+    @property
+    def solution_columns(self) -> frozenset[str]:
+        """The true label, and the construction that settles it."""
+        return frozenset({"construction", "entailed"})
+
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct items, heuristics and labels in turn as long as they last; all in order when no more."""
         total = len(self._items)

@@ -96,6 +96,11 @@ class TextTask(ABC):
         """The rows' columns and the question."""
         return frozenset(self._columns_of_rows) | {"prompt"}
 
+    @property
+    def solution_columns(self) -> frozenset[str]:
+        """None: which of a file's columns tells the answer is for a subclass to say."""
+        return frozenset()
+
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct items drawn uniformly, or all in order when there are no more; ids count the items."""
         total = len(self._items)

@@ -408,3 +408,15 @@ def test_flips_with_another_unit_held_are_no_flips_of_the_unit_alone() -> None:
     assert check(f"Ablating m4.1000 flips 3/3 associated examples {cite}.", evidence).verified
     assert check(f"With m5.7 held, 2/6 of the flips of m4.1000 do not happen {cite}.", evidence).verified
     assert not check(f"Ablating m4.1000 flips 1/3 associated examples {cite}.", evidence).verified
+
+
+def test_random_names_what_random_units_do_and_nothing_else() -> None:
+    """A count beside `beyond random units` or `at random` is the run's; one of random units is the control's alone."""
+    evidence = Evidence()
+    source = evidence.at("run:0c1f")
+    source.read_json({"controls": {"random": {"flips": 0, "n": 512}}})
+    source.read_text("9 of 9 have an effect\n31 were drawn")
+    assert check("9 of 9 have an effect beyond random units [run:0c1f].", evidence).verified
+    assert check("31 were drawn at random [run:0c1f].", evidence).verified
+    assert check("random units flip 0/512 [run:0c1f].", evidence).verified
+    assert not check("random units flip 9/9 [run:0c1f].", evidence).verified

@@ -410,15 +410,42 @@ def test_an_unknown_tool_and_a_failing_one_are_texts_the_model_can_act_on(tmp_pa
     assert toys.called == ["rm", "flip", "why"]
 
 
+def _why(unit: str) -> dict[str, Any]:
+    return {"name": "why", "arguments": {"neuron": unit}}
+
+
 def test_endless_tool_calls_end(tmp_path: Path) -> None:
     """After the limit the model gets one chance to answer without tools; several calls at once count each."""
-    why = {"name": "why", "arguments": {"neuron": "m4.1"}}
-    stubborn, toys = _converse(Recorder(tmp_path, {"calls": [why]}))
+    units = ["m7.1", "m7.2", "m7.3", "m7.4"]
+    endless = [{"unless": [unit], "calls": [_why(unit)]} for unit in units]
+    stubborn, toys = _converse(Recorder(tmp_path, *endless))
     assert stubborn["ended"] == "the model went on calling tools after 3 calls"
     assert len(toys.called) == 3
-    model = Recorder(tmp_path, {"last": ["No more tool calls"], "text": "⟦f1⟧"}, {"calls": [why, why]})
+    model = Recorder(
+        tmp_path,
+        {"last": ["No more tool calls"], "text": "⟦f1⟧"},
+        {"unless": ["m7.1"], "calls": [_why("m7.1"), _why("m7.2")]},
+        {"calls": [_why("m7.3"), _why("m7.4")]},
+    )
     yielding, toys = _converse(model)
     assert (yielding["answer"], len(toys.called)) == (SAID, 3)
+
+
+def test_the_same_call_again_is_refused_and_ends_the_calls(tmp_path: Path) -> None:
+    """The tool runs once; then the model answers from what stands above, or the question ends."""
+    stubborn, toys = _converse(Recorder(tmp_path, {"calls": [_why("m7.1")]}))
+    assert stubborn["ended"] == "the model went on calling tools after 2 calls"
+    assert len(toys.called) == 1
+    model = Recorder(
+        tmp_path,
+        {"last": ["No more tool calls"], "text": "⟦f1⟧"},
+        {"unless": ["m7.2"], "calls": [_why("m7.1"), _why("m7.2")]},
+        {"calls": [_why("m7.2")]},
+    )
+    yielding, toys = _converse(model)
+    assert (yielding["answer"], len(toys.called)) == (SAID, 2)
+    assert [one["ok"] for one in yielding["consulted"]] == [True, True, False]
+    assert "called with these arguments before" in yielding["consulted"][-1]["text"]
 
 
 @pytest.mark.parametrize(

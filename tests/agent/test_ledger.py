@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.refining.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.store.keys import HYPOTHESES
+from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.store.run_store import RunStore
 
 PREDICTION = Prediction(

@@ -121,7 +121,7 @@ def test_what_the_router_understands_is_answered_before_the_model_adds(
     good = Recorder(tmp_path, {"text": "So a closer look is due ⟦f1⟧."})
     data = _answer(copied_run, "what did the search miss?", good, on_text=heard.append)
     assert heard[0] == f"{offline}\n"
-    assert data["answer"].startswith(f"{offline}\nSo a closer look is due (")
+    assert data["answer"] == f"{offline}\nSo a closer look is due [run:b00d]."
     assert data["llm"] == "mock:script"
     assert len(good.sent) == 1
     bad = (
@@ -132,6 +132,8 @@ def test_what_the_router_understands_is_answered_before_the_model_adds(
         '{"tool": "why"}',
         "word " * 9999,
         "⟦f99⟧",
+        "⟦f1⟧",
+        f"{offline.split(' [run:')[0]} ⟦f1⟧.",
     )
     for said in bad:
         data = _answer(copied_run, "what did the search miss?", Recorder(tmp_path, {"text": said}))

@@ -9,6 +9,7 @@ import pytest
 from fact_talk import LIES, TRUTHS, case
 
 from agent.answering.prose import Fault, render
+from agent.answering.repeating import unsaid
 from agent.answering.restating import restates
 from tools.result import Fact
 
@@ -88,3 +89,18 @@ def test_the_closing_line_says_what_was_not_checked() -> None:
         "1 fact put in from 1 source; 1 not from a fact; the words between them are the model's, unchecked"
     )
     assert rendered.cited == ("c:7f3a7f3a7f3a",)
+
+
+def test_a_sentence_that_stands_above_is_not_said_again() -> None:
+    """In the same words, in most of them, or twice in the addition; a new one stays with the facts that it names."""
+    answer = "Ablating m1.3 flips 7/9 of D+ [c:aa11]. Random units flip none [run:0c1f]."
+    facts = (Fact(template="Ablating m1.3 flips 7/9 of D+", unit="m1.3", sources=("c:aa11",)),)
+
+    def added(draft: str) -> str:
+        return unsaid(render(draft, facts, facts), answer).text
+
+    assert added("⟦f1⟧ Ablating m1.3 flips 7/9 of D+.") == ""
+    assert added("So ablating m1.3 flips 7/9 of D+ ⟦f1⟧.") == ""
+    fresh = "A second task would say whether that holds elsewhere ⟦f1⟧."
+    assert added(f"{fresh}\n{fresh}") == "A second task would say whether that holds elsewhere [c:aa11]."
+    assert unsaid(render("⟦f1⟧", facts, facts), answer).used == ()

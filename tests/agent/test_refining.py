@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from llm_scripted import Recorder, asker
 
 from agent.graph import checkpoints, refinement_graph, run_to_end
 from agent.refining import nodes as nodes_refining
-from agent.refining.ledger import Ledger
-from agent.refining.loop import cases_of, refine
+from agent.refining import screening
+from agent.refining.loop import cases_of, played_again, refine
 from agent.refining.state import RefinementRuntime, Suggester, Tried, UnitCase
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester, learned_on
 from mecharule_ops.errors import BudgetSpent
@@ -22,10 +23,15 @@ from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered,
 from mecharule_ops.rules.algebra import mcc
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.keys import REFINEMENTS, Artefact
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
 
-IDEA = {"statement": "It flips where a carry leaves the units.", "condition": "carry_at(a, b, 0)"}
+IDEA = {
+    "statement": "It flips where a carry leaves the units.",
+    "condition": "carry_at(a, b, 0)",
+    "refuted_by": "Flips without a carry.",
+}
 GOOD = {"json": {"predicates": ["carry_at(a, b, 0)"], "hypothesis": IDEA}}
 
 
@@ -111,17 +117,71 @@ def test_a_good_idea_is_registered_tested_and_becomes_a_rule(tmp_path: Path, sto
     assert truth > 0.8
     assert (report["good_before"], report["good_after"]) == (False, True)
     entries = {entry.id: entry for entry in Ledger(store).entries()}
-    assert set(entries) == {report["hypothesis"], report["prediction"]}
+    assert len(entries) == 3
+    assert {report["hypothesis"], report["prediction"]} < set(entries)
     assert {entry.state for entry in entries.values()} == {"supported"}
-    assert [entry.outcome.n for entry in entries.values() if entry.outcome] == [100, 100]
+    assert [entry.outcome.n for entry in entries.values() if entry.outcome] == [200, 100, 100]
+    assert (report["proposed"], report["accepted"], report["in_rule"], report["stands"]) == (1, 1, 1, True)
     held_out = [f'"{text}"' for text in case.columns["prompt"][~case.train].tolist()]
     assert not any(text in sent for text in held_out for sent in model.sent)
-    assert [type(event) for event in told] == [HypothesisRegistered, HypothesisDecided] * 2
+    assert [type(event) for event in told] == [HypothesisRegistered, HypothesisDecided] * 3
+
+
+def test_the_transcript_reads_from_the_statement_to_the_verdict(tmp_path: Path, store: RunStore) -> None:
+    """What is held, what would refute it in words and numbers, the cheapest test, then the one look at the held out."""
+    (report,), _ = _run(store, _scripted(Recorder(tmp_path, GOOD)), _case())
+    held, words, numbers, test, kept, rule = report["transcript"]
+    assert held == (
+        "round 1: It flips where a carry leaves the units. Expected exactly where carry_at(a, b, 0)."
+    )
+    assert words == "  what would refute it, in its words: Flips without a carry."
+    assert numbers == "  what would refute it, in numbers: an MCC interval that ends below 0.70"
+    assert test.startswith("  tested on 200 stored train records, no ablation: MCC .")
+    assert "; kept [h:" in test
+    assert kept.startswith("the hypothesis that was kept, on the held-out records, once: MCC 0.")
+    assert rule.startswith("the refined rule carry_at(a, b, 0), on the held-out records, once: MCC 0.")
+
+
+def test_a_refuted_hypothesis_is_dropped_told_and_never_looks_at_the_held_out(
+    tmp_path: Path, store: RunStore
+) -> None:
+    """Its reason goes back to the model; of two that stand the one that fits train better is put to the last test."""
+    weak = {**IDEA, "condition": "a > b"}
+    fair = {**IDEA, "condition": "carry_at(a, b, 0) and a != 3", "refuted_by": ""}
+    model = Recorder(
+        tmp_path,
+        {"unless": ['Hypotheses dropped so far, and why:\n"a > b"'], "json": _said("a >= 33", weak)},
+        {"unless": ["a >= 41"], "json": _said("a >= 41", fair)},
+        {"json": _said("a >= 77", IDEA)},
+    )
+    (report,), _ = _run(store, _scripted(model), _case(), rounds=3)
+    entries = Ledger(store).entries()
+    screens = [entry for entry in entries if entry.prediction.test == screening.TEST]
+    assert [(entry.prediction.condition, entry.state) for entry in screens] == [
+        ("a > b", "refuted"),
+        ("holds(carry_at(a, b, 0) and a != 3)", "supported"),
+        ("carry_at(a, b, 0)", "supported"),
+    ]
+    looks = [entry for entry in entries if entry.prediction.test == nodes_refining.TEST]
+    best = max(screens[1:], key=lambda entry: _train_mcc(entry.prediction.condition))
+    assert [entry.prediction.condition for entry in looks] == [best.prediction.condition]
+    assert sum("; dropped" in line for line in report["transcript"]) == 1
+
+
+def _said(predicate: str, idea: Mapping[str, str]) -> dict[str, object]:
+    return {"predicates": [predicate], "hypothesis": dict(idea)}
+
+
+def _train_mcc(condition: str) -> float:
+    case = _case()
+    found = screening.train_interval(case, condition)
+    assert found is not None
+    return found.mcc
 
 
 def test_every_way_out_of_a_unit_is_taken_and_the_next_one_follows(tmp_path: Path, store: RunStore) -> None:
     """Rounds spent with a refuted idea, nothing new, a fault, no predicate at all: four units, four reports."""
-    wrong = {"statement": "It flips where a is larger.", "condition": "a > b"}
+    wrong = {**IDEA, "condition": "a > b"}
     model = Recorder(
         tmp_path,
         {
@@ -134,21 +194,24 @@ def test_every_way_out_of_a_unit_is_taken_and_the_next_one_follows(tmp_path: Pat
         {"when": ["Unit: m4.3."], "fault": "refusal"},
         {
             "when": ["Unit: m4.4."],
-            "json": {"predicates": ["a + "], "hypothesis": {"statement": "s", "condition": "os.system('x')"}},
+            "json": {"predicates": ["a + "], "hypothesis": {**IDEA, "condition": "os.system('x')"}},
         },
     )
     cases = [_case("m4.1"), _case("m4.2"), _case("m4.3"), _case("m4.4")]
     reports, _ = _run(store, _scripted(model), *cases, rounds=2)
     assert [report["unit"] for report in reports] == ["m4.1", "m4.2", "m4.3", "m4.4"]
-    assert reports[0]["ended"].startswith("the rounds are spent; its hypothesis is refuted")
+    assert reports[0]["ended"].startswith("the rounds are spent; its hypothesis is supported")
     assert (reports[1]["ended"], reports[1]["after"]) == ("mock:script had nothing new to propose", 0.05)
     assert (
         reports[2]["ended"] == "mock:script could not be asked: the model declined to answer; ask another way"
     )
     assert [report["failed"] for report in reports] == [False, False, True, False]
-    assert "its hypothesis was not registered: " in reports[3]["ended"]
+    assert reports[3]["ended"].endswith("1 hypothesis dropped")
+    assert any("not registered: " in line for line in reports[3]["transcript"])
     ideas = [entry for entry in Ledger(store).entries() if entry.prediction.test == nodes_refining.TEST]
-    assert [(entry.prediction.condition, entry.state) for entry in ideas] == [("a > b", "refuted")]
+    assert [(entry.prediction.condition, entry.state) for entry in ideas] == [
+        ("carry_at(a, b, 0)", "supported")
+    ]
 
 
 def test_flips_all_alike_are_a_sentence(tmp_path: Path, store: RunStore) -> None:
@@ -184,7 +247,7 @@ def test_offline_the_grammar_finds_the_cause_and_states_it(store: RunStore) -> N
     assert report["good_after"]
     (idea,) = [entry for entry in Ledger(store).entries() if entry.id == report["hypothesis"]]
     assert idea.prediction.statement == f"m4.1 flips exactly where {idea.prediction.condition}."
-    assert sum(isinstance(event, HypothesisDecided) for event in told) == 2
+    assert sum(isinstance(event, HypothesisDecided) for event in told) == 3
 
 
 def test_offline_a_budget_and_too_few_flips_end_without_a_suggestion(store: RunStore) -> None:
@@ -211,7 +274,7 @@ def test_held_out_flips_choose_nothing(store: RunStore) -> None:
     (true,), _ = _run(store, OfflineSuggester(), case)
     with RunStore.create(store.path.with_name("0c20.mecharule"), {"run": "0c20"}) as other:
         (false,), _ = _run(other, OfflineSuggester(), replace(case, flips=shuffled))
-        states = {entry.state for entry in Ledger(other).entries()}
+        states = {entry.state for entry in Ledger(other).entries() if entry.prediction.test != screening.TEST}
     assert (true["rule"], true["hypothesis"], true["prediction"]) == (
         false["rule"],
         false["hypothesis"],
@@ -221,9 +284,22 @@ def test_held_out_flips_choose_nothing(store: RunStore) -> None:
     assert true["after"] != false["after"]
 
 
-@pytest.mark.parametrize("node", ["table_of", "held_out_test"], ids=["judging", "testing"])
+@pytest.mark.parametrize(
+    ("room", "node", "states"),
+    [
+        (screening, "mcc_interval", ["open"]),
+        (nodes_refining, "table_of", ["supported"]),
+        (nodes_refining, "held_out_test", ["supported", "open"]),
+    ],
+    ids=["examining", "judging", "testing"],
+)
 def test_a_killed_refinement_resumes_at_its_node(
-    tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch, node: str
+    tmp_path: Path,
+    store: RunStore,
+    monkeypatch: pytest.MonkeyPatch,
+    room: ModuleType,
+    node: str,
+    states: list[str],
 ) -> None:
     """The reply is paid for once, and a hypothesis that was registered is the one that is decided."""
     first = Recorder(tmp_path, GOOD)
@@ -232,12 +308,12 @@ def test_a_killed_refinement_resumes_at_its_node(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(nodes_refining, node, killed)
+        patch.setattr(room, node, killed)
         with pytest.raises(KeyboardInterrupt):
             _run(store, _scripted(first), _case())
     assert len(first.sent) == 1
     before = Ledger(store).entries()
-    assert [entry.state for entry in before] == (["open"] if node == "held_out_test" else [])
+    assert [entry.state for entry in before] == states
     second = Recorder(tmp_path, GOOD)
     (report,), told = _run(store, _scripted(second), _case())
     assert second.sent == []
@@ -258,8 +334,7 @@ def test_refining_a_real_run_costs_no_ablation_and_is_read_back(copied_run: Path
     """Without anything accepted the rule is anchoring's own; findings stay; what is finished is read back."""
     from bundled_run import opened
 
-    idea = {"statement": "It flips where the units carry.", "condition": "carry_at(a, b, 0)"}
-    model = Recorder(tmp_path, {"json": {"predicates": ["digit(a, 0) >= 6"], "hypothesis": idea}})
+    model = Recorder(tmp_path, {"json": {"predicates": ["digit(a, 0) >= 6"], "hypothesis": IDEA}})
     told: list[Event] = []
     with opened(copied_run) as run:
         before = run.store.get(Artefact("findings"))
@@ -271,12 +346,16 @@ def test_refining_a_real_run_costs_no_ablation_and_is_read_back(copied_run: Path
         entries = Ledger(run.store).entries()
         again = refine(run, _scripted(Recorder(tmp_path)), rounds=1, most_units=2)
         anew = refine(run, _scripted(model), rounds=1, most_units=2, again=True)
+        kept = Ledger(run.store).entries()
+        replayed = played_again(run)
+        assert Ledger(run.store).entries() == kept
         assert run.cost.group_evaluations == 0
         assert run.store.get(Artefact("findings")) == before
         assert len(run.store.get(REFINEMENTS)) == 2  # type: ignore[arg-type]
     assert len(refined.reports) == 2
     assert (again.reports, again.reused) == (refined.reports, True)
-    assert anew.reports == refined.reports
+    assert anew.reports == replayed.reports == refined.reports
+    assert all(report["transcript"] and report["said"] for report in refined.reports)
     assert {entry.prediction.subject for entry in entries} == {report["unit"] for report in refined.reports}
     assert all(entry.state in ("supported", "refuted", "underpowered") for entry in entries)
     assert refined.sentence().startswith(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,18 +16,6 @@ from mecharule_ops.store.run_store import RunStore
 
 TINY = ("--basis", "attn_head", "--records", "60", "--set", "slice_size=20", "--regime", "1")
 """A run that costs almost nothing before its price is asked."""
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("app-runs")
-
-
-@pytest.fixture(scope="module")
-def commands(runs: Path) -> Iterator[Commands]:
-    made = Commands(runs)
-    yield made
-    made.close()
 
 
 def _refused(done: Done, code: int, *words: str) -> None:

@@ -7,48 +7,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from bundled_run import opened
-from command_process import ROOT, Commands, Done
+from command_process import ROOT, Commands, Done, settings
 
 from mecharule_ops.events import RunFinished, StageFinished
 
 QUICK = (
-    *("--basis", "attn_head", "--records", "120", "--regime", "1", "--set", "slice_size=20"),
-    *(
-        "--set",
-        "proposals=0",
-        "--set",
-        "anchor_for=1",
-        "--set",
-        "accounts_for=1",
-        "--set",
-        "further=60",
-        "--set",
-        "chains_for=0",
-        "--set",
-        "controls_for=1",
-        "--display",
-        "none",
+    *("--basis", "attn_head", "--records", "120", "--regime", "1", "--display", "none"),
+    *settings(
+        slice_size=20, proposals=0, anchor_for=1, accounts_for=1, further=60, chains_for=0, controls_for=1
     ),
 )
 """Runs of a second or two."""
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("experiment-runs")
-
-
-@pytest.fixture(scope="module")
-def commands(runs: Path) -> Iterator[Commands]:
-    made = Commands(runs)
-    yield made
-    made.close()
 
 
 def _refused(done: Done, *words: str) -> None:

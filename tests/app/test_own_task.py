@@ -5,42 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_process import ROOT, Commands
+from command_process import ROOT, Commands, settings
 from text_models import save_text_model
 
 SMALL = (
-    *(
-        "--display",
-        "plain",
-        "--tau",
-        "0.3",
-        "--set",
-        "slice_size=12",
-        "--set",
-        "max_pairs=4",
-        "--set",
-        "ig_steps=1",
-    ),
-    *(
-        "--set",
-        "controls=1",
-        "--set",
-        "refinements=0",
-        "--set",
-        "proposals=1",
-        "--set",
-        "anchor_for=2",
-        "--set",
-        "accounts_for=1",
-        "--set",
-        "further=60",
-        "--set",
-        "chains_for=0",
-    ),
+    *("--display", "plain", "--tau", "0.3"),
+    *settings(slice_size=12, max_pairs=4, ig_steps=1, controls=1, refinements=0, proposals=1),
+    *settings(anchor_for=2, accounts_for=1, further=60, chains_for=0),
 )
 """The same run, made small enough for a test."""
 
@@ -62,10 +36,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def commands(folder: Path) -> Iterator[Commands]:
-    child = Commands(folder)
-    yield child
-    child.close()
+def runs(folder: Path) -> Path:
+    """Its runs lie there too."""
+    return folder
 
 
 def lines(section: str) -> list[list[str]]:

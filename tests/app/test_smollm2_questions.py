@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from bundled_run import finish, new_run, opened
+from bundled_run import finished, opened
 from committed_questions import QUESTIONS, asked_of_a_model, units_of, worded
 
 from agent.answering import conversation
+from mecharule_ops.errors import ClaimNotSupported
 from tools.registry import call
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -34,13 +35,14 @@ SETTINGS: Mapping[str, object] = {
 """Small sums, which the model mostly gets right, and the heads, which are its agonists."""
 
 
+ABOUT_A_RULE = "what else does the rule of {unit} cover?"
+"""The one committed question without an answer here: so few records support no rule."""
+
+
 @pytest.fixture(scope="module")
 def smollm2_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run, alone in its folder."""
-    path = tmp_path_factory.mktemp("smollm2") / "5301.mecharule"
-    with new_run(path, SETTINGS) as run:
-        finish(run)
-    return path
+    return finished(tmp_path_factory.mktemp("smollm2") / "5301.mecharule", SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def test_offline_every_number_is_checked(smollm2_run: Path, units: tuple[str, st
     assert "~~" not in str(data["answer"])
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", [one for one in QUESTIONS if one != ABOUT_A_RULE])
 def test_a_model_that_names_its_facts_is_never_marked(
     smollm2_run: Path, units: tuple[str, str], tmp_path: Path, question: str
 ) -> None:
@@ -72,6 +74,15 @@ def test_a_model_that_names_its_facts_is_never_marked(
     said, result = asked_of_a_model(smollm2_run, tmp_path, asked, units[0])
     assert result.data["verified"], result.data["checked"]
     assert all(" ".join(sentence.split()) in str(result.data["answer"]) for sentence in said)
+
+
+def test_a_rule_that_does_not_predict_covers_nothing(
+    smollm2_run: Path, units: tuple[str, str], tmp_path: Path
+) -> None:
+    """The model is told so by the tool, and has nothing to cite."""
+    assert ABOUT_A_RULE in QUESTIONS
+    with pytest.raises(ClaimNotSupported, match="covers nothing"):
+        asked_of_a_model(smollm2_run, tmp_path, worded(ABOUT_A_RULE, *units), units[0])
 
 
 def test_what_they_cite_runs_again(smollm2_run: Path) -> None:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from tiny_models import tiny_model
+from toy_behaviour import BareTask
 
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
-from mecharule_ops.tasks.sources import SourceSpan
-from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+from mecharule_ops.types import Example, Phase, Value
 
 FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
 
 
 @dataclass(frozen=True)
-class Contains:
+class Contains(BareTask):
     """A task whose label asks only whether the completion matches a pattern (formatted with the fields)."""
 
     pattern: str
@@ -31,7 +30,6 @@ class Contains:
     max_new_tokens: int = 6
     stop: tuple[str, ...] = ("\n",)
     phase: Phase = Phase.DECODE
-    words: ClassVar[OutcomeWords] = OutcomeWords()
     concealed: bool = False
     notes: tuple[str, ...] = ()
     prompt_columns: frozenset[str] = frozenset({"a", "b"})
@@ -48,27 +46,6 @@ class Contains:
 
     def label(self, example: Example, completion: str) -> bool:
         return re.search(self.pattern.format(**example.fields), completion) is not None
-
-    def decide(self, example: Example, partial: str) -> bool | None:
-        return None
-
-    def read(self, text: str) -> Example:
-        return Example(id=0, prompt=text, fields={})
-
-    def edits(self, example: Example) -> tuple[Example, ...]:
-        return ()
-
-    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
-        return ()
-
-    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
-        return {}
-
-    def seed_predicates(self) -> tuple[str, ...]:
-        return ()
-
-    def account_predicates(self) -> tuple[str, ...]:
-        return ()
 
     def describe(self) -> Mapping[str, Value]:
         return {"pattern": self.pattern}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,6 +49,19 @@ def test_e1_plans_every_condition_under_every_seed() -> None:
     runs = distinct(e1.plan(request()))
     asked = {(run.config.condition, run.seed) for run in runs}
     assert asked == {(condition.value, seed) for condition in E1Condition for seed in range(5)}
+
+
+@pytest.mark.parametrize("default", ["guided", "cha"])
+def test_e2_plans_three_searches_whatever_the_default(default: str) -> None:
+    """The default, the other of guided and cha, and Algorithm 1, each under every seed."""
+    asked = request(2)
+    runs = e2.plan(replace(asked, base=asked.base.model_copy(update={"search": default})))
+    assert {(run.config.search, run.config.parity) for run in runs} == {
+        ("guided", False),
+        ("cha", False),
+        (default, True),
+    }
+    assert len(distinct(runs)) == 6
 
 
 def test_sensitivity_changes_one_setting_at_a_time() -> None:
@@ -197,7 +211,7 @@ def test_values_out_of_range_are_pooled() -> None:
 @pytest.mark.parametrize("name", ["e0", "e1", "e2"])
 def test_a_page_is_the_same_every_time_and_reads_in_every_form(name: str) -> None:
     """Text within its width, Markdown with the figure's path, JSON values, the command and the hashes."""
-    label = {"e1": list(e1.CONDITIONS), "e2": list(e2.SEARCHES)}.get(name, [MAIN])
+    label = {"e1": list(e1.CONDITIONS), "e2": [MAIN, e2.OTHER, e2.PRINTED]}.get(name, [MAIN])
     runs = tuple(finished(seed, each) for each in label for seed in range(2))
     made = EXPERIMENTS[name]
     first, second = made.part(runs), made.part(runs)

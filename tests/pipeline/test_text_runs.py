@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_process import Commands, Done
+from command_process import Commands, Done, settings
 from text_models import save_text_model
 
 from mecharule_ops.store.event_json import event_to_json
@@ -19,49 +18,11 @@ from mecharule_ops.store.run_store import RunStore
 
 WORDS = ("zorbin", "quavvle", "merpish", "drontal", "plimwick", "gossub")
 SETTINGS = (
-    *(
-        "--regime",
-        "both",
-        "--basis",
-        "attn_head",
-        "--tau",
-        "0.3",
-        "--baseline",
-        "zero",
-        "--yes",
-        "--display",
-        "plain",
-    ),
-    *("--set", "slice_size=12", "--set", "max_pairs=4", "--set", "ig_steps=1", "--set", "controls=1"),
-    *(
-        "--set",
-        "refinements=4",
-        "--set",
-        "proposals=1",
-        "--set",
-        "anchor_for=3",
-        "--set",
-        "accounts_for=1",
-        "--set",
-        "further=60",
-        "--set",
-        "chains_for=0",
-        "--set",
-        "controls_for=2",
-    ),
+    *("--regime", "both", "--basis", "attn_head", "--tau", "0.3", "--baseline", "zero"),
+    *("--yes", "--display", "plain"),
+    *settings(slice_size=12, max_pairs=4, ig_steps=1, controls=1, refinements=4, proposals=1),
+    *settings(anchor_for=3, accounts_for=1, further=60, chains_for=0, controls_for=2),
 )
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("text-runs")
-
-
-@pytest.fixture(scope="module")
-def commands(runs: Path) -> Iterator[Commands]:
-    child = Commands(runs)
-    yield child
-    child.close()
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +40,8 @@ def requests(runs: Path) -> Path:
 @pytest.fixture(scope="module")
 def jailbreak(commands: Commands, model: str, requests: Path) -> Done:
     """The events of a run whose risky units stay anonymous."""
-    settings = ("requests=requests.txt", "attempts=4", "grader=mock:n", "max_new_tokens=6", "sigma=0.2")
-    given = [part for setting in settings for part in ("--set", f"task.{setting}")]
+    task = ("requests=requests.txt", "attempts=4", "grader=mock:n", "max_new_tokens=6", "sigma=0.2")
+    given = [part for setting in task for part in ("--set", f"task.{setting}")]
     done = commands.main(
         "run", "jailbreak", "-m", model, "--suppress-only", *given, *SETTINGS, "--output", "jsonl"
     )
@@ -109,7 +70,7 @@ def test_hans_goes_through_every_stage_on_the_whole_sequence(commands: Commands,
     done = commands.main("run", "hans", "-m", model, *given, *SETTINGS)
     assert done.code == 0, done.err
     assert "generated, not the published items" in done.out
-    report = commands.main("show", identifier(done), "--full").out
+    report = commands.main("show", "last", "--full").out
     assert "phase whole" in report
     assert "attn_head 1→0" in done.out
     assert "attn_head 0→1" in done.out

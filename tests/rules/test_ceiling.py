@@ -26,7 +26,7 @@ def test_it_reaches_a_planted_rule() -> None:
     assert found.held_out is not None
     assert found.held_out.mcc > 0.95
     assert found.held_out.n == 300
-    assert (found.depth in SMALL.depths, found.rounds in SMALL.rounds) == (True, True)
+    assert (found.trees.depth in SMALL.depths, found.trees.rounds in SMALL.rounds) == (True, True)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -58,7 +58,7 @@ def test_held_out_targets_choose_nothing() -> None:
     one, other = (
         ceiling(features, each, TRAIN, TEST, np.random.default_rng(0), SMALL) for each in (target, turned)
     )
-    assert (one.depth, one.rounds, one.threshold) == (other.depth, other.rounds, other.threshold)
+    assert one.trees == other.trees
     assert one.held_out is not None
     assert other.held_out is not None
     assert other.held_out.mcc == pytest.approx(-one.held_out.mcc)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from events_told import run_started
 
 from mecharule_ops import events
 from mecharule_ops.events import (
@@ -21,7 +22,6 @@ from mecharule_ops.events import (
     Price,
     RuleAnchored,
     RunFinished,
-    RunStarted,
     SearchFinished,
     SearchStarted,
     StageFinished,
@@ -76,26 +76,10 @@ def _agonist(search: str, neuron: str, strength: float) -> AgonistFound:
     )
 
 
-def _run_started() -> RunStarted:
-    return RunStarted(
-        run="0c1f",
-        task="t",
-        model="m",
-        basis="mlp_out",
-        baseline="mean",
-        phase="decode",
-        regimes=(1, 0),
-        tau=0.2,
-        epsilon=0.2,
-        alpha=0.05,
-        slice_size=64,
-    )
-
-
 def _stream(seed: int, length: int) -> list[Event]:
     """A random story: searches start, restart and end, nodes come again, everything else mixes in."""
     chance = random.Random(seed)
-    told: list[Event] = [_run_started()]
+    told: list[Event] = [run_started()]
     known: dict[str, list[int]] = {}
     for step in range(length):
         search = f"cha:1:m{chance.randrange(4)}"
@@ -279,7 +263,7 @@ def test_a_small_search_by_hand() -> None:
     """100 units: 40 pruned, 60 split, of them 1 kept and 19 dropped; so 60 of 100 are decided."""
     state = _fold(
         [
-            _run_started(),
+            run_started(),
             Price(evaluations=10, example_forwards=1280, seconds=6.0),
             _started("s"),
             _asked("s", 0, 40),
@@ -337,8 +321,8 @@ def test_the_strength_shown_is_the_one_of_the_search() -> None:
 def test_a_resumed_search_replaces_what_it_told_before() -> None:
     """Telling the same story twice gives the same tree, counts and agonists as once."""
     story = [_started("s"), _asked("s", 0), _tested("s", 0, None, "kept"), _agonist("s", "m4.0", 0.4)]
-    once = _fold([_run_started(), *story])
-    assert _fold([_run_started(), *story, _run_started(), *story]) == once
+    once = _fold([run_started(), *story])
+    assert _fold([run_started(), *story, run_started(), *story]) == once
     assert _fold([*story, _started("s")]).agonists == {}
 
 
@@ -354,7 +338,7 @@ def test_a_node_of_a_search_never_started_is_a_broken_invariant() -> None:
 
 def test_events_that_are_not_shown_leave_the_state_as_it_is() -> None:
     """An event of another kind gives the same object, so a display need not redraw."""
-    state = _fold([_run_started()])
+    state = _fold([run_started()])
     assert state.apply(events.Event()) is state
 
 

@@ -12,10 +12,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
+from events_told import run_started
 
 from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, RunStarted, SearchStarted
+from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, SearchStarted
 from mecharule_ops.store.artefacts import pack, unpack
 from mecharule_ops.store.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
@@ -43,22 +44,6 @@ def _sample(hint: Any, chance: random.Random) -> Any:
 
 def _random_event(cls: type[Event], chance: random.Random) -> Event:
     return cls(**{name: _sample(hint, chance) for name, hint in get_type_hints(cls).items()})
-
-
-def _started(run: str = "0c1f") -> RunStarted:
-    return RunStarted(
-        run=run,
-        task="arithmetic",
-        model="arith-tiny",
-        basis="mlp_out",
-        baseline="mean",
-        phase="decode",
-        regimes=(1,),
-        tau=0.2,
-        epsilon=0.2,
-        alpha=0.05,
-        slice_size=64,
-    )
 
 
 @pytest.fixture
@@ -119,12 +104,12 @@ def test_events_come_back_in_order_with_number_and_time(store: RunStore) -> None
     first = [Notice(text=str(i)) for i in range(1010)]
     assert store.append(first) == 1010
     assert store.append([]) == 1010
-    assert store.append([_started()]) == 1011
+    assert store.append([run_started()]) == 1011
     rows = list(store.events())
     assert [seq for seq, _, _ in rows] == list(range(1, 1012))
-    assert [event for _, _, event in rows] == [*first, _started()]
+    assert [event for _, _, event in rows] == [*first, run_started()]
     assert rows[0][1] == 2.0
-    assert [event for _, _, event in store.events(after=1009)] == [first[-1], _started()]
+    assert [event for _, _, event in store.events(after=1009)] == [first[-1], run_started()]
     assert store.latest(Notice) == first[-1]
     assert store.latest(RunFinished) is None
 
@@ -356,9 +341,9 @@ def test_a_run_is_found_by_id_prefix_path_and_last(tmp_path: Path) -> None:
 def test_the_list_of_runs_tells_their_state_and_survives_a_corrupt_one(tmp_path: Path) -> None:
     """Finished, interrupted, running and damaged runs each say so; none stops the list."""
     with RunStore.create(run_path("aaaa", tmp_path), {}, clock=lambda: 5.0) as store:
-        store.append([_started("aaaa"), RunFinished(run="aaaa", status="complete")])
+        store.append([run_started("aaaa"), RunFinished(run="aaaa", status="complete")])
     with RunStore.create(run_path("bbbb", tmp_path), {}) as store:
-        store.append([_started("bbbb")])
+        store.append([run_started("bbbb")])
     run_path("cccc", tmp_path).write_bytes(b"rubbish")
     with RunStore.create(run_path("dddd", tmp_path), {}):
         runs = {summary.id: summary for summary in list_runs(tmp_path)}

@@ -80,22 +80,23 @@ def finish(run: Run, should_stop: Callable[[], bool] = lambda: False) -> tuple[F
     return analyse(run, told.append, clock=lambda: 0.0), told
 
 
+def finished(path: Path, settings: Mapping[str, object]) -> Path:
+    """The file of a new run with these settings, finished."""
+    with new_run(path, settings) as run:
+        finish(run)
+    return path
+
+
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a finished run, id `b00d`, alone in its folder; read it, never write it."""
-    path = tmp_path_factory.mktemp("runs") / "b00d.mecharule"
-    with new_run(path, BUNDLED) as run:
-        finish(run)
-    return path
+    return finished(tmp_path_factory.mktemp("runs") / "b00d.mecharule", BUNDLED)
 
 
 @pytest.fixture(scope="session")
 def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a finished run with the settings `QUICK`, uninterrupted; read it, never write it."""
-    path = tmp_path_factory.mktemp("quick") / "fa57.mecharule"
-    with new_run(path, QUICK) as run:
-        finish(run)
-    return path
+    return finished(tmp_path_factory.mktemp("quick") / "fa57.mecharule", QUICK)
 
 
 @pytest.fixture

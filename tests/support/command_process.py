@@ -22,6 +22,11 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 
 
+def settings(**values: object) -> tuple[str, ...]:
+    """The words of a command line that set these: `--set name=value`, once for each."""
+    return tuple(word for name, value in values.items() for word in ("--set", f"{name}={value}"))
+
+
 @dataclass(frozen=True)
 class Done:
     """What a command gave back."""

@@ -12,7 +12,7 @@ CANARY = "sk-canary-0123456789abcdef"
 
 def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tuple[str, dict[str, Any]]]:
     """The events of a message made of text and tool_use blocks."""
-    message = {
+    message: dict[str, Any] = {
         "id": "m",
         "type": "message",
         "role": "assistant",
@@ -22,7 +22,9 @@ def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tu
         "stop_sequence": None,
         "usage": {"input_tokens": 11, "output_tokens": 1},
     }
-    events = [("message_start", {"type": "message_start", "message": message})]
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("message_start", {"type": "message_start", "message": message})
+    ]
     for index, block in enumerate(blocks):
         tool = block["type"] == "tool_use"
         empty = {**block, "input": {}} if tool else {"type": "text", "text": ""}
@@ -32,13 +34,15 @@ def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tu
             ("content_block_start", {"type": "content_block_start", "index": index, "content_block": empty})
         )
         for part in (said[: len(said) // 2], said[len(said) // 2 :]):
-            delta = {"type": kind, field: part}
+            delta: dict[str, Any] = {"type": kind, field: part}
             events.append(
                 ("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
             )
         events.append(("content_block_stop", {"type": "content_block_stop", "index": index}))
-    delta = {"stop_reason": stop, "stop_sequence": None}
-    events.append(("message_delta", {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}}))
+    ending = {"stop_reason": stop, "stop_sequence": None}
+    events.append(
+        ("message_delta", {"type": "message_delta", "delta": ending, "usage": {"output_tokens": 7}})
+    )
     events.append(("message_stop", {"type": "message_stop"}))
     return events
 
@@ -79,7 +83,7 @@ def response_events(
         {"type": "response.created", "response": _response("in_progress", [])},
     ]
     if call is not None:
-        item = {
+        item: dict[str, Any] = {
             "type": "function_call",
             "id": "fc",
             "call_id": "call1",

@@ -6,7 +6,9 @@ the prompt, and gains and biases are moved off 1 and 0 so that an ignored one ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
@@ -30,8 +32,13 @@ from transformers import (
 CHARACTERS = ["<pad>", "<s>", "\n", " ", "+", "-", "*", "/", "=", *"0123456789", *"abcdefghijklmnopqrstu"]
 """40 tokens; id 0 pads, 1 begins, 2 (the newline) ends."""
 
-_SPECIAL = {"vocab_size": len(CHARACTERS), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-_LLAMA_LIKE = {
+_SPECIAL: dict[str, Any] = {
+    "vocab_size": len(CHARACTERS),
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+_LLAMA_LIKE: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 48,
     "num_hidden_layers": 3,
@@ -40,8 +47,9 @@ _LLAMA_LIKE = {
     "max_position_embeddings": 64,
     **_SPECIAL,
 }
-_GPT_LIKE = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64, **_SPECIAL}
-_WIDE_HEADS = {"head_dim": 12}
+_GPT_LIKE: dict[str, Any] = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64, **_SPECIAL}
+_GEMMA_3: dict[str, Any] = {"sliding_window": 8, "query_pre_attn_scalar": 12, "sliding_window_pattern": 2}
+_WIDE_HEADS: dict[str, Any] = {"head_dim": 12}
 """Gemma's head size is its own field, so that heads × head_dim need not equal the width."""
 _CONFIGS = {
     "llama": lambda: LlamaConfig(**_LLAMA_LIKE, tie_word_embeddings=False),
@@ -52,17 +60,15 @@ _CONFIGS = {
     "gemma": lambda: GemmaConfig(**{**_LLAMA_LIKE, "num_key_value_heads": 1}, **_WIDE_HEADS),
     "mistral": lambda: MistralConfig(**_LLAMA_LIKE, sliding_window=8),
     "qwen3": lambda: Qwen3Config(**_LLAMA_LIKE, **_WIDE_HEADS, tie_word_embeddings=True),
-    "gemma3_text": lambda: Gemma3TextConfig(
-        **_LLAMA_LIKE, **_WIDE_HEADS, sliding_window=8, query_pre_attn_scalar=12, sliding_window_pattern=2
-    ),
+    "gemma3_text": lambda: Gemma3TextConfig(**_LLAMA_LIKE, **_WIDE_HEADS, **_GEMMA_3),
     "gemma2": lambda: Gemma2Config(**_LLAMA_LIKE, **_WIDE_HEADS, sliding_window=8, query_pre_attn_scalar=12),
 }
 FAMILIES = tuple(_CONFIGS)
 
 
-def character_tokenizer() -> PreTrainedTokenizerFast:
-    """One token a character, `<s>` in front, newline as end of sequence."""
-    vocabulary = {character: index for index, character in enumerate(CHARACTERS)}
+def character_tokenizer(characters: Sequence[str] = CHARACTERS) -> PreTrainedTokenizerFast:
+    """One token a character, `<s>` in front, newline as end of sequence, left padding."""
+    vocabulary = {character: index for index, character in enumerate(characters)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = Fuse()

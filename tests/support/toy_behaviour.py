@@ -29,15 +29,45 @@ from mecharule_ops.types import (
 )
 
 
+class BareTask:
+    """What a made-up task leaves out: no columns, no predicates, no edits, no pieces of the text, no early label."""
+
+    words: ClassVar[OutcomeWords] = OutcomeWords()
+    solution_columns: ClassVar[frozenset[str]] = frozenset()
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        return None
+
+    def read(self, text: str) -> Example:
+        return Example(id=0, prompt=text, fields={})
+
+    def edits(self, example: Example) -> tuple[Example, ...]:
+        return ()
+
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+        return ()
+
+    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+        return {}
+
+    def seed_predicates(self) -> tuple[str, ...]:
+        return ()
+
+    def account_predicates(self) -> tuple[str, ...]:
+        return ()
+
+    def describe(self) -> Mapping[str, Value]:
+        return {}
+
+
 @dataclass(frozen=True, kw_only=True)
-class ToyTask:
+class ToyTask(BareTask):
     """The behaviour occurs when the codes of the second and third character have an even sum."""
 
     name: str = "toy"
     max_new_tokens: int = 6
     stop: tuple[str, ...] = ("\n",)
     phase: Phase = Phase.DECODE
-    words: ClassVar[OutcomeWords] = OutcomeWords()
     concealed: bool = False
     notes: tuple[str, ...] = ()
     prompt_columns: frozenset[str] = field(default_factory=frozenset)
@@ -58,29 +88,11 @@ class ToyTask:
     def decide(self, example: Example, partial: str) -> bool | None:
         return self.label(example, partial) if len(partial) >= 3 else None
 
-    def read(self, text: str) -> Example:
-        return Example(id=0, prompt=text, fields={})
-
-    def edits(self, example: Example) -> tuple[Example, ...]:
-        return ()
-
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """The first half of the prompt, the second, and the answer."""
         half = len(example.prompt) // 2
         pieces = ("first half", example.prompt[:half]), ("second half", example.prompt[half:])
         return end_to_end([*pieces, ("answer", completion)])
-
-    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
-        return {}
-
-    def seed_predicates(self) -> tuple[str, ...]:
-        return ()
-
-    def account_predicates(self) -> tuple[str, ...]:
-        return ()
-
-    def describe(self) -> Mapping[str, Value]:
-        return {}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from events_told import run_started
+
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import (
     AgonistFound,
@@ -22,7 +24,6 @@ from mecharule_ops.events import (
     Price,
     RuleAnchored,
     RunFinished,
-    RunStarted,
     SearchFinished,
     SearchStarted,
     StageFinished,
@@ -37,22 +38,6 @@ from tui.session import Session
 RULE = "op == '-' and b >= 100"
 HOSTILE = "op in [/,*] and x == '[red]\x1b[31mhi\u202e' | [INST] [b]"
 UNITS = 64
-
-
-def run_started(run: str = "0c1f", regimes: tuple[int, ...] = (1, 0)) -> RunStarted:
-    return RunStarted(
-        run=run,
-        task="arithmetic",
-        model="arith-tiny",
-        basis="mlp_out",
-        baseline="mean-positional",
-        phase="decode",
-        regimes=regimes,
-        tau=0.2,
-        epsilon=0.2,
-        alpha=0.05,
-        slice_size=64,
-    )
 
 
 def asked(search: str, node: int, size: int) -> NodeAsked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,13 +28,6 @@ def runs(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tool-runs")
     (folder / finished_run.name).write_bytes(finished_run.read_bytes())
     return folder
-
-
-@pytest.fixture(scope="module")
-def commands(runs: Path) -> Iterator[Commands]:
-    made = Commands(runs)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bundled_run import QUICK, finish, new_run, opened
+from bundled_run import QUICK, finish, finished, new_run, opened
 
 from mecharule_ops.pipeline.fork import take_over
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.state.search_id import CHA, search_id
 from mecharule_ops.types import Basis, Regime
 from tools.registry import call
 
@@ -25,6 +24,9 @@ BOTH = {
     "audit": 0,
     "controls_for": 0,
     "anchor_for": 0,
+    "accounts_for": 0,
+    "chains_for": 0,
+    "search": "cha",
 }
 """Few candidates, a τ that the few failures of 0→1 can bound, nothing beyond the search."""
 PLACES = [(basis, regime) for basis in Basis for regime in Regime]
@@ -33,17 +35,14 @@ PLACES = [(basis, regime) for basis in Basis for regime in Regime]
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of every basis in both regimes."""
-    path = tmp_path_factory.mktemp("both") / "b07h.mecharule"
-    with new_run(path, BOTH) as run:
-        finish(run)
-    return path
+    return finished(tmp_path_factory.mktemp("both") / "b07h.mecharule", BOTH)
 
 
 @pytest.fixture(scope="module")
 def forked(both: Path) -> Path:
-    """Its fork, with larger groups and another τ."""
+    """Its fork: searched by predictions, under another τ."""
     path = both.with_name("f0f0.mecharule")
-    with opened(both) as source, new_run(path, {**BOTH, "tau": 0.35, "largest": 16}) as run:
+    with opened(both) as source, new_run(path, {**BOTH, "tau": 0.35, "search": "guided"}) as run:
         take_over(run.store, source.store)
         finish(run)
     return path
@@ -52,9 +51,9 @@ def forked(both: Path) -> Path:
 def _settled(run: Run, basis: Basis, regime: Regime) -> dict[str, tuple[str, int]]:
     """Verdict and size of the node that settled a unit, for the units that events name: first and last of a group."""
     found: dict[str, tuple[str, int]] = {}
-    searches = run.told.searches
     for layer in run.candidates(basis, regime).layers:
-        view = searches[search_id(CHA, regime, basis, layer.layer)]
+        view = run.search_view(basis, regime, layer.layer)
+        assert view is not None
         for number in view.nodes:
             node = view.nodes[number]
             if node.verdict in ("pruned", "kept", "dropped"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from events_told import run_started
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import (
@@ -17,7 +18,6 @@ from mecharule_ops.events import (
     Price,
     RuleAnchored,
     RunFinished,
-    RunStarted,
     SearchFinished,
     SearchStarted,
     StageFinished,
@@ -54,19 +54,7 @@ def rule(mcc: float | None, text: str = "a > 9") -> RuleAnchored:
 STORY: tuple[tuple[float, Event], ...] = (
     (
         0,
-        RunStarted(
-            run="0c1f",
-            task="arithmetic",
-            model="tiny",
-            basis="mlp_out",
-            baseline="mean",
-            phase="decode",
-            regimes=(1,),
-            tau=0.2,
-            epsilon=0.2,
-            alpha=0.05,
-            slice_size=64,
-        ),
+        run_started(model="tiny", regimes=(1,)),
     ),
     (0, StageStarted(stage="behaviour", total=100)),
     (1, StageProgress(stage="behaviour", done=10, total=100)),
@@ -98,7 +86,7 @@ STORY: tuple[tuple[float, Event], ...] = (
     (0, RunFinished(run="0c1f", status="finished: 1 τ-agonists")),
 )
 LINES = [
-    "run 0c1f: arithmetic on tiny, mlp_out, mean, decode, τ 0.2, ε 0.2, α 0.05, n 64 a slice",
+    "run 0c1f: arithmetic on tiny, mlp_out, mean-positional, decode, τ 0.2, ε 0.2, α 0.05, n 64 a slice",
     "behaviour 50/100 · 0:06 · ~0:06 left in this stage",
     "behaviour: 80 of 100 answers right (from the run file)",
     "price: at most 1,840 group ablations (235,520 example-forwards), about 6:10 at most",

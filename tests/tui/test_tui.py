@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -543,6 +544,59 @@ def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) ->
         await user.sees("▾ why(neuron=m1.17)", "certificates: c:7f3a")
 
     drive(Routed(tmp_path), script)
+
+
+def test_esc_gives_the_model_up_inside_its_request(tmp_path: Path) -> None:
+    """Its words stream with the time so far; Esc ends it at once, and what is known without it takes their place."""
+    stopped = threading.Event()
+
+    class Slow(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            listener.hear("It may ")
+            ends = time.monotonic() + 20
+            while not listener.should_stop() and time.monotonic() < ends:
+                time.sleep(0.01)
+            if listener.should_stop():
+                stopped.set()
+            return ToolResult(data={"answer": "It breaks 28/64 [c:7f3a]."}, text="It breaks 28/64 [c:7f3a].")
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("why m1.17?")
+        await user.sees("It may … ", "Esc ends the model")
+        await user.press("escape")
+        await user.until(stopped.is_set, "the model to be given up")
+        await user.sees("agent It breaks 28/64 [c:7f3a].")
+        assert "It may" not in user.text
+        assert not user.run.give_up()
+
+    drive(Slow(tmp_path), script)
+
+
+def test_an_answer_longer_than_the_chat_is_read_from_its_question(tmp_path: Path) -> None:
+    """The first line is on the screen at 80×24; page down shows the last, page up the first again."""
+
+    class Long(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            return ToolResult(
+                text="\n".join(["the point", *(f"then {number}" for number in range(24)), "the end"])
+            )
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("why m1.17?")
+        await user.sees("you why m1.17?", "agent the point")
+        assert "the end" not in user.text
+        await user.press("pagedown", "pagedown", "pagedown")
+        await user.sees("the end")
+        await user.press("pageup", "pageup", "pageup", "pageup", "pageup")
+        await user.until(lambda: "the end" not in user.text, "the log to go back")
+
+    drive(Long(tmp_path), script, (80, 24))
 
 
 def test_freezing_holds_the_view_while_the_work_goes_on(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from events_told import run_started
 from findings_fixture import FINDINGS
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from tui_story import HOSTILE, FakeBackend, big_search, found, run_started, story
+from tui_story import HOSTILE, FakeBackend, big_search, found, story
 from tui_story import tested as node_tested
 
 from mecharule_ops.config import RunConfig

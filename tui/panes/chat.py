@@ -13,8 +13,8 @@ from tui.turns import Entry, entry_view
 
 CHAT_HELP = (
     "Ask about the open run, or give a slash command: /why m4.12, /why-not m4.13, /flip, /ablate, /verify and "
-    "all others of the command line; the open run is filled in. Up and down recall what you typed. ^O opens "
-    "and closes what tools printed."
+    "all others of the command line; the open run is filled in. Up and down recall what you typed; page up and "
+    "page down scroll. ^O opens and closes what tools printed."
 )
 
 
@@ -64,6 +64,13 @@ class ChatPane(Vertical):
         """Scroll to the last turn."""
         self.query_one("#log").scroll_end(animate=False)
 
+    def to_exchange(self) -> None:
+        """Scroll to the last question: an answer longer than the pane is read from its first line."""
+        asked = [line for line in self.query(ChatLine) if line.entry.who == "you"]
+        if asked:
+            log = self.query_one("#log")
+            self.call_after_refresh(log.scroll_to_widget, asked[-1], top=True, animate=False)
+
     def entries(self) -> list[Entry]:
         """Every turn, in order."""
         return [line.entry for line in self.query(ChatLine)]
@@ -90,6 +97,12 @@ class ChatPane(Vertical):
 
     def key_down(self) -> None:
         self._recall(-1)
+
+    def key_pageup(self) -> None:
+        self.query_one("#log").scroll_page_up(animate=False)
+
+    def key_pagedown(self) -> None:
+        self.query_one("#log").scroll_page_down(animate=False)
 
     def _recall(self, step: int) -> None:
         self._recalled = min(max(self._recalled + step, 0), len(self.history))

@@ -16,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mecharule_ops.state.search_view import SearchView
+from mecharule_ops.thresholds import ALPHA, TAU
 from tui.tree_rows import Branches, Key, Row, find_row, row_text, rows_of
 
 WIDE_ENOUGH = 56
@@ -44,7 +45,7 @@ class TreePane(ScrollView, can_focus=True):
         self.rows: list[Row] = []
         self.cursor = 0
         self.following = True
-        self._thresholds = (0.2, 0.05)
+        self._thresholds = (TAU, ALPHA)
         self._favourite: int | None = None
         self._branches: Branches = {}
         self._toggled: dict[str, set[Key]] = {}

@@ -81,6 +81,7 @@ class PanedScreen(CommandScreen):
         for each in Arrangement:
             self.set_class(each is how, each.value)
         self.set_class(self.maximised, "maximised")
+        self.set_class(self.chosen[-1] == "chat", "talking")
         for pane in PANES:
             self.query_one(f"#{pane}").display = pane in shown
         tiny = how is Arrangement.TINY

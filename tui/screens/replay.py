@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from mecharule_ops.thresholds import TAU
 from tui.commands import bindings_of
 from tui.headline import headline, progress
 from tui.layout import PANES
@@ -78,5 +79,5 @@ class ReplayScreen(PaneCommands):
         if view is None or node is None or node not in view.nodes:
             self.owner.tell("move the cursor of the tree to a group or unit first")
             return
-        tau = self.state.header.tau if self.state.header else 0.2
+        tau = self.state.header.tau if self.state.header else TAU
         self.owner.tell(why_opened(view, node, tau))

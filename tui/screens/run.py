@@ -107,6 +107,8 @@ class RunScreen(Talking):
     def do_back(self) -> None:
         if self.maximised:
             self.do_maximise()
+        elif self.give_up():
+            self.owner.tell("the model was stopped; what is known without it follows")
         elif self.session.busy:
             self._stop_when_twice()
         elif self.pane_of(self.focused) == "chat" and self.arrangement is not Arrangement.SINGLE:

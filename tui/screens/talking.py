@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,6 +27,15 @@ class Talking(PaneCommands):
         super().__init__(session)
         self.exchanges: list[tuple[str, str]] = []
         """Questions and answers so far, for the next to follow on."""
+        self._asking: list[threading.Event] = []
+        """One a question that a model is asked; set when the person gives it up."""
+
+    def give_up(self) -> bool:
+        """Stop the model where it is asked something; False where it is not."""
+        open_questions = [asked for asked in self._asking if not asked.is_set()]
+        for asked in open_questions:
+            asked.set()
+        return bool(open_questions)
 
     def on_chat_pane_said(self, event: ChatPane.Said) -> None:
         self.say(event.line)
@@ -61,29 +71,38 @@ class Talking(PaneCommands):
             return
         line = f"{words}  {time.monotonic() - began:.1f}s {_mark(result.exit_code == 0)}"
         self._become(turn, Entry(who="tool", text=line, detail=result.text, is_open=True))
+        self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
 
     def _ask(self, turn: ChatLine, question: str) -> None:
         """Put a question; the words of a model are shown as they come, the checked answer in their place."""
-        began, heard = time.monotonic(), [""]
+        began, heard, given_up = time.monotonic(), [""], threading.Event()
 
         def hear(piece: str) -> None:
+            if given_up not in self._asking:
+                self._asking.append(given_up)
             heard[0] += piece
-            self._become(turn, Entry(who="agent", text=f"{heard[0]} …"))
+            seconds = time.monotonic() - began
+            self._become(
+                turn, Entry(who="agent", text=f"{heard[0].rstrip()} … {seconds:.0f} s, Esc ends the model")
+            )
 
         def tell(doing: str) -> None:
             self._become(turn, Entry(who="agent", text=f"… {doing}"))
 
-        listener = Listener(tell=tell, hear=hear, earlier=tuple(self.exchanges))
+        listener = Listener(tell=tell, hear=hear, earlier=tuple(self.exchanges), should_stop=given_up.is_set)
         try:
             result = self.owner.backend.ask(question, self.session.run, listener)
         except (MechaRuleError, OSError) as error:
             self._become(turn, Entry(who="error", text=str(error)))
             return
+        finally:
+            self._asking = [asked for asked in self._asking if asked is not given_up]
         self.exchanges.append((question, str(result.data.get("answer", result.text))))
         first, *others = answer_turns(result, time.monotonic() - began)
         self._become(turn, first)
         for entry in others:
             self.app.call_from_thread(self.query_one(ChatPane).add, entry)
+        self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
 
     def _become(self, turn: ChatLine, entry: Entry) -> None:
         self.app.call_from_thread(turn.become, entry)

@@ -5,34 +5,66 @@ Every number stands beside the certificate or run that it comes from. A link wit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mecharule_ops.findings.accounts import Account, Law, LawScore
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.links import FLIPPED, Written
 from mecharule_ops.mechanism.mediation import ABOVE
 from mecharule_ops.report.chain_lines import hold_words, quoted
 from mecharule_ops.report.document import k_of_n, percent, signed
-from mecharule_ops.report.phrases.rules import family_words
+from mecharule_ops.report.phrases.rules import family_words, short
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import FlipCount, Neuron
 
 _SOURCES = 3
 _THROUGH = 3
+_OFTEN = 0.1
+"""Share of the flips from which a change of one token into another is worth a clause."""
 
 
-def explanation(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> tuple[str, ...]:
-    """The four sentences, without what was not measured; then one that says how to measure it."""
-    sentences = []
-    if chain is not None:
-        sentences.append(breaks_sentence(chain, run))
-    if account is not None:
-        sentences += [when_sentence(account, run), law_sentence(account, run)]
-    if chain is not None:
-        sentences += [reads_sentence(chain, run), through_sentence(chain)]
+def explanation(parts: Mapping[str, str]) -> tuple[str, ...]:
+    """What breaks, when, what it reads and writes, through which units, in that order; of `explained`."""
+    told = (BREAKS, WHEN, LAW, READS, THROUGH)
+    return tuple(dict.fromkeys(parts[name] for name in told if name in parts))
+
+
+BREAKS, WHEN, LAW, RESPONDS, READS, THROUGH = "breaks", "when", "law", "responds", "reads", "through"
+"""The parts of an explanation; what it reads and what it writes are one sentence."""
+
+
+def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, str]:
+    """Each part of an explanation as a sentence; what was not measured says how to. `breaks` needs a chain."""
     if account is None:
-        sentences.append("When it flips was not asked in this run (its setting accounts_for).")
+        made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now."
+        said = dict.fromkeys((WHEN, LAW, RESPONDS), made)
+    else:
+        said = {
+            WHEN: when_sentence(account, run),
+            LAW: law_sentence(account, run),
+            RESPONDS: responds_sentence(account, run),
+        }
     if chain is None:
-        sentences.append(f"How its flips come about is measured by `mecharule path {run} {unit}`.")
-    return tuple(sentences)
+        traced = f"How the flips of {unit} come about is measured by `mecharule path {run} {unit}`."
+        return said | dict.fromkeys((READS, THROUGH), traced)
+    return {
+        BREAKS: breaks_sentence(chain, run),
+        **said,
+        READS: reads_sentence(chain, run),
+        THROUGH: through_sentence(chain, run),
+    }
+
+
+def responds_sentence(account: Account, run: str) -> str:
+    """Where its drive is high."""
+    drive, cited = account.drive, f"[run:{run}]"
+    if drive is None or drive.rule is None:
+        why = "it was not asked" if drive is None else drive.status.value
+        return f"What {account.neuron} responds to is not known: {why} {cited}."
+    return (
+        f"{account.neuron} responds to {drive.rule}: there its first-order drop is {drive.threshold:.3g} logits or "
+        f"more, MCC {drive.held_out} {cited}."
+    )
 
 
 def breaks_sentence(chain: Chain, run: str) -> str:
@@ -42,7 +74,7 @@ def breaks_sentence(chain: Chain, run: str) -> str:
         return f"Ablating {chain.unit} flips {k_of_n(flips)} of the slices' examples {cited}: nothing breaks."
     place = chain.breaks.places[0]
     often = ""
-    if chain.breaks.changes:
+    if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
         often = f", most often {quoted(change.before)} → {quoted(change.after)} ({change.count}× at {change.place})"
     return (
@@ -60,11 +92,22 @@ def when_sentence(account: Account, run: str) -> str:
     return f"{said} {cited}."
 
 
+def brief_account(account: Account) -> str:
+    """The law's MCC and the input rule with its own: where there is room for little; the end may be cut."""
+    asked, scored = account.family(Family.INPUT), account.first_order
+    law = "" if scored is None or scored.held_out is None else f"law MCC {short(scored.held_out.mcc)}; "
+    if asked.rule is None or asked.held_out is None:
+        return f"{law}no input rule predicts"
+    said = "input rule" if asked.prompt_only else "rule over the output"
+    return f"{law}{said} MCC {short(asked.held_out.mcc)}: {asked.rule}"
+
+
 def law_sentence(account: Account, run: str) -> str:
-    """How well the law says which records flip, with nothing fitted."""
+    """How well the law says which records flip, with nothing fitted: the cheapest drop and the dearest one."""
     cited = f"[run:{run}]"
     what = "its answers change" if account.becomes_right is not None else "it flips"
-    scored = [_law_words(score) for score in map(account.law, Law) if score is not None and score.held_out]
+    asked = (account.first_order, account.law(Law.INTEGRATED))
+    scored = [law_words(score) for score in asked if score is not None and score.held_out]
     if not scored:
         return f"The law could not be scored: too few held-out records of one side {cited}."
     said = f"With nothing fitted, {what} where what it carries exceeds the lead: {'; '.join(scored)} {cited}"
@@ -74,7 +117,8 @@ def law_sentence(account: Account, run: str) -> str:
     return f"{said}."
 
 
-def _law_words(score: LawScore) -> str:
+def law_words(score: LawScore) -> str:
+    """`first-order drop MCC .49 [.40, .57]`."""
     return f"{score.law.value} MCC {score.held_out}"
 
 
@@ -109,9 +153,10 @@ def _written(chain: Chain) -> str:
     return f"raises {raised} and lowers {lowered}{where}{own}"
 
 
-def through_sentence(chain: Chain) -> str:
+def through_sentence(chain: Chain, run: str) -> str:
     """Which found units carry the flips, and what is left without any unit above."""
-    cited, flips = f"[c:{chain.mediation_certificate}]", chain.mediation.flips.flips
+    cited, measured = f"[c:{chain.mediation_certificate}]", f"[run:{run}]"
+    flips = chain.mediation.flips.flips
     if not flips:
         return f"There is no flip whose way could be traced {cited}."
     whole = chain.mediation.of(ABOVE)
@@ -123,11 +168,13 @@ def through_sentence(chain: Chain) -> str:
     single.sort(key=lambda one: -one.gone.count)
     parts = []
     if whole is not None:
-        left = FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)
-        parts.append(f"held at clean values, everything above leaves {k_of_n(left)} of the flips {cited}")
+        gone = FlipCount(flips=whole.gone.count, n=whole.gone.n)
+        parts.append(
+            f"everything above, held at its clean values, prevents {k_of_n(gone)} of the flips {cited}"
+        )
     if single:
         named = ", ".join(f"{hold_words(one.held)} {one.gone.count}" for one in single[:_THROUGH])
-        parts.append(f"held one at a time, found units prevent: {named} {cited}")
+        parts.append(f"found units held one at a time prevent: {named} {measured}")
     elif chain.mediation.through:
         parts.append(f"no found unit above it prevents a flip when held alone {cited}")
     return f"Its way: {'; '.join(parts) or 'nothing lies above it, so its whole effect is direct'}."

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import k_of_n, percent, plural, sentence
-from mecharule_ops.rules.families import FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, RuleScore
 
@@ -34,7 +34,8 @@ def family_words(rule: FamilyRule) -> str:
     kind = rule.family.value
     if rule.rule is not None and rule.held_out is not None:
         ceiling = "" if rule.ceiling is None else f" of a ceiling {short(rule.ceiling.mcc)}"
-        return f"{rule.rule} – {kind} rule, MCC {rule.held_out}{ceiling}"
+        said = "rule over the output" if kind == Family.INPUT and not rule.prompt_only else f"{kind} rule"
+        return f"{rule.rule} – {said}, MCC {rule.held_out}{ceiling}"
     ceiling = "" if rule.ceiling is None else f" (ceiling {rule.ceiling})"
     why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
     return f"no {kind} rule predicts{ceiling}{why}"

@@ -85,3 +85,19 @@ def missed_words(outcome: SearchOutcome, tau: float) -> str:
         if most
         else "none missed"
     )
+
+
+def predicted_words(outcome: SearchOutcome) -> str:
+    """Where the law ranked the τ-agonists of a guided search before any unit was ablated; empty for another search."""
+    strong = {agonist.neuron for agonist in outcome.tau_agonists}
+    ranks = [unit.rank for unit in outcome.predicted if unit.neuron in strong]
+    if not ranks:
+        return ""
+    shown = ", ".join(f"{rank:,}" for rank in ranks[:_RANKS]) + (" …" if len(ranks) > _RANKS else "")
+    return (
+        f"Before any unit was ablated the law ranked the {plural(len(ranks), 'τ-agonist')} {shown} of "
+        f"{outcome.cost.candidates:,}."
+    )
+
+
+_RANKS = 12

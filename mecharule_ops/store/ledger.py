@@ -48,6 +48,7 @@ class Prediction:
 
     @property
     def sha256(self) -> str:
+        """Of everything that was fixed."""
         return hashlib.sha256(canonical_json(encode(self)).encode("ascii")).hexdigest()
 
     @property
@@ -80,6 +81,7 @@ class Hypothesis:
 
     @property
     def id(self) -> str:
+        """That of its prediction."""
         return self.prediction.id
 
 

@@ -1,0 +1,120 @@
+"""What repairing a run came to: its gates, what they did on records that chose nothing, and controls beside it.
+
+`fixed` and `broken` are said of the outcome that is wanted: right answers in 0→1, refusals where success is harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mecharule_ops.repair.gates import Gate
+from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.rules.families import Family
+from mecharule_ops.types import Basis, Neuron, Regime
+
+
+class RepairStatus(StrEnum):
+    """How a repair ended; the value is the sentence a person reads."""
+
+    HELPS = "the gates help: the whole interval of the change on the test records lies above 0"
+    HARMS = "the gates harm: the whole interval of the change on the test records lies below 0"
+    OPEN = "not shown to help: the interval of the change on the test records holds 0"
+    NO_GATE = "no gate helps: none fixes more than it breaks on the records that choose"
+    NO_RULE = "no gate helps: no rule was found that fixes more than it breaks on the records that learn"
+    NO_UNIT = "no gate helps: no unit tried fixes any answer of the records that learn"
+    NOTHING = "there is nothing to repair: all answers observed are alike"
+
+
+class Split(StrEnum):
+    """What records are for; none is in two."""
+
+    FIND = "find"
+    """Units and rules are found here."""
+    CHOOSE = "choose"
+    """Gates, their units and their order are chosen here."""
+    TEST = "test"
+    """Scored once."""
+
+
+class ControlKind(StrEnum):
+    """What stands beside the gates on the test records."""
+
+    ALWAYS = "unit always ablated"
+    RANDOM_UNITS = "random units of the same layers, same gates"
+    SHUFFLED = "same units, gates shuffled over the records"
+    LEAD_ONLY = "gates over the leads alone"
+    MODEL = "free-form gate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """One line beside the gates."""
+
+    kind: ControlKind
+    name: str
+    """A unit, or what sets it apart; empty where the kind says it all."""
+    result: Paired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitResult:
+    """The gates on one split; only that of the test records proves anything."""
+
+    split: Split
+    result: Paired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownExample:
+    """A test record on which a gate acted and the outcome changed."""
+
+    prompt: str
+    unit: Neuron
+    before: str
+    after: str
+    fixed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """One repair of a run."""
+
+    run: str
+    regime: Regime
+    basis: Basis
+    family: Family
+    status: RepairStatus
+    seed: int
+    solution: bool
+    """Whether gates could read the columns that tell the right answer."""
+    tried: int
+    """Units whose ablation was measured on the find and choose records."""
+    fresh: bool
+    """Whether the records are none of the run's own."""
+    most: int = 12
+    """Gates at most."""
+    records: int = 9000
+    """Asked for, in all three splits."""
+    gates: tuple[Gate, ...] = ()
+    """In the order in which they were chosen."""
+    splits: tuple[SplitResult, ...] = ()
+    hindsight: Paired | None = None
+    """Of the chosen units the best for each test record, known afterwards: no gate over them can do better."""
+    controls: tuple[Control, ...] = ()
+    examples: tuple[ShownExample, ...] = ()
+    certificates: tuple[str, ...] = ()
+    """Of the test result: what was wrong before, then what was right."""
+    opened: int = 1
+    """How often the test records of this seed were scored in this run, this time included."""
+    hypothesis: str = ""
+    """The id under which the prediction was registered before they were."""
+
+    def of(self, split: Split) -> Paired | None:
+        """The result on a split; None where it was not reached."""
+        return next((one.result for one in self.splits if one.split is split), None)
+
+    @property
+    def test(self) -> Paired | None:
+        """The result on the records that chose nothing; None where they were not opened."""
+        return self.of(Split.TEST)

@@ -1,0 +1,62 @@
+"""A free-form gate beside the rules: trees over the same columns, made and thresholded on the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mecharule_ops.findings.repair import Control, ControlKind
+from mecharule_ops.pipeline.repair_material import Material, RepairRequest, prompt_predicates
+from mecharule_ops.pipeline.repair_testing import applied
+from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.repair.free_form import UnitTrees, acting_above, best_threshold, unit_trees
+from mecharule_ops.repair.readings import Readings, predicates_of
+from mecharule_ops.types import Neuron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FreeForm:
+    """Trees of every unit with a threshold, before the test records are opened."""
+
+    trees: tuple[UnitTrees, ...]
+    texts: tuple[tuple[str, ...], ...]
+    """Of each unit the predicates that its trees read; cut on the find records."""
+    threshold: float
+
+    def control(self, found: Material, request: RepairRequest) -> Control:
+        """What they do on the test records. Cost: readings, and a completion where a unit acts."""
+        readings = found.readings(request, found.test)
+        expected = np.stack(
+            [
+                trees.expected(_features(readings, unit, texts), request.learning.harm)
+                for unit, trees, texts in zip(found.units, self.trees, self.texts, strict=True)
+            ]
+        )
+        acts = acting_above(expected, self.threshold)
+        result = applied(found, request, found.units, acts).result
+        return Control(kind=ControlKind.MODEL, name="trees over the same columns", result=result)
+
+
+def free_form(found: Material, request: RepairRequest) -> FreeForm:
+    """Trees from the find records, their threshold from the choose records."""
+    readings, split = found.readings(request, found.learn), len(found.find)
+    prompt = prompt_predicates(found, readings, found.learn)
+    good, harm = found.good[found.learn], request.learning.harm
+    trees, texts, expected = list[UnitTrees](), list[tuple[str, ...]](), list[np.ndarray]()
+    for unit, alone in zip(found.units, found.alone, strict=True):
+        texts.append(predicates_of(readings, unit, prompt, np.arange(split)).texts)
+        features = _features(readings, unit, texts[-1])
+        value = alone[:split].astype(np.int64) - good[:split]
+        trees.append(unit_trees(features[:split], value, found.run.config.seed))
+        expected.append(trees[-1].expected(features[split:], harm))
+    threshold = best_threshold(np.stack(expected), found.alone[:, split:], good[split:], harm)
+    return FreeForm(trees=tuple(trees), texts=tuple(texts), threshold=threshold)
+
+
+def _features(readings: Readings, unit: Neuron, texts: Sequence[str]) -> np.ndarray:
+    """The predicates, and the numbers as they are."""
+    columns = readings.of(unit)
+    numbers = [column for column in columns.values() if column.dtype.kind in "if"]
+    return np.column_stack([evaluated(texts, columns).matrix, *numbers]).astype(np.float32)

@@ -1,0 +1,216 @@
+"""What a repair works on: records in three splits, units, and what each unit's ablation does to the first two.
+
+The records are fresh ones of the task's own generator where it has enough that the run never observed; else the
+run's own, its held-out ones as the test. Outcomes of the find and choose records are measured, never those of the
+test ones, which are opened elsewhere and once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.errors import DegenerateBehaviour
+from mecharule_ops.mechanism.law import prediction
+from mecharule_ops.pipeline.predicting import predicted_flips
+from mecharule_ops.pipeline.preparation import chosen_for_train
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.readings import Readings, read, vocabulary
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.rules.families import Family
+from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Regime
+
+RANKED_ON = 400
+"""Records of the unwanted outcome on which units are ranked, by the law and then by ablation."""
+LEAST = 60
+"""Records of a split below which fresh ones do not stand in for the run's own."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequest:
+    """What is asked of a repair."""
+
+    regime: Regime = Regime.BASELINE_NEGATIVE
+    """The outcome to be mended: 0→1 makes right what was wrong, 1→0 makes refused what was answered."""
+    basis: Basis = Basis.MLP_OUT
+    family: Family = Family.INPUT
+    units: int = 12
+    """Gates, and so units, at most."""
+    tried: int = 24
+    """Units whose ablation is measured."""
+    records: int = 9000
+    """Observed for the three splits."""
+    budget: int | None = None
+    """Ablated completions on the find and choose records, at most; fewer units are tried to keep it."""
+    model: bool = False
+    """Whether a free-form gate stands beside."""
+    solution: bool = False
+    """Whether gates may read the columns that tell the right answer."""
+    learning: GateSettings = field(default_factory=GateSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Material:
+    """Records, splits and outcomes."""
+
+    run: Run
+    intervention: Intervention
+    table: ReplacementTable
+    records: tuple[BehaviourRecord, ...]
+    good: Bool[np.ndarray, " record"]
+    """Where the outcome is the wanted one without any ablation."""
+    find: Int[np.ndarray, " find"]
+    choose: Int[np.ndarray, " choose"]
+    test: Int[np.ndarray, " test"]
+    fresh: bool
+    engine: AblationEngine | ReferenceEngine
+    """Over all records."""
+    units: tuple[Neuron, ...] = ()
+    """Tried, those that fix most of the find records first."""
+    alone: Bool[np.ndarray, "unit learn"] = field(default_factory=lambda: np.zeros((0, 0), bool))
+    """Whether the outcome of each find record, then each choose record, is the wanted one under each unit."""
+    _read: dict[tuple[Family, bytes], Readings] = field(default_factory=dict)
+
+    @property
+    def learn(self) -> Int[np.ndarray, " learn"]:
+        """The find records, then the choose records."""
+        return np.concatenate([self.find, self.choose])
+
+    def readings(
+        self, request: RepairRequest, positions: Int[np.ndarray, " some"], family: Family | None = None
+    ) -> Readings:
+        """What gates of the request's family, or of another, may read of some records; kept for the next who asks."""
+        family = family or request.family
+        key = (family, positions.tobytes())
+        if key not in self._read:
+            run = self.run
+            self._read[key] = read(
+                run.subject,
+                run.task,
+                self.at(positions),
+                self.table,
+                family,
+                self.units,
+                should_stop=run.should_stop,
+            )
+        hidden = frozenset[str]() if request.solution else self.run.task.solution_columns
+        return self._read[key].without(hidden)
+
+    def at(self, positions: Sequence[int] | np.ndarray) -> list[BehaviourRecord]:
+        """The records at some positions."""
+        return [self.records[position] for position in positions]
+
+
+def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -> Material:
+    """Records, splits, units and outcomes. Raises `DegenerateBehaviour` where all outcomes are alike.
+
+    Cost: `records` completions; the law on `RANKED_ON` records; twice as many units as are tried ablated on as many;
+    the tried ones on the find and choose records.
+    """
+    intervention = run.intervention(request.basis)
+    table = run.replacement(intervention)
+    records, parts, fresh = _records(run, request, tell)
+    good = np.array([record.label != bool(request.regime.value) for record in records], bool)
+    find, choose, test = parts
+    found = Material(
+        run=run,
+        intervention=intervention,
+        table=table,
+        records=records,
+        good=good,
+        find=find,
+        choose=choose,
+        test=test,
+        fresh=fresh,
+        engine=run.completer(intervention, records=records),
+    )
+    units = _units(found, request, tell)
+    if request.budget is not None:
+        units = units[: max(1, request.budget // max(1, len(found.learn)))]
+    tell(f"{len(units)} units ablated on {len(found.learn):,} records")
+    alone = np.zeros((0, len(found.learn)), bool)
+    if units:
+        labels = found.engine.evaluate([(unit,) for unit in units], found.learn.tolist()).labels
+        alone = labels != bool(request.regime.value)
+    return replace(found, units=tuple(units), alone=alone, _read={})
+
+
+def _records(
+    run: Run, request: RepairRequest, tell: Tell
+) -> tuple[tuple[BehaviourRecord, ...], tuple[np.ndarray, np.ndarray, np.ndarray], bool]:
+    """(records, positions of the three splits, whether they are fresh)."""
+    known = {record.example.id for record in run.observed.records}
+    drawn = run.task.examples(len(known) + request.records, np.random.default_rng([run.config.seed, 2]))
+    unseen = [example for example in drawn if example.id not in known][: request.records]
+    if len(unseen) >= 3 * LEAST:
+        tell(f"{len(unseen):,} fresh records observed")
+        records = observe(run.task, run.subject, unseen).records
+        held, test = _split(run, records, np.arange(len(records)), 1 / 3)
+        find, choose = _split(run, records, held, 0.5)
+        return records, (find, choose, test), True
+    records, train = run.observed.records, run.observed.train
+    tell(
+        f"{len(unseen):,} fresh records are too few: the run's own {len(records):,} stand in, its held-out as test"
+    )
+    find, choose = _split(run, records, np.flatnonzero(train), 0.5)
+    return records, (find, choose, np.flatnonzero(~train)), False
+
+
+def _split(
+    run: Run, records: Sequence[BehaviourRecord], among: np.ndarray, share: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions `among` the records in two parts of equal strata, the second of that share."""
+    chosen = [records[place] for place in among]
+    labels = np.array([record.label for record in chosen], bool)
+    first = chosen_for_train(run, chosen, labels, run.task.columns(chosen), share)
+    return among[first], among[~first]
+
+
+def _units(found: Material, request: RepairRequest, tell: Tell) -> list[Neuron]:
+    """The units to try: those that the law or the run's search says flip most, by their measured flips."""
+    bad = found.find[~found.good[found.find]][:RANKED_ON]
+    if not len(bad):
+        raise DegenerateBehaviour("expected records to mend, every outcome is the wanted one already")
+    law = prediction(found.run.subject, found.at(bad), found.table, should_stop=found.run.should_stop)
+    promised = predicted_flips(found.run, law, found.at(bad), request.regime).sum(0)
+    ranked = [law.units[place] for place in np.argsort(-promised, kind="stable")]
+    known = _searched(found.run, request)
+    asked = list(dict.fromkeys((*known, *ranked)))[: max(2 * request.tried, len(known))]
+    tell(f"{len(asked)} units ablated on {len(bad)} records to be mended")
+    labels = found.engine.evaluate([(unit,) for unit in asked], bad.tolist()).labels
+    mended = (labels != bool(request.regime.value)).sum(1)
+    order = np.argsort(-mended, kind="stable")[: request.tried]
+    return [asked[place] for place in order if mended[place]]
+
+
+def _searched(run: Run, request: RepairRequest) -> list[Neuron]:
+    """Units that the run found in this regime and basis, strongest first; none where it hides them."""
+    if not run.finished:
+        return []
+    return [
+        agonist.neuron
+        for search in run.findings.searches
+        if search.regime is request.regime
+        and search.intervention.basis is request.basis
+        and not search.suppressed
+        for agonist in search.agonists
+    ][: request.tried]
+
+
+def prompt_predicates(found: Material, readings: Readings, positions: np.ndarray) -> PredicateColumns:
+    """The run's vocabulary and the task's larger one, as far as the readings go."""
+    if not readings.prompt:
+        return PredicateColumns(texts=(), matrix=np.zeros((readings.records, 0), bool))
+    columns = found.run.task.columns(found.at(positions))
+    offered = (*found.run.vocabulary["kept"], *found.run.task.account_predicates())
+    return evaluated(vocabulary(offered, found.run.task, columns, readings.prompt), readings.prompt)

@@ -1,0 +1,216 @@
+"""Repair: gates are learned on the find records, chosen on the choose records, and the test records score them once.
+
+Every record is in one split. What is compared on the test records beside the gates (the same units always ablated,
+random units, shuffled gates, gates over leads alone, a free-form gate) is fixed before they are opened too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool
+
+from mecharule_ops.findings.repair import (
+    Repair,
+    RepairStatus,
+    ShownExample,
+    Split,
+    SplitResult,
+)
+from mecharule_ops.pipeline.repair_free_form import free_form
+from mecharule_ops.pipeline.repair_material import Material, RepairRequest, Tell, prompt_predicates
+from mecharule_ops.pipeline.repair_testing import (
+    Tested,
+    always_ablated,
+    always_controls,
+    lead_only,
+    opened_test,
+    random_units,
+    shuffled,
+)
+from mecharule_ops.repair.choosing import chosen_gates, expected_gain
+from mecharule_ops.repair.gates import NOTHING, Gate, acting, after, units_of
+from mecharule_ops.repair.learning import gate_clauses
+from mecharule_ops.repair.readings import Readings, predicates_of
+from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.rules.algebra import Clause, Rule, lookup_in
+from mecharule_ops.rules.families import Family
+from mecharule_ops.types import Neuron
+
+EACH = 3
+"""Clauses a unit, at most."""
+SHOWN = 6
+"""Examples kept of each kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chosen:
+    """Gates before the test records are opened."""
+
+    gates: tuple[Gate, ...]
+    splits: tuple[SplitResult, ...]
+    candidates: int
+    """Clauses that were offered."""
+
+
+def choose(found: Material, request: RepairRequest, readings: Readings | None = None) -> Chosen:
+    """Gates from the find and choose records alone; none where none helps.
+
+    Cost: what the family's columns cost on those records; no ablation. `readings` stand in for the family's.
+    """
+    readings = readings or found.readings(request, found.learn)
+    candidates = _candidates(found, request, readings)
+    split, good = len(found.find), found.good[found.learn]
+    place = {unit: index for index, unit in enumerate(found.units)}
+    fires = np.array([one.fires for one in candidates], bool).reshape(len(candidates), len(good))
+    alone = np.array([found.alone[place[one.unit]] for one in candidates], bool).reshape(fires.shape)
+    chosen = chosen_gates(
+        [one.unit for one in candidates],
+        fires[:, split:],
+        alone[:, split:],
+        good[split:],
+        most=request.units,
+        each=EACH,
+        harm=request.learning.harm,
+    )
+    gates = tuple(
+        _gate(candidates[one], readings.family, fires[one, split:], alone[one, split:], good[split:], request)
+        for one in chosen
+    )
+    acts = acting([gate.gain for gate in gates], fires[chosen])
+    labels = after(acts, alone[chosen], good) if chosen else good
+    whole = {Split.FIND: slice(0, split), Split.CHOOSE: slice(split, None)}
+    return Chosen(
+        gates=gates,
+        splits=tuple(
+            SplitResult(split=name, result=Paired.of(good[part], labels[part], acts[part] != NOTHING))
+            for name, part in whole.items()
+        ),
+        candidates=len(candidates),
+    )
+
+
+def repair(
+    found: Material,
+    request: RepairRequest,
+    *,
+    register: Callable[[Chosen], str] = lambda chosen: "",
+    certify: Callable[[Material, Tested, Sequence[Gate]], tuple[str, ...]] = lambda *of: (),
+    tell: Tell = lambda line: None,
+) -> Repair:
+    """The whole of it. `register` is told the gates before the test records are opened, and gives the entry's id.
+
+    Cost beside the material's: the family's columns on all records, a completion for each test record that a gate
+    acts on, and for the controls each chosen unit and as many random ones on the test records.
+    """
+    bare = Repair(
+        run=found.run.id,
+        regime=request.regime,
+        basis=request.basis,
+        family=request.family,
+        status=RepairStatus.NO_UNIT,
+        seed=found.run.config.seed,
+        solution=request.solution,
+        tried=len(found.units),
+        fresh=found.fresh,
+        most=request.units,
+        records=request.records,
+    )
+    if not found.units:
+        return bare
+    chosen = choose(found, request)
+    tell(f"{chosen.candidates} clauses of {len(found.units)} units, {len(chosen.gates)} gates chosen")
+    bare = replace(bare, splits=chosen.splits, gates=chosen.gates)
+    if not chosen.gates:
+        return replace(bare, status=RepairStatus.NO_GATE if chosen.candidates else RepairStatus.NO_RULE)
+    leads = choose(found, request, found.readings(request, found.learn, Family.CLEAN_RUN).leads_alone)
+    free = free_form(found, request) if request.model else None
+    entry = register(chosen)
+    tested = opened_test(found, request, chosen.gates)
+    tell(f"{len(found.test):,} test records opened")
+    units = units_of(chosen.gates)
+    by_unit = always_ablated(found, request, units)
+    always = by_unit[[units.index(gate.unit) for gate in chosen.gates]]
+    controls = (
+        *always_controls(tested, units, by_unit),
+        random_units(found, request, chosen.gates, tested),
+        shuffled(found, tested, always),
+        lead_only(found, request, leads.gates),
+        *([] if free is None else [free.control(found, request)]),
+    )
+    low, high = tested.result.interval
+    status = RepairStatus.HELPS if low > 0 else RepairStatus.HARMS if high < 0 else RepairStatus.OPEN
+    everything = np.ones(len(tested.before), bool)
+    return replace(
+        bare,
+        status=status,
+        splits=(*chosen.splits, SplitResult(split=Split.TEST, result=tested.result)),
+        hindsight=Paired.of(tested.before, tested.before | always.any(0), everything),
+        controls=controls,
+        examples=tuple(_examples(found, tested, chosen.gates)),
+        certificates=certify(found, tested, chosen.gates),
+        hypothesis=entry,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Candidate:
+    """A clause of one unit, and where it holds on the find and choose records."""
+
+    unit: Neuron
+    clause: Clause
+    fires: Bool[np.ndarray, " learn"]
+
+
+def _candidates(found: Material, request: RepairRequest, readings: Readings) -> list[_Candidate]:
+    """Clauses of every unit, learned on the find records."""
+    learn, split = found.learn, len(found.find)
+    prompt = prompt_predicates(found, readings, learn)
+    good, made = found.good[learn], list[_Candidate]()
+    for unit, alone in zip(found.units, found.alone, strict=True):
+        table = predicates_of(readings, unit, prompt, np.arange(split))
+        value = alone.astype(np.int64) - good
+        clauses = gate_clauses(table.matrix[:split], table.texts, value[:split], request.learning)
+        lookup = lookup_in(table.matrix, table.texts)
+        made += [_Candidate(unit=unit, clause=one, fires=one.fires(lookup)) for one in clauses]
+    return made
+
+
+def _gate(
+    one: _Candidate,
+    family: Family,
+    fires: np.ndarray,
+    alone: np.ndarray,
+    good: np.ndarray,
+    request: RepairRequest,
+) -> Gate:
+    return Gate(
+        unit=one.unit,
+        family=family,
+        rule=str(Rule((one.clause,))),
+        gain=expected_gain(fires, alone, good, request.learning.harm),
+        fixed=int((fires & alone & ~good).sum()),
+        broken=int((fires & good & ~alone).sum()),
+        fired=int(fires.sum()),
+    )
+
+
+def _examples(found: Material, tested: Tested, gates: Sequence[Gate]) -> list[ShownExample]:
+    """The first records that were fixed, then the first that were broken."""
+    shown = []
+    for fixed in (True, False):
+        changed = tested.after & ~tested.before if fixed else tested.before & ~tested.after
+        for place in np.flatnonzero(changed)[:SHOWN].tolist():
+            record = found.records[found.test[place]]
+            shown.append(
+                ShownExample(
+                    prompt=record.example.prompt,
+                    unit=gates[tested.acts[place]].unit,
+                    before=record.completion,
+                    after=found.run.subject.decode(tested.completions[place]),
+                    fixed=fixed,
+                )
+            )
+    return shown

@@ -1,0 +1,16 @@
+"""Gates that ablate a unit only where its rule fires: learned, chosen, tested, exported, attached to a plain model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mecharule_ops.repair.attached import LoadedGate
+
+
+def load_gate(folder: str | Path) -> LoadedGate:
+    """The gates in a folder that `mecharule repair export` wrote. Raises `StoreError` and `ClaimNotSupported`."""
+    from mecharule_ops.repair.attached import loaded
+
+    return loaded(Path(folder))

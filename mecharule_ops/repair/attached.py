@@ -1,0 +1,288 @@
+"""Exported gates on a plain Hugging Face model: inside the context its `generate` acts where a gate fires.
+
+An input gate decides from the prompts, and everything is generated in one pass. A gate of the other families decides
+from the model's own answer: everything is generated once as it is, and the rows on which a gate fires once more. A
+prompt that is none of the task's is left alone. Rows may be padded on the left; caches and stopping are the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.generation import Tokens
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.passes.intervention import hooked
+from mecharule_ops.passes.spans import first_offset
+from mecharule_ops.repair.folder import GateFile, read_folder
+from mecharule_ops.repair.gates import NOTHING, acting
+from mecharule_ops.repair.readings import firing, read
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.rules.families import Family
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.registry import task_from
+from mecharule_ops.types import BehaviourRecord, Example, Neuron
+
+_REFUSED = ("assistant_model", "prompt_lookup_num_tokens", "prefill_chunk_size")
+
+
+def loaded(folder: Path, task: Task | None = None) -> LoadedGate:
+    """The gates of a folder. `task` stands in for the one described, for a task that a user wrote."""
+    stated, table = read_folder(folder)
+    return LoadedGate(stated, table, task if task is not None else task_from(stated.task))
+
+
+class LoadedGate:
+    """Gates with their replacement values, ready to be attached to the model that they were made on."""
+
+    def __init__(self, stated: GateFile, table: ReplacementTable, task: Task) -> None:
+        self.stated, self.table, self.task = stated, table, task
+
+    @contextmanager
+    def attached(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+    ) -> Iterator[PreTrainedModel]:
+        """Inside, `model.generate` acts where a gate fires; afterwards the model is as before.
+
+        Raises `ModelUnavailable` for weights or a tokenizer that the gates were not made on, or numbers other than
+        float32, `UsageError` for a model in training.
+        """
+        if model.training:
+            raise UsageError("expected a model in evaluation mode, got one in training; call model.eval()")
+        subject = self._checked(model, tokenizer)
+        acting_on = _Acting(subject, self)
+        # Through `Any`: an instance's own attribute hides the method, and goes away again.
+        opened: Any = model
+        opened.generate = partial(acting_on.generate, opened.generate)
+        try:
+            yield model
+        finally:
+            del opened.generate
+
+    def _checked(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Subject:
+        if model.dtype is not torch.float32:
+            raise ModelUnavailable(
+                f"expected a model in float32, as the gates were tested, got {model.dtype}"
+            )
+        subject = Subject(name=self.stated.model, directory=Path(), hf=model, tokenizer=tokenizer)
+        pairs = (
+            ("weights", self.stated.model_hash, subject.model_hash),
+            ("a tokenizer", self.stated.tokenizer_hash, subject.tokenizer_hash),
+        )
+        for what, wanted, here in pairs:
+            if wanted != here:
+                raise ModelUnavailable(
+                    f"expected {what} {wanted} of {self.stated.model}, got {here}; the gates are of that model alone"
+                )
+        return subject
+
+    @property
+    def from_prompt(self) -> bool:
+        """Whether every gate decides before the model answers."""
+        return all(gate.family is Family.INPUT for gate in self.stated.gates)
+
+    def acts(self, subject: Subject, records: Sequence[BehaviourRecord]) -> list[Neuron | None]:
+        """The unit that is ablated on each record. Cost: that of the family's columns."""
+        gates = self.stated.gates
+        if not records or not gates:
+            return [None] * len(records)
+        family = next(each for each in reversed(Family) if any(g.family is each for g in gates))
+        units = tuple(dict.fromkeys(gate.unit for gate in gates))
+        with torch.inference_mode(False), torch.enable_grad():
+            readings = read(subject, self.task, records, self.table, family, units)
+        acts = acting([gate.gain for gate in gates], firing(gates, readings))
+        return [None if act == NOTHING else gates[act].unit for act in acts.tolist()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Rows:
+    """Rows of a batch on which units of one layer are replaced, aligned."""
+
+    layer: int
+    rows: Int[Tensor, " row"]
+    channels: Int[Tensor, " row"]
+    """The unit in the layer."""
+    lowest: Int[Tensor, "row 1"]
+    """The first intervened offset of each."""
+    batch: int
+    """Rows in all, before beams."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Acting:
+    """`generate` of one attached model."""
+
+    subject: Subject
+    gate: LoadedGate
+
+    def generate(self, plain: Callable[..., Any], inputs: Tensor | None = None, **given: Any) -> Any:
+        """What the model's own `generate` gives, with units ablated where gates fire."""
+        ids = given.pop("input_ids", inputs)
+        if ids is None:
+            raise UsageError("expected input_ids, got none; gates decide from the prompt's tokens")
+        if refused := [name for name in _REFUSED if given.get(name) is not None]:
+            raise UsageError(f"expected plain decoding under a gate, got {', '.join(refused)}; leave it out")
+        prompts = _prompts(ids, given.get("attention_mask"))
+        examples = self._examples(prompts)
+        if self.gate.from_prompt:
+            acts = self._acts(examples, [()] * len(prompts))
+            with self._ablating(prompts, ids.shape[1], acts):
+                return plain(ids, **given)
+        return self._twice(plain, ids, given, prompts, examples)
+
+    def _twice(
+        self,
+        plain: Callable[..., Any],
+        ids: Tensor,
+        given: dict[str, Any],
+        prompts: Sequence[Tokens],
+        examples: Sequence[Example | None],
+    ) -> Tensor:
+        """Generated as it is, then the rows on which a gate fires once more."""
+        if given.get("num_return_sequences", 1) != 1 or given.get("return_dict_in_generate"):
+            raise UsageError("expected one sequence a prompt as a tensor: these gates decide from the answer")
+        clean = plain(ids, **given)
+        answers = [self._cut(row) for row in clean[:, ids.shape[1] :].tolist()]
+        acts = self._acts(examples, answers)
+        rows = [row for row, unit in enumerate(acts) if unit is not None]
+        if not rows:
+            return clean
+        chosen = torch.tensor(rows, device=ids.device)
+        if (mask := given.get("attention_mask")) is not None:
+            given = {**given, "attention_mask": mask[chosen]}
+        with self._ablating([prompts[row] for row in rows], ids.shape[1], [acts[row] for row in rows]):
+            changed = plain(ids[chosen], **given)
+        padding = _padding(given, self.subject)
+        length = max(clean.shape[1], changed.shape[1])
+        merged = clean.new_full((len(clean), length), padding)
+        merged[:, : clean.shape[1]] = clean
+        merged[chosen] = padding
+        merged[chosen, : changed.shape[1]] = changed
+        return merged
+
+    def _cut(self, tokens: Sequence[int]) -> Tokens:
+        """A row's answer as the task reads it: up to the first stop, at most so many tokens."""
+        task = self.gate.task
+        stops = self.subject.stop_ids(task.stop)
+        kept = tuple(tokens[: task.max_new_tokens])
+        end = next((place + 1 for place, token in enumerate(kept) if token in stops), len(kept))
+        return kept[:end]
+
+    def _examples(self, prompts: Sequence[Tokens]) -> list[Example | None]:
+        """The task's example of each prompt; None for a prompt of something else."""
+        found = [self._example(self.subject.decode(prompt)) for prompt in prompts]
+        texts = [example.prompt for example in found if example is not None]
+        known = dict(zip(texts, self.subject.encode(texts), strict=True))
+        return [
+            example if example is not None and known[example.prompt] == prompt else None
+            for example, prompt in zip(found, prompts, strict=True)
+        ]
+
+    def _example(self, text: str) -> Example | None:
+        try:
+            return self.gate.task.read(text)
+        except UsageError:
+            return None
+
+    def _acts(self, examples: Sequence[Example | None], answers: Sequence[Tokens]) -> list[Neuron | None]:
+        """The unit that is ablated on each row."""
+        acts: list[Neuron | None] = [None] * len(examples)
+        rows = [row for row, example in enumerate(examples) if example is not None]
+        task, records = self.gate.task, []
+        for row in rows:
+            example, text = examples[row], self.subject.decode(answers[row])
+            assert example is not None
+            records.append(
+                BehaviourRecord(
+                    example=example,
+                    tokens=answers[row],
+                    completion=text,
+                    parsed=task.parse(example, text),
+                    label=False,
+                )
+            )
+        for row, unit in zip(rows, self.gate.acts(self.subject, records), strict=True):
+            acts[row] = unit
+        return acts
+
+    @contextmanager
+    def _ablating(
+        self, prompts: Sequence[Tokens], width: int, acts: Sequence[Neuron | None]
+    ) -> Iterator[None]:
+        """Inside, each row's unit is replaced at every intervened position; prompts fill `width` from the right."""
+        begins = [0]
+
+        def note(module: Any, args: Any, kwargs: dict[str, Any]) -> None:
+            cache = kwargs.get("past_key_values")
+            begins[0] = 0 if cache is None else int(cache.get_seq_length())
+
+        if not any(acts):
+            yield
+            return
+        lowest = [first_offset(self.gate.stated.phase, len(prompt)) for prompt in prompts]
+        blocks = self.subject.wiring.blocks(self.subject.hf)
+        with ExitStack() as stack:
+            hook = self.subject.hf.register_forward_pre_hook(note, with_kwargs=True)
+            stack.callback(hook.remove)
+            for layer, basis in dict.fromkeys((unit.layer, unit.basis) for unit in acts if unit is not None):
+                rows = [row for row, unit in enumerate(acts) if unit is not None and unit.layer == layer]
+                here = _Rows(
+                    layer=layer,
+                    rows=torch.tensor(rows),
+                    channels=torch.tensor([unit.channel for row in rows if (unit := acts[row]) is not None]),
+                    lowest=torch.tensor([lowest[row] for row in rows])[:, None],
+                    batch=len(acts),
+                )
+                module, in_input = self.subject.wiring.site(blocks[layer], basis)
+                see = partial(self._write, here, self.subject.unit_shape(basis), begins, width)
+                stack.callback(hooked(module, in_input, see).remove)
+            yield
+
+    def _write(
+        self, here: _Rows, shape: tuple[int, ...], begins: Sequence[int], width: int, site: Tensor
+    ) -> None:
+        """Set the units of one layer in their rows, in place: a site is a fresh tensor that is read once."""
+        offsets = torch.arange(site.shape[1]) + begins[0] - (width - 1)
+        beams = site.shape[0] // here.batch
+        acted = (offsets >= here.lowest).repeat_interleave(beams, 0)
+        if not acted.any():
+            return
+        rows = (here.rows[:, None] * beams + torch.arange(beams)).flatten()
+        channels = here.channels.repeat_interleave(beams)
+        values = self.gate.table.value(here.layer, offsets, channels).transpose(0, 1)
+        row, position = acted.nonzero(as_tuple=True)
+        split = site.unflatten(-1, shape)
+        split[rows[row], position, channels[row]] = values[row, position].to(site)
+
+
+def _prompts(ids: Tensor, mask: Tensor | None) -> list[Tokens]:
+    """Each row's prompt without padding. Raises `UsageError` for padding on the right."""
+    if mask is None:
+        return [tuple(row) for row in ids.tolist()]
+    if not bool(mask[:, -1].all()):
+        raise UsageError(
+            "expected prompts padded on the left, got padding on the right; set padding_side='left'"
+        )
+    rows = zip(ids.tolist(), mask.bool().tolist(), strict=True)
+    return [tuple(np.array(row)[np.array(kept)].tolist()) for row, kept in rows]
+
+
+def _padding(given: dict[str, Any], subject: Subject) -> int:
+    """What the model puts behind a row that has stopped."""
+    config = given.get("generation_config") or subject.hf.generation_config
+    found = given.get("pad_token_id", config.pad_token_id)
+    if found is None:
+        ends = given.get("eos_token_id", config.eos_token_id)
+        found = ends[0] if isinstance(ends, list) else ends
+    return int(found) if found is not None else 0

@@ -1,0 +1,124 @@
+"""Short clauses that say where a unit's ablation helps more than it harms.
+
+The value of a record is +1 where the ablation fixes its answer, −1 where it breaks it, else 0. A clause that holds
+on f fixed and b broken records is worth
+
+    (f − h·b) − z √(f + h²·b),
+
+its net gain less z standard errors of it (each changed record an independent Poisson count), with a harm h that
+says how many fixed answers one broken answer weighs. Clauses grow literal by literal with a beam; the best is kept,
+what it covers is left out, and the next is sought: sequential covering, as in RIPPER (Cohen 1995), for another aim.
+Only records whose value is not 0 matter, so a search is a few products of small matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.algebra import Clause
+from mecharule_ops.rules.clause_pool import as_clause
+from mecharule_ops.rules.literals import literal_pool
+from mecharule_ops.rules.ruleshap import check_table
+
+_Literals = tuple[int, ...]
+"""A clause as places in the pool, ascending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """What shapes a gate's rule. Raises `UsageError` when a value is out of range."""
+
+    max_clauses: int = 6
+    """Clauses offered of a unit; other records choose among them."""
+    max_literals: int = 3
+    """Most literals of a clause."""
+    least_share: float = 0.01
+    """A literal holds and fails on at least this share of the records."""
+    least_fixed: int = 4
+    """A clause holds on at least so many fixed records."""
+    harm: float = 2.0
+    """h: what one broken answer weighs."""
+    caution: float = 2.0
+    """z: standard errors taken off a clause's net gain."""
+    literal_gain: float = 0.5
+    """A longer clause is preferred only if it is worth this much more."""
+    beam: int = 20
+
+    def __post_init__(self) -> None:
+        counts = (self.max_clauses, self.max_literals, self.least_fixed, self.beam)
+        if min(counts) < 1 or self.harm <= 0 or self.caution < 0 or not 0 <= self.least_share < 0.5:
+            raise UsageError(f"expected counts ≥ 1, a harm > 0 and a caution ≥ 0, got {self}")
+
+
+def gate_clauses(
+    matrix: Bool[np.ndarray, "record predicate"],
+    predicates: Sequence[str],
+    value: Int[np.ndarray, " record"],
+    settings: GateSettings | None = None,
+) -> tuple[Clause, ...]:
+    """Clauses in the order found, each on what those before leave; none when no clause is worth it.
+
+    Deterministic. Cost: no model call; about .05 s for 4,000 records × 250 predicates.
+    Raises `UsageError` when shapes disagree or a predicate comes twice.
+    """
+    check_table(matrix, predicates, value > 0)
+    settings = settings or GateSettings()
+    pool = literal_pool(matrix, settings.least_share)
+    changed = np.flatnonzero(value)
+    if not pool.literals or not len(changed):
+        return ()
+    literals = np.array(pool.literals)
+    held = (matrix[changed][:, literals // 2] == (literals % 2).astype(bool)).astype(np.float32)
+    search = _Search(held, value[changed], settings)
+    return tuple(as_clause(tuple(literals[list(clause)].tolist()), predicates) for clause in search.clauses())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """Sequential covering over the records that the ablation changes."""
+
+    held: Float32[np.ndarray, "record literal"]
+    value: Int[np.ndarray, " record"]
+    settings: GateSettings
+
+    def clauses(self) -> list[_Literals]:
+        """Clauses worth more than nothing, each on what those before leave."""
+        left, found = np.ones(len(self.value), bool), list[_Literals]()
+        while len(found) < self.settings.max_clauses:
+            clause = self._best(left)
+            if clause is None:
+                break
+            found.append(clause)
+            left &= ~self._fires(clause)
+        return found
+
+    def _best(self, left: Bool[np.ndarray, " record"]) -> _Literals | None:
+        """The clause worth most on the records left, None when none is worth more than nothing."""
+        best, clause = 0.0, None
+        front: list[tuple[float, _Literals]] = [(0.0, ())]
+        for length in range(self.settings.max_literals):
+            longer: set[tuple[float, _Literals]] = set()
+            for _, stem in front:
+                worth = self._worth(left & self._fires(stem))
+                for place in np.argsort(-worth, kind="stable")[: self.settings.beam].tolist():
+                    if np.isfinite(worth[place]) and place not in stem:
+                        longer.add((float(worth[place]), tuple(sorted((*stem, place)))))
+            front = sorted(longer, key=lambda one: (-one[0], one[1]))[: self.settings.beam]
+            if front and front[0][0] > best + (self.settings.literal_gain if length else 0.0):
+                best, clause = front[0]
+        return clause
+
+    def _fires(self, clause: _Literals) -> Bool[np.ndarray, " record"]:
+        return np.asarray((self.held[:, list(clause)] > 0).all(axis=1))
+
+    def _worth(self, inside: Bool[np.ndarray, " record"]) -> np.ndarray:
+        """Of each literal added to what holds on `inside`; −∞ where too few fixed records are left."""
+        rows, value, harm = self.held[inside], self.value[inside], self.settings.harm
+        fixed, broken = ((value > 0) @ rows).astype(float), ((value < 0) @ rows).astype(float)
+        worth = fixed - harm * broken - self.settings.caution * np.sqrt(fixed + harm**2 * broken)
+        return np.where(fixed >= self.settings.least_fixed, worth, -np.inf)

@@ -1,0 +1,105 @@
+"""The account of a unit as lines for a person: when it flips by each family and law, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mecharule_ops.findings.accounts import Account, DropError, Law, LawScore
+from mecharule_ops.report.chain_lines import Link
+from mecharule_ops.report.document import k_of_n, percent, signed
+from mecharule_ops.report.phrases.accounts import law_words
+from mecharule_ops.report.phrases.rules import family_words
+from mecharule_ops.rules.driven import DriveRule
+from mecharule_ops.rules.families import FamilyRule
+from mecharule_ops.rules.trees import Push, Pushes
+from mecharule_ops.types import FlipCount
+
+EXPLAINS_THE_PREDICTOR = "it explains the predictor, not the network"
+_PUSHES = 5
+
+
+def account_links(account: Account) -> tuple[Link, ...]:
+    """Every part in order; a part that was not measured is left out."""
+    links = (
+        ("flips", _flips(account)),
+        ("law", _laws(account)),
+        *_families(account),
+        ("responds", _drive(account.drive)),
+        ("drop", _drop(account.drop_error)),
+        ("trees", push_lines(account.pushes)),
+    )
+    return tuple((name, lines) for name, lines in links if lines)
+
+
+def push_lines(pushes: Pushes | None, most: int = _PUSHES) -> tuple[str, ...]:
+    """What the free-form model of the prompt's columns goes by."""
+    if pushes is None or not pushes.predicates:
+        return ()
+    head = f"towards a flip, in log-odds, says the free-form model of the prompt ({EXPLAINS_THE_PREDICTOR}):"
+    return (head, *(_push(push) for push in pushes.predicates[:most]))
+
+
+def _push(push: Push) -> str:
+    where, elsewhere = push.mean(holds=True), push.mean(holds=False)
+    parts = [f"{signed(where)} where it holds"] if where is not None else []
+    parts += [f"{signed(elsewhere)} elsewhere"] if elsewhere is not None else []
+    return f"  {push.predicate}: {', '.join(parts)}"
+
+
+def _flips(account: Account) -> tuple[str, ...]:
+    count = FlipCount(flips=account.flips, n=account.records)
+    return (f"{k_of_n(count)} of the records; {account.held_out:,} of them, held out, score what follows",)
+
+
+def _laws(account: Account) -> tuple[str, ...]:
+    what = "" if account.becomes_right is None else "that the answer changes: "
+    scored = [score for score in map(account.law, Law) if score is not None]
+    if not scored:
+        return ("no held-out record could be asked",)
+    lines = [f"{what}{_scores(scored)}"]
+    if account.becomes_right is not None:
+        lines.append(f"that the new answer is right: {_scores([account.becomes_right])}")
+    return tuple(lines)
+
+
+def _scores(scores: Sequence[LawScore]) -> str:
+    """Each law that could be scored, then the records; or that none could."""
+    said = [law_words(score) for score in scores if score.held_out is not None]
+    if not said:
+        return "too few held-out records of one side for an interval"
+    records = " and ".join(dict.fromkeys(f"{score.records:,}" for score in scores))
+    return f"{' · '.join(said)} ({records} records, nothing fitted)"
+
+
+def _families(account: Account) -> tuple[Link, ...]:
+    """A link a family; one for all where all have no rule for the same reason."""
+    statuses = {rule.status for rule in account.families}
+    if (
+        len(statuses) == 1
+        and account.families[0].rule is None
+        and not any(rule.ceiling for rule in account.families)
+    ):
+        return (("rules", (f"none: {account.families[0].status.value}",)),)
+    return tuple((rule.family.value, (_family(rule),)) for rule in account.families)
+
+
+def _family(rule: FamilyRule) -> str:
+    share = rule.share_of_ceiling
+    return family_words(rule) + ("" if share is None or share > 1 else f", {percent(share)} of it")
+
+
+def _drive(drive: DriveRule | None) -> tuple[str, ...]:
+    if drive is None:
+        return ()
+    if drive.rule is None:
+        return (drive.status.value,)
+    return (f"its drop is {drive.threshold:.3g} logits or more where {drive.rule} – MCC {drive.held_out}",)
+
+
+def _drop(error: DropError | None) -> tuple[str, ...]:
+    if error is None:
+        return ()
+    return (
+        f"the lead falls by {error.measured:.2f} logits (median of {error.records}), first order says "
+        f"{error.first_order:.2f}; the two differ by {error.error:.2f} (median)",
+    )

@@ -1,0 +1,79 @@
+"""What a repair came to, in words: how many answers it mends for how many it breaks, and whether chance explains it."""
+
+from __future__ import annotations
+
+import math
+
+from mecharule_ops.findings.repair import Repair, Split
+from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.report.document import percent, plural
+from mecharule_ops.types import OutcomeWords, Regime
+
+
+def points_words(result: Paired) -> str:
+    """`+2.9 points [+2.1, +3.7]`."""
+    low, high = result.interval
+    return f"{_signed(result.points)} points [{_signed(low)}, {_signed(high)}]"
+
+
+def changed_words(result: Paired) -> str:
+    """`110 fixed, 23 broken (4.8 : 1)`."""
+    counts = f"{result.fixed:,} fixed, {result.broken:,} broken"
+    return f"{counts} ({result.ratio:.1f} : 1)" if result.fixed and result.broken else counts
+
+
+def p_words(p: float) -> str:
+    """`p = 0.012`, `p = 3e-08`."""
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}"
+
+
+def mended_words(words: OutcomeWords, regime: Regime) -> str:
+    """What is wanted of an answer: `right`, or `refused` where success is the risk."""
+    return words.of(regime is Regime.BASELINE_NEGATIVE)
+
+
+def test_sentence(found: Repair, words: OutcomeWords) -> str:
+    """Before and after on the test records; that they were not opened where no gate was chosen."""
+    result = found.test
+    if result is None:
+        return f"{found.status.value[:1].upper()}{found.status.value[1:]}. The test records were not opened."
+    wanted = mended_words(words, found.regime)
+    return (
+        f"Test, {plural(result.n, 'record')} that chose nothing: {percent(result.before / result.n)} {wanted} "
+        f"becomes {percent(result.after / result.n)}, {points_words(result)}; {changed_words(result)}, McNemar's exact "
+        f"{p_words(result.p_value)}; a gate acts on {percent(result.acted_share)} of them."
+    )
+
+
+def overfit_sentence(found: Repair) -> str:
+    """What the gates promised on the records that made them; empty where they were not made."""
+    parts = [
+        f"{split.value} {_signed(result.points)} ({changed_words(result)})"
+        for split in (Split.FIND, Split.CHOOSE)
+        if (result := found.of(split)) is not None
+    ]
+    return f"On the records that made them: {'; '.join(parts)}; such numbers prove nothing." if parts else ""
+
+
+def limits_sentences(found: Repair) -> tuple[str, ...]:
+    """What a repair does not show."""
+    said = [
+        "It shows what the gates do to this task's answers by this model under greedy decoding, and nothing of "
+        "other tasks or models.",
+    ]
+    if found.solution:
+        said.append(
+            "These gates may read the right answer itself, which is seldom known where a model is used."
+        )
+    if not found.fresh:
+        said.append("The task has no further records: the test records are the run's held-out ones.")
+    if found.opened > 1:
+        said.append(
+            f"The test records of this seed were scored {found.opened} times in this run, this time included: each "
+            "further look weakens what they prove."
+        )
+    return tuple(said)
+
+
+def _signed(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value + 0.0:+.2f}"

@@ -1,0 +1,92 @@
+"""One repair as a document: the test result, the gates, controls in the same table, examples, limits."""
+
+from __future__ import annotations
+
+from mecharule_ops.findings.repair import Repair
+from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, percent
+from mecharule_ops.report.phrases.repair import (
+    changed_words,
+    limits_sentences,
+    overfit_sentence,
+    p_words,
+    points_words,
+    test_sentence,
+)
+from mecharule_ops.types import OutcomeWords
+
+
+def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = False) -> Document:
+    """The whole report; examples stay out where prompts and completions are concealed."""
+    summary: list[Block] = [test_sentence(found, words)]
+    if found.test is not None:
+        summary.append(f"{found.status.value[:1].upper()}{found.status.value[1:]}.")
+    if said := overfit_sentence(found):
+        summary.append(said)
+    if cited := " ".join(f"[c:{one}]" for one in found.certificates):
+        summary.append(f"Certificates: {cited}")
+    sections = [Section(title="Result", blocks=tuple(summary))]
+    if found.gates:
+        sections.append(Section(title="Gates", blocks=(_gates(found),)))
+    if found.test is not None:
+        sections.append(Section(title="On the test records", blocks=(_comparison(found),)))
+    if found.examples and not concealed:
+        sections.append(Section(title="Examples", blocks=(_examples(found),)))
+    sections.append(Section(title="What it does not show", blocks=(Bullets(limits_sentences(found)),)))
+    title = (
+        f"Repair of run {found.run}: {found.regime.arrow}, {found.basis.value}, {found.family.value} gates"
+    )
+    return Document(title=title, sections=tuple(sections))
+
+
+def _gates(found: Repair) -> Table:
+    return Table(
+        header=("unit", "fires where", "gain", "fixed", "broken", "fired"),
+        rows=tuple(
+            (
+                str(gate.unit),
+                gate.rule,
+                f"{gate.gain:+.3f}",
+                str(gate.fixed),
+                str(gate.broken),
+                str(gate.fired),
+            )
+            for gate in found.gates
+        ),
+        align="llrrrr",
+    )
+
+
+def _comparison(found: Repair) -> Table:
+    """The gates, hindsight and every control, one line each."""
+    assert found.test is not None
+    rows = [_line("the gates", found.test)]
+    if found.hindsight is not None:
+        rows.append(_line("the best of their units, known afterwards", found.hindsight))
+    rows += [
+        _line(f"{one.kind.value}{f': {one.name}' if one.name else ''}", one.result) for one in found.controls
+    ]
+    header = ("what", "after", "change [95 %]", "changed answers", "McNemar", "acts on")
+    return Table(header=header, rows=tuple(rows), align="lrrlrr")
+
+
+def _line(name: str, result: Paired) -> tuple[str, ...]:
+    return (
+        name,
+        percent(result.after / result.n),
+        points_words(result),
+        changed_words(result),
+        p_words(result.p_value),
+        percent(result.acted_share),
+    )
+
+
+def _examples(found: Repair) -> Table:
+    return Table(
+        header=("", "prompt", "unit", "before", "after"),
+        rows=tuple(
+            ("fixed" if one.fixed else "broken", one.prompt[-60:], str(one.unit), one.before, one.after)
+            for one in found.examples
+        ),
+        align="lllll",
+    )

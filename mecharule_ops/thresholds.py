@@ -1,0 +1,25 @@
+"""The defaults of τ, ε, α and the competitors of the law, and the one place that says what reaches τ. Light."""
+
+from __future__ import annotations
+
+TAU = 0.2
+"""Strength threshold τ of the paper's runs."""
+EPSILON = 0.2
+"""Its selectivity threshold ε, for reporting only."""
+ALPHA = 0.05
+"""Its confidence parameter α of a node."""
+COMPETITORS = 3
+"""Other tokens that the law sets a lead against: a strong unit changes who comes second, so the runner-up alone
+misses flips."""
+
+
+def reaches(value: float, tau: float) -> bool:
+    """Whether a flip rate or a bound of one is at least τ; NaN, the rate of no examples, is not.
+
+    Of the strength Ê it makes a unit a τ-agonist, of the upper bound Û_E a unit not ruled out (localized: the
+    paper's inclusion rule), of the lower bound a unit whose τ-agonism the counts alone show.
+
+    >>> reaches(0.2, 0.2), reaches(0.19, 0.2), reaches(float("nan"), 0.2)
+    (True, False, False)
+    """
+    return bool(value >= tau)

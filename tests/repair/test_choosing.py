@@ -1,0 +1,104 @@
+"""Gates: who acts, what a set is worth, and the choice against every subset of small tables."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from mecharule_ops.repair.choosing import chosen_gates, expected_gain, worth
+from mecharule_ops.repair.gates import NOTHING, acting, after
+
+Tables = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]
+
+
+def tables(seed: int, gates: int = 6, records: int = 40) -> Tables:
+    """Units, firings, labels under each unit, labels before."""
+    generator = np.random.default_rng(seed)
+    before = generator.random(records) < 0.7
+    units = generator.integers(0, 4, gates).tolist()
+    by_unit = before ^ (generator.random((4, records)) < 0.25)
+    return units, generator.random((gates, records)) < 0.3, by_unit[units], before
+
+
+def slow_worth(
+    gains: list[float], fires: np.ndarray, alone: np.ndarray, before: np.ndarray, harm: float
+) -> float:
+    """Record by record: the firing gate with the largest gain decides."""
+    total = 0.0
+    for record in range(len(before)):
+        firing = [gate for gate in range(len(fires)) if fires[gate, record]]
+        if firing:
+            best = max(firing, key=lambda gate: (gains[gate], -gate))
+            after = bool(alone[best, record])
+            total += 1.0 if after and not before[record] else -harm if before[record] and not after else 0.0
+    return total
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_worth_is_that_of_the_slow_count(seed: int) -> None:
+    """Arbitration, labels and harm together."""
+    _, fires, alone, before = tables(seed)
+    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
+    assert worth(gains, fires, alone, before, 2.0) == slow_worth(gains, fires, alone, before, 2.0)
+
+
+def every_choice(table: Tables, most: int, each: int) -> float:
+    """The best worth of any allowed subset."""
+    units, fires, alone, before = table
+    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
+    best = 0.0
+    for size in range(1, len(units) + 1):
+        for chosen in map(list, combinations(range(len(units)), size)):
+            used = [units[gate] for gate in chosen]
+            if len(set(used)) <= most and max(map(used.count, used)) <= each:
+                best = max(
+                    best, slow_worth([gains[g] for g in chosen], fires[chosen], alone[chosen], before, 1.0)
+                )
+    return best
+
+
+def greedy(table: Tables, most: int, each: int) -> float:
+    units, fires, alone, before = table
+    chosen = chosen_gates(units, fires, alone, before, most=most, each=each)
+    used = [units[gate] for gate in chosen]
+    assert len(set(used)) <= most
+    assert not used or max(map(used.count, used)) <= each
+    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
+    return worth([gains[g] for g in chosen], fires[chosen], alone[chosen], before) if chosen else 0.0
+
+
+def test_the_greedy_choice_is_nearly_that_of_every_subset() -> None:
+    """Never above it; over forty tables it reaches four fifths of it, and equals it in most."""
+    pairs = [(greedy(table, 2, 2), every_choice(table, 2, 2)) for table in map(tables, range(40))]
+    assert all(mine <= best for mine, best in pairs)
+    assert sum(mine for mine, _ in pairs) >= 0.8 * sum(best for _, best in pairs)
+    assert sum(mine == best for mine, best in pairs) > 20
+
+
+def test_one_gate_is_the_best_single_gate() -> None:
+    """With one gate allowed the choice is exact."""
+    for table in map(tables, range(20)):
+        assert greedy(table, 1, 1) == every_choice(table, 1, 1)
+
+
+def test_gates_that_only_break_are_not_chosen() -> None:
+    """Nothing is chosen where nothing helps."""
+    before = np.ones(10, bool)
+    fires, alone = np.ones((2, 10), bool), np.zeros((2, 10), bool)
+    assert chosen_gates([0, 1], fires, alone, before, most=2) == []
+
+
+def test_the_surer_gate_acts() -> None:
+    """By hand: both fire on the second record, the second gate gains more."""
+    fires = np.array([[True, True, False], [False, True, False]])
+    acts = acting([0.1, 0.5], fires)
+    assert acts.tolist() == [0, 1, NOTHING]
+    alone = np.array([[True, False, False], [True, True, True]])
+    assert after(acts, alone, np.array([False, False, False])).tolist() == [True, True, False]
+
+
+def test_a_tie_goes_to_the_first_gate() -> None:
+    """The order in which they were chosen."""
+    assert acting([0.5, 0.5], np.ones((2, 1), bool)).tolist() == [0]

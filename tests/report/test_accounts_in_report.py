@@ -1,0 +1,127 @@
+"""Accounts and predictions in a report: their own section, figures that tell by glyph, and a size fit for a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from findings_fixture import FINDINGS, POSITIVE
+
+from mecharule_ops import report
+from mecharule_ops.findings.accounts import Account, Law, LawScore, LeadsAndDrops
+from mecharule_ops.findings.records import Findings, PredictedUnit
+from mecharule_ops.report.account_plots import account_figures
+from mecharule_ops.report.drawing import draw, standalone
+from mecharule_ops.report.phrases.searches import predicted_words
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.rules.trees import Push, Pushes
+
+UNIT = POSITIVE.tau_agonists[0].neuron
+GOOD = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)
+
+
+def account() -> Account:
+    rng = np.random.default_rng(0)
+    lead, drop = rng.gamma(2, 2, 200), rng.gamma(2, 2, 200)
+    families = (
+        FamilyRule(
+            family=Family.INPUT,
+            status=FamilyStatus.SHOWN,
+            columns=3,
+            learned="b >= 50",
+            held_out=GOOD,
+            ceiling=GOOD,
+            validated=0.5,
+            prompt_only=True,
+        ),
+        FamilyRule(family=Family.CLEAN_RUN, status=FamilyStatus.NO_BETTER, columns=4, ceiling=GOOD),
+        FamilyRule(family=Family.MECHANISM, status=FamilyStatus.CONSTANT, columns=5),
+    )
+    return Account(
+        neuron=UNIT,
+        regime=POSITIVE.regime,
+        flips=90,
+        records=300,
+        held_out=200,
+        families=families,
+        laws=(LawScore(law=Law.STEADY, predicted=50, held_out=GOOD, records=200),),
+        points=LeadsAndDrops(
+            lead=tuple(lead.tolist()), drop=tuple(drop.tolist()), flipped=tuple((drop > lead).tolist())
+        ),
+        pushes=Pushes(
+            base=-1.0,
+            predicates=(
+                Push(predicate="b >= 50 <&>", holds=(True, False, True), towards=(0.5, -0.4, 0.6)),
+                Push(predicate="op == '-'", holds=(True, True, False), towards=(0.1, 0.2, 0.0)),
+            ),
+        ),
+    )
+
+
+@pytest.fixture
+def found() -> Findings:
+    predicted = tuple(
+        PredictedUnit(
+            neuron=agonist.neuron, rank=3 * place, predicted=0.4, measured=agonist.estimate.strength
+        )
+        for place, agonist in enumerate(POSITIVE.agonists, 1)
+    )
+    return replace(FINDINGS, searches=(replace(POSITIVE, accounts=(account(),), predicted=predicted),))
+
+
+def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
+    """With the law, the rule and its ceiling; the commands that show the rest."""
+    text = " ".join(report.render_text(found).split())
+    assert f"When and why {UNIT} flips (1→0)" in text
+    assert "b >= 50 – input rule, MCC .50 [.40, .60] of a ceiling .50" in text
+    assert f"`mecharule account {found.run} {UNIT} --regime 1`" in text
+
+
+def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:
+    """Two different marks besides two colours, and as many of each as there are records."""
+    (leads, caption) = next(
+        value for name, value in account_figures(account()).items() if name.endswith("leads")
+    )
+    marks = re.findall(r'<use href="#(\w+-\d+)"[^>]*?/>', leads)
+    counts = sorted(marks.count(mark) for mark in set(marks))
+    flipped = sum(account().points.flipped)  # type: ignore[union-attr]
+    assert flipped in counts or flipped + 1 in counts
+    assert "200 of 200 lie on their side" in caption
+
+
+def test_the_page_shows_the_figures_and_escapes_what_they_say(found: Findings) -> None:
+    page = report.render_html(found)
+    assert "b &gt;= 50 &lt;&amp;&gt;" in page
+    assert page.count('role="img"') >= 3
+    assert "<details>" not in page
+
+
+def test_only_the_first_unit_is_unfolded(found: Findings) -> None:
+    """The second account of a run waits to be opened."""
+    other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
+    two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
+    assert report.render_html(two).count("<details>") == 1
+
+
+def test_the_ranks_of_the_law_are_said(found: Findings) -> None:
+    """Of the τ-agonists alone; nothing for a search that predicted nothing."""
+    strong = [agonist.neuron for agonist in POSITIVE.tau_agonists]
+    ranks = [unit.rank for unit in found.searches[0].predicted if unit.neuron in strong]
+    assert f" {ranks[0]}" in predicted_words(found.searches[0])
+    assert predicted_words(found.searches[0]) in " ".join(report.render_text(found).split())
+    assert predicted_words(POSITIVE) == ""
+
+
+def test_a_figure_keeps_its_places_and_its_styles() -> None:
+    """Every reference and class still has its definition, no place has more than two decimals."""
+    svg = draw("one", lambda figure: figure.subplots().plot([0, 1, 2], [0.123456, 1.5, 1.7], "o-"))
+    ids = set(re.findall(r'\bid="([^"]+)"', svg))
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', svg)) <= ids
+    classes = set(re.findall(r'class="([^"]+)"', svg))
+    assert all(f".{name}{{" in svg for name in classes)
+    assert not re.search(r'\bx="[^"]*\.\d{3,}', svg)
+    assert standalone(svg).startswith("<svg xmlns=")
+    assert draw("one", lambda figure: figure.subplots().plot([0, 1, 2], [0.123456, 1.5, 1.7], "o-")) == svg

@@ -1,0 +1,24 @@
+"""Events as a run tells them, for tests that need a stream and no run."""
+
+from __future__ import annotations
+
+from mecharule_ops.events import RunStarted
+
+
+def run_started(
+    run: str = "0c1f", *, model: str = "arith-tiny", regimes: tuple[int, ...] = (1, 0)
+) -> RunStarted:
+    """The first event of a run with the default settings."""
+    return RunStarted(
+        run=run,
+        task="arithmetic",
+        model=model,
+        basis="mlp_out",
+        baseline="mean-positional",
+        phase="decode",
+        regimes=regimes,
+        tau=0.2,
+        epsilon=0.2,
+        alpha=0.05,
+        slice_size=64,
+    )

@@ -1,0 +1,101 @@
+"""The account of a unit as a verb: read, made now, drawn; and what `flip` says of a typed prompt before ablating."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.mechanism.law import effects
+from mecharule_ops.pipeline.accounting import law_hypothesis
+from mecharule_ops.report.account_plots import account_figures
+from mecharule_ops.store.ledger import HypothesisState, Ledger
+from mecharule_ops.types import Regime
+from tools.registry import call
+
+
+@pytest.fixture(autouse=True)
+def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+
+
+@pytest.fixture
+def account(copied_run: Path) -> Account:
+    """The one that the run made."""
+    with opened(copied_run, read_only=True) as run:
+        return run.findings.searches[0].accounts[0]
+
+
+def test_the_runs_own_account_is_read_and_drawn(copied_run: Path, account: Account, tmp_path: Path) -> None:
+    """Every part has its line, nothing is run, and the figures are files."""
+    found = call("account", {"run": "last", "neuron": str(account.neuron), "svg": str(tmp_path / "figures")})
+    for part in ("flips", "law", "input", "clean run", "mechanism", "responds", "drop"):
+        assert f"\n  {part}" in found.text, part
+    files = [Path(str(file)) for file in found.data["figures"]]  # type: ignore[union-attr]
+    assert len(files) == len(account_figures(account)) >= 1
+    assert all(file.read_text(encoding="utf-8").startswith("<svg xmlns") for file in files)
+
+
+def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, account: Account) -> None:
+    """Each point is the largest excess of its record, and the law's MCC counts the points above the diagonal."""
+    assert account.points is not None
+    with opened(copied_run) as run:
+        eligible = run.observed.eligible(account.regime)
+        held_out = [place for place in eligible if not run.observed.train[place]][: len(account.points.lead)]
+        records = [run.observed.records[place] for place in held_out]
+        table = run.replacement(run.intervention(account.neuron.basis))
+        found = effects(run.subject, records, table, [account.neuron])
+    excess = np.array(account.points.drop) - np.array(account.points.lead)
+    there = np.isfinite(found.excess[:, 0])
+    assert excess == pytest.approx(found.excess[there, 0], abs=0.002)
+    score = account.first_order
+    assert score is not None
+    assert len(account.points.lead) <= score.records
+    assert 0 < int((excess > 0).sum()) <= score.predicted + 1
+
+
+def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, account: Account) -> None:
+    """Its price can be asked first; then it is made once and read the second time."""
+    with opened(copied_run, read_only=True) as run:
+        units = [agonist.neuron for agonist in run.findings.searches[0].agonists]
+    other = next(unit for unit in units if unit != account.neuron)
+    priced = call("account", {"run": "last", "neuron": str(other), "estimate": True})
+    assert priced.text.startswith("price: ")
+    made = call("account", {"run": "last", "neuron": str(other), "yes": True})
+    with opened(copied_run, read_only=True) as run:
+        kept = run.account(other, Regime.BASELINE_POSITIVE)
+        ledger = Ledger(run.store).entries()
+    assert kept is not None
+    (law,) = [
+        entry for entry in ledger if entry.prediction == law_hypothesis(other, Regime.BASELINE_POSITIVE)
+    ]
+    assert law.state != HypothesisState.OPEN
+    assert law.outcome is not None
+    assert kept.first_order is not None
+    assert kept.first_order.held_out is not None
+    assert law.outcome.value == kept.first_order.held_out.mcc
+    assert str(other) in call("hypotheses", {"run": "last"}).text
+    assert call("account", {"run": "last", "neuron": str(other)}).text == made.text
+
+
+def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
+    with pytest.raises(UsageError, match="units, got m9"):
+        call("account", {"run": "last", "neuron": "m9.1"})
+
+
+def test_flip_says_what_the_law_and_the_predictor_expect(copied_run: Path, account: Account) -> None:
+    """Lead, drop and the law's word are those of the effects; the waterfall adds up to the probability's log-odds."""
+    found = call("flip", {"run": "last", "neuron": str(account.neuron), "prompt": "12 + 31 ="}).data
+    law = found["law"]
+    assert isinstance(law, dict)
+    assert law["changes"] == (law["drop"] > law["lead"])
+    assert law["agrees"] == (law["changes"] == found["changed"])
+    predictor = found["predictor"]
+    assert isinstance(predictor, dict)
+    pushes = predictor["pushes"]
+    total = pushes["base"] + predictor["rest"] + sum(push["towards"][0] for push in pushes["predicates"])
+    assert 1 / (1 + np.exp(-total)) == pytest.approx(predictor["probability"], abs=0.01)
