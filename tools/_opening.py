@@ -14,13 +14,19 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron, Regime
+from tools.registry import Tell
 
 
 @contextmanager
-def opened(run: str, *, write: bool = False) -> Iterator[Run]:
-    """An open run. Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read."""
+def opened(run: str, *, write: bool = False, tell: Tell = lambda line: None) -> Iterator[Run]:
+    """An open run; `tell` hears where its model goes, if it is loaded.
+
+    Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read.
+    """
     with RunStore.open(find_run(run, runs_directory()), read_only=not write) as store:
-        yield Run(store)
+        found = Run(store)
+        found.told_where = tell
+        yield found
 
 
 def findings_of(run: Run) -> Findings:

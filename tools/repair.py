@@ -70,7 +70,7 @@ def _made(given: Repair, request: RepairRequest, price: Quoted, tell: Tell) -> F
     from mecharule_ops.pipeline.repairing import repair as repaired
 
     accepted(price, given.yes, tell)
-    with opened(given.what, write=True) as run:
+    with opened(given.what, write=True, tell=tell) as run:
         try:
             found = material(run, request, tell)
         except DegenerateBehaviour:

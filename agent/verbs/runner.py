@@ -15,6 +15,7 @@ from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.registry import resolve
 from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.pipeline.outlook import outlook
@@ -114,7 +115,7 @@ def start(
     `llm_budget` bounds the tokens of the language model that proposes predicates.
     """
     task_of(config).describe()
-    read_shape(resolve(config.model))
+    place(read_shape(resolve(config.model)), this_machine(), config.device, config.dtype)
     _choice(config)
     judge = _judge(config)
     folder = runs_directory()
@@ -125,12 +126,16 @@ def start(
 
 
 def resume(
-    run: str, show: Show, should_stop: Callable[[], bool] = lambda: False, llm_budget: int | None = None
+    run: str,
+    show: Show,
+    should_stop: Callable[[], bool] = lambda: False,
+    llm_budget: int | None = None,
+    device: str | None = None,
 ) -> ToolResult:
-    """An earlier run, from where it was; its price was accepted when it began."""
+    """An earlier run, from where it was; its price was accepted when it began. `device` is where it goes on."""
     with RunStore.open(find_run(run, runs_directory())) as store:
         judge = _judge(Run(store).config)
-        return _finish(Run(store, should_stop, judge), show, lambda price: True, llm_budget)
+        return _finish(Run(store, should_stop, judge, device), show, lambda price: True, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:

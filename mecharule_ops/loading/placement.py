@@ -37,7 +37,7 @@ class Placement:
 
 
 def this_machine() -> Machine:
-    """The processor, every CUDA device and Apple's, with what is free on each."""
+    """The processor, every CUDA device and Apple's, with what is free on each. Imports torch."""
     import torch
 
     free = {"cpu": free_memory()}
@@ -57,10 +57,10 @@ def needed(shape: ModelShape, dtype: str) -> int:
 
 
 def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = AUTO) -> Placement:
-    """The device and type asked for, or chosen: a GPU if there is one, float32 if it fits, else bfloat16.
+    """The device and type asked for, or chosen: a CUDA device if there is one, float32 if it fits, else bfloat16.
 
-    Raises `UsageError` for a name that is none, `ModelUnavailable` for a device that is not here and for a model
-    that fits nowhere it was allowed to go.
+    Apple's device is taken only when it is named. Raises `UsageError` for a name that is none and for a device
+    that is not here, `ModelUnavailable` for a model that fits nowhere it was allowed to go.
     """
     devices = _devices(machine, device)
     dtypes = ("float32", "bfloat16") if dtype == AUTO else (dtype,)
@@ -69,7 +69,8 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
     for name in devices:
         for kind in dtypes:
             if needed(shape, kind) <= machine.free[name]:
-                return Placement(device=name, dtype=kind, reason=_said(shape, machine, name, kind))
+                why = _why(machine, name) if device == AUTO else ""
+                return Placement(device=name, dtype=kind, reason=_said(shape, machine, name, kind) + why)
     least = min(dtypes, key=lambda kind: needed(shape, kind))
     room = ", ".join(f"{name} has {_gb(machine.free[name])}" for name in devices)
     raise ModelUnavailable(
@@ -78,17 +79,33 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
     )
 
 
+def kept(machine: Machine, wanted: str, before: str | None) -> str:
+    """The device to ask for where a run goes on: the one that it names, else of the kind it was on, else any.
+
+    `before` is where it was, None for a new run, which gets what it asks for or nothing.
+    """
+    if before is None:
+        return wanted
+    here = {
+        AUTO: False,
+        **dict.fromkeys([*machine.free, *(name.split(":")[0] for name in machine.free)], True),
+    }
+    return next((name for name in (wanted, before.split(":")[0]) if here.get(name)), AUTO)
+
+
 def _devices(machine: Machine, device: str) -> list[str]:
     """The devices to try, best first."""
     if not DEVICE.fullmatch(device):
         raise UsageError(f"expected a device auto, cpu, cuda, cuda:N or mps, got {device!r}")
     cards = sorted((name for name in machine.free if name.startswith("cuda")), key=lambda n: -machine.free[n])
     if device == AUTO:
-        return [*cards, *(["mps"] if "mps" in machine.free and not cards else []), "cpu"]
+        return [*cards, "cpu"]
     if device == "cuda" and cards:
         return cards
     if device not in machine.free:
-        raise ModelUnavailable(f"expected the device {device}, this machine has {', '.join(machine.free)}")
+        raise UsageError(
+            f"expected the device {device}, this machine has {', '.join(machine.free)}; choose another --device"
+        )
     return [device]
 
 
@@ -96,6 +113,15 @@ def _said(shape: ModelShape, machine: Machine, device: str, dtype: str) -> str:
     fits = f"{_gb(needed(shape, dtype))} of {_gb(machine.free[device])} free"
     wide = f"; float32 would need {_gb(needed(shape, 'float32'))}" if dtype != "float32" else ""
     return f"{dtype} on {device}: {fits}{wide}"
+
+
+def _why(machine: Machine, device: str) -> str:
+    """Why the processor was chosen, where it was."""
+    if device != "cpu":
+        return ""
+    return (
+        "; no GPU has room" if any(name.startswith("cuda") for name in machine.free) else "; no CUDA device"
+    )
 
 
 def _gb(size: int) -> str:

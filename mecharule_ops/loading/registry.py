@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, model_directory
-from mecharule_ops.loading.placement import place, this_machine
+from mecharule_ops.loading.placement import Placement, place, this_machine
 from mecharule_ops.loading.shape import read_shape
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from mecharule_ops.loading.model import Subject
@@ -77,20 +76,17 @@ def load(
     """The model of that name, directory or hub id; `told` hears where it goes, and why.
 
     A name of `models()` never downloads; a hub id does. Raises `ModelUnavailable` for an unknown name, a
-    directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach.
+    directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach, and as
+    `placement.place`.
     """
     directory = resolve(name_or_path)
     where = place(read_shape(directory), this_machine(), device, dtype)
     told(where.reason)
 
-    import torch
-    from torch import nn
-
     from mecharule_ops.loading.model import Subject
 
     tokenizer = _load_tokenizer(directory)
-    hf = _load_weights(directory, getattr(torch, where.dtype))
-    nn.Module.to(hf, where.device)
+    hf = _load_weights(directory, where)
     return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
 
 
@@ -135,7 +131,9 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
     )
 
 
-def _load_weights(directory: Path, dtype: torch.dtype) -> PreTrainedModel:
+def _load_weights(directory: Path, where: Placement) -> PreTrainedModel:
+    """Straight onto the device, tensor by tensor: the processor's memory never holds a model that is not for it."""
+    import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -143,7 +141,11 @@ def _load_weights(directory: Path, dtype: torch.dtype) -> PreTrainedModel:
     logging.disable_progress_bar()
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            directory, dtype=dtype, local_files_only=True, output_loading_info=True
+            directory,
+            dtype=getattr(torch, where.dtype),
+            device_map={"": where.device},
+            local_files_only=True,
+            output_loading_info=True,
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelUnavailable(_unreadable("weights", directory, error)) from error

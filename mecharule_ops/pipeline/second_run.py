@@ -20,8 +20,6 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_from
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
 
-FLOAT = "float32"
-
 
 class CannotRepeat(ModelUnavailable):
     """What a second run needs is not here, or is not what the certificate names."""
@@ -37,6 +35,11 @@ class Bench:
     task: Task | None = None
     """The run's own task, for one that no description can make again, such as a user's."""
 
+    @property
+    def numbers(self) -> str:
+        """As a certificate's."""
+        return f"{self.subject.dtype_name} on {self.subject.device.type}"
+
     def task_of(self, certificate: Certificate) -> Task:
         """The task that describes itself as the certificate says. Raises `ClaimNotSupported` when none does."""
         if self.task is not None and dict(self.task.describe()) == dict(certificate.task):
@@ -47,7 +50,7 @@ class Bench:
 def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
     """The certificate's rows computed again.
 
-    Raises `CannotRepeat` when model, tokenizer, replacement values or number type are not the certificate's, and
+    Raises `CannotRepeat` when model, tokenizer or replacement values are not the certificate's, and
     `ClaimNotSupported` when its task or a prompt is none that exists.
     """
     stated = certificate.intervention
@@ -129,11 +132,13 @@ def _groups(certificate: Certificate) -> dict[tuple[str | None, str | None], tup
 
 def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:
     stated, model = certificate.intervention, certificate.model
+    same = "name the same model with --model"
+    if certificate.dtype != subject.dtype_name:
+        same = f"it was made in {certificate.dtype}, this is {subject.dtype_name}: leave --dtype out"
     cures = (
-        ("weights", model.model_hash, subject.model_hash, "name the same model with --model"),
+        ("weights", model.model_hash, subject.model_hash, same),
         ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash, "name the same model with --model"),
         ("replacement values", stated.baseline_hash, table.hash, "export the run where it was made"),
-        ("numbers", certificate.dtype, FLOAT, "this version computes in float32"),
     )
     for what, wanted, here, cure in cures:
         if wanted != here:

@@ -9,7 +9,7 @@ import torch
 from tiny_models import save_tiny
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.placement import WORKING, Machine, needed, place
+from mecharule_ops.loading.placement import WORKING, Machine, kept, needed, place
 from mecharule_ops.loading.registry import load
 from mecharule_ops.loading.shape import ModelShape
 from mecharule_ops.loading.wiring import wiring_for
@@ -46,7 +46,9 @@ def test_what_is_needed_by_hand() -> None:
         ({"cpu": 64 * GB, "cuda:0": 8 * GB}, ("auto", "auto"), ("cpu", "float32")),
         ({"cpu": 64 * GB, "cuda:0": 8 * GB, "cuda:1": 40 * GB}, ("cuda", "auto"), ("cuda:1", "float32")),
         ({"cpu": 64 * GB, "cuda:0": 80 * GB}, ("cpu", "bfloat16"), ("cpu", "bfloat16")),
-        ({"cpu": 64 * GB, "mps": 64 * GB}, ("auto", "auto"), ("mps", "float32")),
+        ({"cpu": 64 * GB, "mps": 64 * GB}, ("auto", "auto"), ("cpu", "float32")),
+        ({"cpu": 64 * GB, "mps": 64 * GB}, ("mps", "auto"), ("mps", "float32")),
+        ({"cpu": 64 * GB, "cuda:0": 80 * GB, "cuda:1": 40 * GB}, ("cuda:1", "auto"), ("cuda:1", "float32")),
     ],
 )
 def test_the_choice(free: dict[str, int], asked: tuple[str, str], expected: tuple[str, str]) -> None:
@@ -65,12 +67,39 @@ def test_a_model_that_fits_nowhere_is_refused_with_the_numbers() -> None:
 
 def test_names_that_are_none() -> None:
     machine = Machine(free={"cpu": 64 * GB})
-    with pytest.raises(ModelUnavailable, match="expected the device cuda, this machine has cpu"):
-        place(SEVEN, machine, "cuda")
+    for absent in ("cuda", "cuda:0", "mps"):
+        with pytest.raises(UsageError, match=f"expected the device {absent}, this machine has cpu"):
+            place(SEVEN, machine, absent)
+    with pytest.raises(UsageError, match="expected the device cuda:7, this machine has cpu, cuda:0"):
+        place(SEVEN, Machine(free={"cpu": 64 * GB, "cuda:0": 80 * GB}), "cuda:7")
     with pytest.raises(UsageError, match="expected a device"):
         place(SEVEN, machine, "tpu")
     with pytest.raises(UsageError, match="expected a dtype"):
         place(SEVEN, machine, dtype="int8")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "expected"),
+    [
+        ("auto", None, "auto"),
+        ("cuda:1", None, "cuda:1"),
+        ("auto", "cpu", "cpu"),
+        ("auto", "cuda:3", "cuda"),
+        ("cuda:0", "cpu", "cuda:0"),
+        ("cuda:1", "cuda:1", "cuda"),
+        ("mps", "mps", "auto"),
+    ],
+)
+def test_where_a_run_goes_on(wanted: str, before: str | None, expected: str) -> None:
+    """A new run gets what it asks for; one that began stays on its kind of device where there is one."""
+    assert kept(Machine(free={"cpu": GB, "cuda:0": GB}), wanted, before) == expected
+
+
+def test_why_the_processor_was_chosen() -> None:
+    assert place(SEVEN, Machine(free={"cpu": 64 * GB})).reason.endswith("no CUDA device")
+    small = Machine(free={"cpu": 64 * GB, "cuda:0": GB})
+    assert place(SEVEN, small).reason.endswith("no GPU has room")
+    assert "GPU" not in place(SEVEN, small, "cpu").reason
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

@@ -17,6 +17,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.second_run import Bench, rerun
 from mecharule_ops.types import Agonist, Basis, Neuron, Regime
 from tools._benches import bench_of_run
+from tools.arguments import Verify
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def run(finished_run: Path) -> Iterator[Run]:
 @pytest.fixture(scope="module")
 def bench(run: Run) -> Bench:
     """What `verify` runs a run's certificates on."""
-    return bench_of_run(run, None)
+    return bench_of_run(run, Verify(), print)
 
 
 def agonist_of(run: Run, certificate: Certificate) -> Agonist:
