@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, model_directory
+from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
 from mecharule_ops.loading.placement import Placement, place, this_machine
 from mecharule_ops.loading.shape import read_shape
 
@@ -121,7 +121,12 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
             raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
         return directory
     path = Path(name).expanduser()
+    if path.is_file() and path.suffix == ".gguf":
+        return from_gguf(path)
     if path.is_dir():
+        packed = sorted(path.glob("*.gguf"))
+        if len(packed) == 1 and not (path / "config.json").is_file():
+            return from_gguf(packed[0])
         return path
     if _HUB_ID.match(name):
         return from_hub(name)

@@ -376,7 +376,7 @@ def test_several_units_ablated_in_one_row_must_all_be_the_certificates() -> None
 
 def test_another_device_is_named_and_a_difference_there_refutes_nothing() -> None:
     """A match stays one and says how it was compared; a difference cannot be told from rounding."""
-    certificate = make_certificate()
+    certificate = _certificate()
     same = verify(certificate, lambda one: one.rows, numbers=certificate.numbers)
     assert "made in" not in same.sentence
     there = verify(certificate, lambda one: one.rows, numbers="float32 on cuda")
@@ -394,7 +394,7 @@ def test_another_device_is_named_and_a_difference_there_refutes_nothing() -> Non
 
 def test_a_certificate_of_before_devices_were_named_keeps_its_hash() -> None:
     """The processor is left unsaid in the text; any other device is a part of it and of the hash."""
-    certificate = make_certificate()
+    certificate = _certificate()
     assert "device" not in json.loads(certificate.to_json())["certificate"]
     assert Certificate.from_json(certificate.to_json()).device == "cpu"
     other = replace(certificate, device="cuda")
