@@ -154,10 +154,10 @@ def from_gguf(file: Path, cache_dir: Path | None = None) -> Path:
     target = model_directory(f"gguf-{digest[:16]}", cache_dir)
     if (target / "config.json").is_file():
         return target
-    size = _float32_bytes(file)
-    if free_memory() < COPIES * size:
+    size, free = _float32_bytes(file), free_memory()
+    if free < COPIES * size:
         raise ModelUnavailable(
-            f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free_memory() / 1e9:.1f} GB; "
+            f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
             "name a Hugging Face directory of the model"
         )
     make_room(target.parent, ROOM + size)

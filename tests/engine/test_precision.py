@@ -16,6 +16,7 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate, probes
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Leads
+from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.law import effects
@@ -154,3 +155,16 @@ def test_mechanism_reads_low_weights_as_float32(family: str, basis: Basis) -> No
         assert np.allclose(one.effect, other.effect, atol=1e-3, equal_nan=True)
     one, other = (writes(b.subject, b.records, table, unit, flipped) for b in (low, wide))
     assert (one.fixed, len(one.groups)) == (other.fixed, len(other.groups))
+
+
+def test_the_reference_path_refuses_to_widen_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the numbers, before anything is allocated; float32 weights are shared and need none."""
+    low, wide = twins("llama")
+    table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
+    monkeypatch.setattr("mecharule_ops.engine.reference.free_bytes", lambda device: 10)
+    engines = [
+        ReferenceEngine(one.subject, one.task, one.records, table.intervention, table) for one in (low, wide)
+    ]
+    with pytest.raises(ModelUnavailable, match=r"GB free on cpu to widen .* got 0\.00 GB"):
+        _ = engines[0].bridge
+    assert engines[1].bridge is not None

@@ -246,7 +246,7 @@ def test_gguf_files_that_cannot_be_converted_are_refused(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An architecture by its name, a file that is none, and weights that memory has no room for."""
-    with pytest.raises(ModelUnavailable, match="can convert.*wavenet"):
+    with pytest.raises(ModelUnavailable, match=r"can convert.*wavenet"):
         load(str(_gguf(tmp_path / "a.gguf", "wavenet")))
     (tmp_path / "b.gguf").write_bytes(b"no such thing" * 10)
     with pytest.raises(ModelUnavailable, match="expected a GGUF file"):
