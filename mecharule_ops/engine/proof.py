@@ -83,8 +83,9 @@ def _differences(
     span = span_of(prompt, record.tokens, Phase.LAST_PROMPT)
     unembedding = unembedding_of(subject)
 
-    def logits(final: Float[Tensor, "... channel"]) -> Float[Tensor, "... token"]:
-        return unembedding.capped(unembedding.logits(final))
+    def logits(final: Float[Tensor, "copy position channel"]) -> Float[Tensor, "copy position token"]:
+        found = unembedding.capped(unembedding.logits(final.flatten(0, 1)))
+        return found.unflatten(0, final.shape[:2])
 
     with torch.inference_mode():
         ids = torch.tensor([[*span.prefix, *span.fed]], device=subject.device)
@@ -102,7 +103,7 @@ def _differences(
                 {layer: Units(channels=probe, values=site[:, :, probe])} for layer, site in enumerate(own)
             ]
             final = ablated_copies(subject, clean, basis, groups, partial(blocks.bind, clean.batch))
-        begun, copies = logits(clean.final[0]), logits(final[0])
+        begun, copies = logits(clean.final), logits(final[0])
     return (
         float((begun - plain).abs().max()),
         float((copies - begun).abs().max()),
