@@ -4,7 +4,7 @@ One line a search setting: τ-agonists found of those that brute force finds on 
 all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. Every outcome
 is kept in a run file a case, so that a second start asks nothing twice.
 
-    python benchmarks/recall.py [CASE …] [--runs FOLDER] [--json FILE]
+    python benchmarks/recall.py [CASE …] [--only SEARCH …] [--runs FOLDER] [--write]
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+
+from pages import put_between
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
 from mecharule_ops.cha.group_search import Search
@@ -36,7 +38,11 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime
 
-GUIDED = "guided, the law's cost included"
+KEPT = Path(__file__).with_suffix(".json")
+"""Every line that was measured; a run of some cases or searches replaces those alone."""
+PAGE = Path(__file__).parents[1] / "docs" / "search.md"
+GUIDED = "guided"
+"""What `mecharule run` does; the law's cost is in it, a backward as two forwards."""
 STRONG = 0.3
 """From this strength up every agonist shall be found."""
 
@@ -93,7 +99,7 @@ def cases() -> dict[str, Case]:
 
 
 def searches(base: ChaSettings) -> dict[str, ChaSettings]:
-    """The default of a regime, Algorithm 1, and each option changed alone."""
+    """Algorithm 1, `cha` as a regime has it, and each option of that changed alone."""
     printed = replace(
         ChaSettings.algorithm_1(),
         n_associated=base.n_associated,
@@ -102,7 +108,7 @@ def searches(base: ChaSettings) -> dict[str, ChaSettings]:
     )
     return {
         "algorithm 1": printed,
-        "default": base,
+        "cha": base,
         "fixed tests": replace(base, testing=printed.testing),
         "attribution order": replace(base, order=Order.ATTRIBUTION),
         "channel order": replace(base, order=Order.CHANNEL),
@@ -225,14 +231,14 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
 
 
 def printed(line: Line) -> str:
-    """`default   4/4   2/2   10/10   78   18.6 %`"""
+    """`cha   4/4   2/2   10/10   78   18.6 %`"""
     kept = (
         f"{line.found}/{line.agonists}",
         f"{line.strong_found}/{line.strong}",
         f"{line.localized_found}/{line.localized}",
     )
     missed = f"  missed {', '.join(line.missed)}" if line.missed else ""
-    return f"{line.search:34}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
+    return f"{line.search:26}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
 
 
 def over_seeds(lines: Sequence[Line]) -> list[Line]:
@@ -261,16 +267,16 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
     ]
 
 
-def told(lines: Sequence[Line]) -> None:
-    """Print the lines, a heading a case."""
-    case = ""
+def table(lines: Sequence[Line]) -> str:
+    """The lines, a heading a case."""
+    said, case = [], ""
     for line in lines:
         if line.case != case:
             case = line.case
-            print(
-                f"\n{case}\n{'search':34}{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
-            )
-        print(printed(line), flush=True)
+            heads = f"{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
+            said += ["", case, f"{'search':26}{heads}"]
+        said.append(printed(line))
+    return "\n".join(said).lstrip("\n")
 
 
 def main() -> None:
@@ -280,7 +286,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=runs_directory() / "benchmark-recall")
     parser.add_argument("--only", nargs="*", default=(), metavar="SEARCH", help="the searches named so")
     parser.add_argument(
-        "--json", type=Path, help="the file of all lines; those measured now take their place in it"
+        "--write", action="store_true", help=f"put the lines into {KEPT.name} and the page of all in it"
     )
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
@@ -289,22 +295,22 @@ def main() -> None:
         if given.case and not name.startswith(tuple(given.case)):
             continue
         found = measured(name, made_ready(name, case, given.runs), given.only)
-        told(found)
+        print(f"\n{table(found)}", flush=True)
         lines += found
-        if given.json:
-            lines = merged(given.json, lines)
-    print("\nOver the seeds")
-    told(over_seeds(lines))
+        if given.write:
+            lines = merged(lines)
+            put_between(PAGE, f"```\n{table(over_seeds(lines))}\n```")
+    print(f"\nOver the seeds\n{table(over_seeds(lines))}")
 
 
-def merged(file: Path, lines: Sequence[Line]) -> list[Line]:
-    """The file's lines with the new ones in their places, written back."""
-    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+def merged(lines: Sequence[Line]) -> list[Line]:
+    """The kept lines with the new ones in their places, written back."""
+    known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
     kept = {(row["case"], row["search"]): Line(**row) for row in known}
     kept |= {(line.case, line.search): line for line in lines}
     order = list(cases())
     every = sorted(kept.values(), key=lambda line: order.index(line.case))
-    file.write_text(
+    KEPT.write_text(
         json.dumps([asdict(line) for line in every], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
     return every

@@ -4,7 +4,7 @@ For each seed: a run's records and vocabulary, fresh records in three splits, un
 gates of each family with and without the columns that tell the right answer, and controls, each scored once on the
 test records. With `--write` the page's tables are written between its markers.
 
-    python -m benchmarks.repair [--model arith-tiny] [--seeds 0 1 2 3 4] [--records 27000] [--json FILE] [--write]
+    python benchmarks/repair.py [--model arith-tiny] [--seeds 0 1 2 3 4] [--records 27000] [--json FILE] [--write]
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
+
+from pages import put_between
 
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
@@ -38,7 +40,6 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis
 
 PAGE = Path(__file__).parent.parent / "docs" / "repair.md"
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def measured(
@@ -169,11 +170,7 @@ def _seed_row(one: Repair) -> str:
 
 def write(found: Sequence[Repair], record: Mapping[str, Any]) -> None:
     """Puts the tables between the page's markers, with what they were made on."""
-    text = PAGE.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    _, tail = rest.split(END)
-    made = f"{BEGIN}\n{record['note']}\n\n{tables(found)}\n{END}"
-    PAGE.write_text(head + made + tail, encoding="utf-8")
+    put_between(PAGE, f"{record['note']}\n\n{tables(found)}")
 
 
 def main() -> None:

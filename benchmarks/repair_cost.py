@@ -1,9 +1,9 @@
 """What generation costs under an attached gate over plain generation: 64 prompts at once, the median ratio of rounds.
 
-The gates are those of one seed in the file that `benchmarks.repair` wrote, or with `--unit` one gate a family that is
-written here and mends nothing; both ways run in turn in this process.
+The gates are those of one seed in the file that `benchmarks/repair.py` wrote, or with `--unit` one gate a family that
+is written here and mends nothing; both ways run in turn in this process.
 
-    python -m benchmarks.repair_cost [--known benchmarks/repair.json] [--rounds 15] [--model NAME --unit UNIT]
+    python benchmarks/repair_cost.py [--known benchmarks/repair.json] [--rounds 15] [--model NAME --unit UNIT]
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class RunConfig(BaseModel):
     """How α is shared among nodes: `per-node` (the paper's runs), `uniform` or `by-size` (its theorem)."""
     testing: Testing = Testing.SEQUENTIAL
     """When a node's counts are looked at; `fixed` is the paper's."""
-    search: Literal["guided", "cha", "exhaustive"] = "cha"
+    search: Literal["guided", "cha", "exhaustive"] = "guided"
     """`guided` tests first what the law predicts, `cha` groups by attribution, `exhaustive` every unit alone."""
     parity: bool = False
     """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say."""

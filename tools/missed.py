@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.phrases.searches import audit_sentence, search_name
+from mecharule_ops.report.phrases.searches import audit_sentence, cost_words, search_name
 from tools._opening import findings_of, opened
 from tools.arguments import Missed
 from tools.registry import Tell
@@ -29,7 +29,7 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
                 "untested": outcome.audit.untested,
                 "missed_at_most": outcome.audit.missed_at_most,
                 "confidence": outcome.audit.confidence,
-                "sentence": audit_sentence(outcome.audit).removesuffix("."),
+                "sentence": f"{audit_sentence(outcome.audit).removesuffix('.')}; {cost_words(outcome.cost)}",
             }
         sentence = (
             f"{untested:,} of {units:,} units were never tested alone, because a group that held them was pruned "

@@ -22,6 +22,7 @@ from agent.answering.claims import Claim, Segment, citations_of, claims_of, segm
 from agent.answering.marks import Mark, counted
 from agent.answering.quoting import quoted_spans
 from agent.answering.sources import GROUPS, Evidence, Quantity, Source
+from mecharule_ops.report.document import plural
 
 _NEAR = 30
 """Characters between a word and the number that it names."""
@@ -57,7 +58,7 @@ class Checked:
     def sentence(self) -> str:
         """One line on the outcome."""
         if self.verified:
-            return f"every number checked against {len(self.cited)} sources"
+            return f"every number checked against {plural(len(self.cited), 'source')}"
         return counted(self.marks, Fault)
 
 

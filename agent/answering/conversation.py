@@ -29,6 +29,8 @@ OFFLINE = "LLM: none (offline)"
 ALL = "?"
 """Asks for everything that can be asked."""
 _LONGEST_WORD = 24
+_IN_ONE_LINE = 2
+"""Sentences that may follow each other in a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +237,10 @@ def _notes(found: Understood, answered: Sequence[Answered]) -> list[str]:
 
 
 def _paragraph(answered: Answered) -> str:
-    """The sentences of one part; the rows of a table stand in a line each."""
+    """The sentences of one part; where they are many, or rows of a table, each stands in a line of its own."""
+    said = tuple(dict.fromkeys(fact.cited for fact in answered.facts))
     is_table = answered.result is not None and "rows" in answered.result.data
-    return ("\n" if is_table else " ").join(dict.fromkeys(fact.cited for fact in answered.facts))
+    return ("\n" if is_table or len(said) > _IN_ONE_LINE else " ").join(said)
 
 
 def _certificates(answered: Sequence[Answered]) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def test_the_page_is_written_in_every_form_and_finished_runs_are_reused(
     assert again.out.startswith("# MechaRule experiments")
     assert _events(runs) == before
     plan = commands.main("experiment", "e2", "--seeds", "2", *QUICK, "--dry-run", "--json").data
-    assert [row["finished"] for row in plan["runs"]] == [True, True, False, False]
+    assert [row["finished"] for row in plan["runs"]] == [True, True, False, False, False, False]
     _is_whole(tmp_path / "docs", "experiment-e0")
     anew = commands.main("experiment", "e0", "--seeds", "2", *QUICK, "--again", "--yes", "--json")
     assert len(anew.data["runs"]) == 2

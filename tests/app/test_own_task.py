@@ -1,4 +1,4 @@
-"""The README's section on a task of one's own, followed to the letter in a fresh folder."""
+"""The page's section on a task of one's own, followed to the letter in a fresh folder."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SMALL = (
 
 @pytest.fixture(scope="module")
 def section() -> str:
-    """The section as the README prints it."""
-    found = re.search(r"## Your own task\n(.*?)\n## ", (ROOT / "README.md").read_text(), re.DOTALL)
+    """The section as docs/tasks.md prints it."""
+    found = re.search(r"## Your own task\n(.*?)\n## ", (ROOT / "docs" / "tasks.md").read_text(), re.DOTALL)
     assert found is not None
     return found[1]
 

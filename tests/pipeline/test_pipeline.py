@@ -68,7 +68,7 @@ def test_every_agonist_of_brute_force_is_found_or_reported_missed(run: Run, sear
 
 
 def test_brute_force_costs_every_unit_once(run: Run, search: SearchOutcome) -> None:
-    """N units, each on every example of both slices; CHA asked for less."""
+    """N units, each on every example of both slices; the search asked for less."""
     assert search.exhaustive is not None
     units = run.subject.n_layers * run.subject.width(Basis.MLP_OUT)
     slices = search.associated_n + search.unrelated_n
@@ -95,18 +95,18 @@ def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, even
     state = RunState()
     for event in events:
         state = state.apply(event)
-    told = {name for (of, name) in state.agonists if of.startswith("cha:")}
+    told = {name for (of, name) in state.agonists if of.startswith("guided:")}
     assert told == {str(agonist.neuron) for agonist in search.agonists}
-    ended = {e.search: e for e in events if isinstance(e, SearchFinished) and e.search.startswith("cha:")}
+    ended = {e.search: e for e in events if isinstance(e, SearchFinished) and e.search.startswith("guided:")}
     assert sum(e.queries for e in ended.values()) == search.cost.queries
     assert sum(e.example_forwards for e in ended.values()) == search.cost.example_forwards
-    tested = [e for e in events if isinstance(e, NodeTested) and e.search.startswith("cha:")]
+    tested = [e for e in events if isinstance(e, NodeTested) and e.search.startswith("guided:")]
     assert len(tested) == len(search.tree)
     assert sorted(
         (e.search, e.node, e.verdict, e.associated_flips, e.unrelated_flips) for e in tested
     ) == sorted(
         (
-            f"cha:1:m{node.layer}",
+            f"guided:1:m{node.layer}",
             node.node,
             node.verdict.value,
             node.estimate.associated.flips,
@@ -160,14 +160,16 @@ def test_stages_come_in_order_and_each_ends(events: list[Event]) -> None:
             open_stage = None
     names = [event.stage.split(" ")[0] for event in events if isinstance(event, StageFinished)]
     assert names[:3] == ["behaviour", "predicates", "splitter"]
-    assert names.index("CHA") < names.index("exhaustive") < names.index("anchored") < names.index("controls")
+    assert (
+        names.index("guided") < names.index("exhaustive") < names.index("anchored") < names.index("controls")
+    )
     assert isinstance(events[-1], RunFinished)
 
 
 def test_the_price_bounds_the_search_on_both_sides_and_comes_before_it(
     search: SearchOutcome, events: list[Event]
 ) -> None:
-    """CHA and brute force together cost no more than was said, and no less than where nothing flips."""
+    """The search and brute force together cost no more than was said, and no less than where nothing flips."""
     price = next(event for event in events if isinstance(event, Price))
     first = next(index for index, event in enumerate(events) if isinstance(event, NodeTested))
     assert events.index(price) < first
@@ -275,4 +277,4 @@ def test_the_shared_run_is_the_one_described(run: Run, events: list[Event]) -> N
     for event in events:
         if isinstance(event, AgonistFound):
             by_search[event.search.split(":")[0]].add(event.neuron)
-    assert set(by_search) == {"cha", "exhaustive"}
+    assert set(by_search) == {"guided", "exhaustive"}

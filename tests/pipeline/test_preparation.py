@@ -15,8 +15,8 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.pipeline import preparation
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import localise, rank_candidates, whole_layers
+from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import make_proposer, prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import OfflineProposer
@@ -69,14 +69,14 @@ def selected(run: Run) -> Selected:
 def select(run: Run, *, search: bool) -> Selected:
     """Do the stages after the behaviour again; with `search` up to the agonists."""
     journal = journal_of(run)
-    forget(run, (*REDONE, "attribution-mlp_out-1"))
+    forget(run, (*REDONE, "attribution-mlp_out-1", "prediction-mlp_out-1"))
     prepare(run, journal)
     made, slices = selected(run), run.slices(Regime.BASELINE_POSITIVE)
     if not search:
         return made
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
     whole = whole_layers(run, journal, candidates, slices)
-    plan = SearchPlan(settings=run.search_settings(slices.regime))
+    plan = search_plan(run, journal, candidates, slices)
     found = localise(run, journal, candidates, slices, whole, plan)
     return replace(made, agonists=found.agonists)
 

@@ -245,10 +245,10 @@ def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
 
 def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[NodeTested]) -> None:
     """As many rows as the record has tested nodes of the search."""
-    nodes = {(event.search, event.node) for event in tested if event.search.startswith("cha:")}
+    nodes = {(event.search, event.node) for event in tested if event.search.startswith("guided:")}
     assert tool("tree", limit=1000).data["rows_in_all"] == len(nodes)
     layer = tool("tree", layer=1, limit=1000).data["rows"]
-    assert {row["search"] for row in layer} == {"cha:1:m1"}
+    assert {row["search"] for row in layer} == {"guided:1:m1"}
 
 
 def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_path: Path) -> None:

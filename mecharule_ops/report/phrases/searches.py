@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome, Share
-from mecharule_ops.report.document import k_of_n, plural
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchCost, SearchOutcome, Share
+from mecharule_ops.report.document import k_of_n, percent, plural
 from mecharule_ops.types import Regime
 
 
@@ -48,6 +48,14 @@ def audit_sentence(audit: SearchAudit) -> str:
     return (
         f"{drawn}, so {bound} of the other {audit.untested:,} "
         f"{'does' if audit.missed_at_most <= 1 else 'do'} ({100 * audit.confidence:g} % confidence)."
+    )
+
+
+def cost_words(cost: SearchCost) -> str:
+    """`the search took 82 group ablations, 11 % of what testing every unit alone takes`."""
+    return (
+        f"the search took {plural(cost.queries, 'group ablation')}, {percent(cost.share_of_exhaustive_forwards)} of "
+        "what testing every unit alone takes"
     )
 
 
