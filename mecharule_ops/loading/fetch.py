@@ -8,7 +8,9 @@ every later load is a plain one. The two sources differ in rounding (bfloat16 ag
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import os
 import shutil
 import tempfile
@@ -192,9 +194,11 @@ def _convert_gguf(gguf: Path, built: Path) -> None:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    packed = AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-    ).eval()
+    # The reader draws a bar of its own, which nothing switches off.
+    with contextlib.redirect_stderr(io.StringIO()):
+        packed = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, gguf_file=gguf.name, dtype=torch.float32
+        ).eval()
     # A model that remembers its quantisation refuses to be saved.
     settings = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
     plain = type(packed)(type(packed.config)(**settings))
