@@ -134,8 +134,10 @@ def resume(
 ) -> ToolResult:
     """An earlier run, from where it was; its price was accepted when it began. `device` is where it goes on."""
     with RunStore.open(find_run(run, runs_directory())) as store:
-        judge = _judge(Run(store).config)
-        return _finish(Run(store, should_stop, judge, device), show, lambda price: True, llm_budget)
+        going_on = Run(store, should_stop, _judge(Run(store).config), device)
+        if device is not None:
+            place(read_shape(resolve(going_on.config.model)), this_machine(), device, going_on.dtype)
+        return _finish(going_on, show, lambda price: True, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from bundled_run import QUICK, finish, new_run, opened
 
+from agent.verbs.runner import resume
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
+from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.registry import load
 from mecharule_ops.passes.greedy import multiplies_bfloat16
 from mecharule_ops.pipeline.decided import CountedEngine
@@ -99,6 +101,16 @@ def test_a_run_remembers_its_type_and_kind_of_device(run: Run, quick_run: Path) 
         assert other.placed == {"device": "cpu", "dtype": "float32"}
         assert other.findings.numbers is None
         assert other.device_here() == "cpu"
+
+
+def test_resume_refuses_a_device_that_is_not_here_before_anything_is_told(
+    low_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(low_run.parent))
+    told: list[object] = []
+    with pytest.raises(UsageError, match="expected the device cuda:77, this machine has cpu"):
+        resume("b16a", told.append, device="cuda:77")
+    assert told == []
 
 
 def _certificate(run: Run) -> Certificate:
