@@ -90,8 +90,8 @@ def fetch(
     return target
 
 
-def make_room(cache: Path, room: int = ROOM) -> None:
-    """A cache directory that exists and has `room` bytes. Raises `ModelUnavailable`."""
+def make_room(cache: Path, more: int = 0) -> None:
+    """A cache directory that exists and has `ROOM` and so many `more` bytes. Raises `ModelUnavailable`."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -100,6 +100,7 @@ def make_room(cache: Path, room: int = ROOM) -> None:
             "set MECHARULE_CACHE to another"
         ) from error
     free = shutil.disk_usage(cache).free
+    room = ROOM + more
     if free < room:
         raise ModelUnavailable(
             f"expected {room / 1e9:.0f} GB free in {cache}, got {free / 1e9:.1f} GB; "
@@ -162,7 +163,7 @@ def from_gguf(file: Path, cache_dir: Path | None = None) -> Path:
             f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
             "name a Hugging Face directory of the model"
         )
-    make_room(target.parent, ROOM + size)
+    make_room(target.parent, size)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".gguf-") as workshop:
         built = Path(workshop) / "model"
         try:
