@@ -86,7 +86,10 @@ def _run(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
-    return _work(options, lambda show: runner.resume(options.run, show, llm_budget=options.llm_budget))
+    return _work(
+        options,
+        lambda show: runner.resume(options.run, show, llm_budget=options.llm_budget, device=options.device),
+    )
 
 
 def _fork(options: argparse.Namespace) -> int:

@@ -94,6 +94,10 @@ class RunConfig(BaseModel):
     """Group ablations after which searches stop and keep what they have; each `resume` grants as many again."""
     suppress_only: bool = False
     """Units that flip 0→1 stay anonymous in everything that is shown: for tasks where that direction is a risk."""
+    device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d{1,3})?)$")
+    """Where the model goes: `auto` takes a GPU if there is one; else `cpu`, `cuda`, `cuda:N` or `mps`."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Of the weights: `auto` is float32 if they fit, else bfloat16. Outcomes are those of float32 on these weights."""
     seed: int = 0
     """Of every random choice."""
 

@@ -28,7 +28,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if stored is None:
         accepted(price, given.yes, tell)
-        with opened(given.run, write=True) as run:
+        with opened(given.run, write=True, tell=tell) as run:
             stored = keep(run, certify(run, units, regime))
     flipped = flipped_rows(stored, given.show_text)
     data = {

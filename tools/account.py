@@ -37,7 +37,7 @@ def account(given: Account, tell: Tell) -> ToolResult:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if known is None:
         accepted(price, given.yes, tell)
-        with opened(given.run, write=True) as run:
+        with opened(given.run, write=True, tell=tell) as run:
             observe_further(run)
             (known,) = kept_accounts(run, [unit], regime, partial(_told, run))
     files = [] if given.svg is None else _figures(known, pathlib.Path(given.svg))

@@ -35,7 +35,7 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
         return ToolResult(data={"run": findings.run, "price": price.data}, text=f"price: {price.words}")
     if rule is None:
         accepted(price, given.yes, tell)
-        with opened(given.run, write=True) as run:
+        with opened(given.run, write=True, tell=tell) as run:
             rule = _made(run, neuron, regime)
     data = {
         "run": findings.run,

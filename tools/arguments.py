@@ -19,6 +19,11 @@ RegimeLabel = Annotated[
 ShowText = Annotated[
     bool, Field(description="show prompts and completions of a task that conceals them, such as jailbreak")
 ]
+Device = Annotated[str | None, Field(description="auto, cpu, cuda, cuda:N or mps (default: as it was made)")]
+DType = Annotated[
+    Literal["auto", "float32", "bfloat16", "float16"] | None,
+    Field(description="of the weights (default: as it was made)"),
+]
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 
 
@@ -94,6 +99,8 @@ class Verify(Arguments):
     run: RunName | None = None
     all: bool = Field(False, description="every certificate of the run")
     model: str | None = Field(None, description="where the model lies, if not under its recorded name")
+    device: Device = None
+    dtype: DType = None
 
 
 class Export(Arguments):
@@ -357,7 +364,11 @@ class Data(Arguments):
 
 
 class Doctor(Arguments):
-    """check versions, device, models and keys, and prove on the bundled model that an ablation is exact"""
+    """check versions, device, models and keys, and prove on a model that an ablation is exact, and how fast"""
+
+    model: str | None = Field(None, description="the model to prove it on (default: the bundled one)")
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:N or mps")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field("auto", description="of the weights")
 
 
 class Spec(Arguments):

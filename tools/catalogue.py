@@ -25,7 +25,8 @@ def options_of(arguments: type[Arguments]) -> Iterator[Option]:
         if name in arguments.positional:
             continue
         required = {"required": True} if field.is_required() else {}
-        yield (f"--{name.replace('_', '-')}",), {**_value(field), **required}
+        short = ("-m",) if name == "model" else ()
+        yield (*short, f"--{name.replace('_', '-')}"), {**_value(field), **required}
 
 
 def _value(field: FieldInfo) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def control(given: Control, tell: Tell) -> ToolResult:
     if given.estimate:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     accepted(price, given.yes, tell)
-    with opened(given.run, write=True) as run:
+    with opened(given.run, write=True, tell=tell) as run:
         estimate, controls, certificate = _ran(run, neuron, regime, given.units)
         tau = run.config.tau
     data = {

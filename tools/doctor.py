@@ -1,17 +1,24 @@
-"""Whether this machine can run the method: versions, device, models, keys, and an ablation that is proved exact."""
+"""Whether this machine can run the method: versions, devices, models, keys, and ablations proved exact on a model."""
 
 from __future__ import annotations
 
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
-from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.loading import registry
+from mecharule_ops.loading.placement import this_machine
 from mecharule_ops.store.run_directory import runs_directory
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.types import BehaviourRecord
 from tools.arguments import Doctor
 from tools.registry import Tell
 from tools.result import ToolResult
+
+if TYPE_CHECKING:
+    from mecharule_ops.loading.model import Subject
 
 PACKAGES = (
     *("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap"),
@@ -19,21 +26,28 @@ PACKAGES = (
 )
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 """Only whether they are set is ever said."""
+RECORDS = 32
+"""Prompts that the proof looks at."""
 
 
 def doctor(given: Doctor, tell: Tell) -> ToolResult:
-    """One line a check. Exit code 3 when the bundled model cannot be used or the hook check fails."""
-    tell("loading the bundled model")
-    check, passed = _hook_check()
+    """One line a check. Exit code 3 when the model cannot be used or its proof fails.
+
+    Cost: completions of `RECORDS` prompts and the proof's forwards.
+    """
+    model = given.model or registry.BUNDLED
+    tell(f"loading {model}")
+    proof, passed = _proved(model, given, tell)
     data: dict[str, object] = {
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "packages": {name: _version(name) for name in PACKAGES},
-        "device": _device(),
+        "devices": _devices(),
         "models": {row.name: row.present for row in registry.models()},
         "keys": {name: bool(os.environ.get(name)) for name in KEYS},
         "runs": str(runs_directory()),
-        "hook_check": check,
+        "model": model,
+        **proof,
         "ok": passed,
     }
     return ToolResult(data=data, text=_text(data), exit_code=0 if passed else 3)
@@ -46,33 +60,61 @@ def _version(package: str) -> str:
         return "missing"
 
 
-def _device() -> str:
+def _devices() -> dict[str, str]:
     import torch
 
-    if torch.cuda.is_available():
-        return f"cuda ({torch.cuda.get_device_name(0)}); models run on the processor unless told otherwise"
-    return f"cpu, {torch.get_num_threads()} threads"
+    free = this_machine().free
+    return {
+        name: f"{size / 1e9:.1f} GB free" + (f", {torch.get_num_threads()} threads" if name == "cpu" else "")
+        for name, size in free.items()
+    }
 
 
-def _hook_check() -> tuple[str, bool]:
-    """(sentence, passed) of the no-op guard on the bundled model and task."""
-    import numpy as np
-
-    from mecharule_ops.engine.behaviour import observe
-    from mecharule_ops.engine.guard import check_intervention
+def _proved(model: str, given: Doctor, tell: Tell) -> tuple[dict[str, object], bool]:
+    """(what was shown on the model and the arithmetic task, whether all of it holds)."""
+    from mecharule_ops.config import make_config
+    from mecharule_ops.engine.proof import prove
     from mecharule_ops.replacement.baselines import replacement_table
-    from mecharule_ops.tasks.registry import preset
+    from mecharule_ops.tasks.registry import task_of
     from mecharule_ops.types import Basis, Intervention
 
+    placed: list[str] = []
     try:
-        subject = registry.load(registry.BUNDLED)
-        task = preset("arithmetic", registry.BUNDLED)
-        records = observe(task, subject, task.examples(64, np.random.default_rng(0))).records
+        subject = registry.load(model, given.device, given.dtype, placed.append)
+        tell(placed[0])
+        task = task_of(make_config(model=model))
+        records = _records(task, subject)
         intervention = Intervention(basis=Basis.MLP_OUT, phase=task.phase)
-        table = replacement_table(subject, records, intervention)
-        return check_intervention(subject, task, records, intervention, table).sentence, True
+        proof = prove(subject, task, records, replacement_table(subject, records, intervention))
+    except UsageError:
+        raise
     except MechaRuleError as error:
-        return str(error), False
+        return {"hook_check": str(error)}, False
+    shown: dict[str, object] = {
+        "placed": placed[0],
+        "hook_check": proof.guard,
+        "hooked_against_plain": f"{proof.hooked:.1e} logits apart at most, the largest is {proof.largest:.3g}",
+        "replaced_by_itself": f"{proof.restored:.1e} logits apart at most",
+        "largest_batch": f"{proof.rows:,} positions",
+        "seconds_an_example_forward": round(proof.seconds, 6),
+    }
+    return shown, proof.passed
+
+
+def _records(task: Task, subject: Subject) -> list[BehaviourRecord]:
+    """The model's own completions; whether any is right does not matter here."""
+    import numpy as np
+
+    examples = task.examples(RECORDS, np.random.default_rng(0))
+    prompts = subject.encode([example.prompt for example in examples])
+    completed = subject.generate(prompts, task.max_new_tokens, subject.stop_ids(task.stop)).tokens
+    texts = [subject.decode(tokens) for tokens in completed]
+    return [
+        BehaviourRecord(
+            example=example, tokens=tokens, completion=text, parsed={}, label=task.label(example, text)
+        )
+        for example, tokens, text in zip(examples, completed, texts, strict=True)
+    ]
 
 
 def _text(data: dict[str, object]) -> str:

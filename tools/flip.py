@@ -83,7 +83,7 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
     neighbour that the run has not stored.
     """
     neuron = Neuron.parse(given.neuron)
-    with opened(given.run, write=True) as run:
+    with opened(given.run, write=True, tell=tell) as run:
         findings = findings_of(run)
         check_unit(run, neuron)
         example = run.task.read(given.prompt)

@@ -45,7 +45,7 @@ def localise(given: Localise, tell: Tell) -> ToolResult:
             data={"run": identifier, "price": quoted.data}, text=f"price: at most {quoted.words}"
         )
     accepted(quoted, given.yes, tell)
-    with opened(given.run, write=True) as run:
+    with opened(given.run, write=True, tell=tell) as run:
         searches = [
             NamedSearch(
                 id=search_id(AGAIN, regime, basis, layer.layer),

@@ -48,7 +48,7 @@ def path(given: Path, tell: Tell) -> ToolResult:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if asked is not None:
         accepted(price, given.yes, tell)
-        with opened(given.run, write=True) as run:
+        with opened(given.run, write=True, tell=tell) as run:
             known = kept_chain(run, asked, partial(keep, run))
     assert known is not None
     written = [] if given.svg is None else _figures(known, pathlib.Path(given.svg))

@@ -41,7 +41,7 @@ def repair(given: Repair, tell: Tell) -> ToolResult:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if known is None:
         accepted(price, given.yes, tell)
-        with opened(given.what, write=True) as run:
+        with opened(given.what, write=True, tell=tell) as run:
             known = new_repair(run, request, mended_words(run.task.words, request.regime), tell)
     with opened(given.what) as run:
         concealed = run.task.concealed and not given.show_text

@@ -14,10 +14,10 @@ from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.second_run import Bench, bench_of_run, rerun
+from mecharule_ops.pipeline.second_run import Bench, rerun
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
-from tools._benches import CERTIFICATES, bench_of_folder
+from tools._benches import CERTIFICATES, bench_as_asked, bench_of_folder
 from tools.arguments import Verify
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -46,7 +46,11 @@ def verify(given: Verify, tell: Tell) -> ToolResult:
                 f"certificate {certificate.id} ({index + 1} of {len(docket.certificates)}): "
                 f"{len(certificate.example_ids)} examples again on the reference path"
             )
-            verifications.append(verification_of(certificate, lambda one: rerun(docket.bench, one)))
+            verifications.append(
+                verification_of(
+                    certificate, lambda one: rerun(docket.bench, one), numbers=docket.bench.numbers
+                )
+            )
     return _result(docket, verifications)
 
 
@@ -86,26 +90,24 @@ def _docket(given: Verify, tell: Tell) -> Iterator[Docket]:
     path = Path(given.what)
     if path.is_dir():
         folder = path.parent if path.name == CERTIFICATES else path
-        yield Docket(
-            where=str(folder),
-            certificates=read_bundle(folder / CERTIFICATES),
-            bench=bench_of_folder(folder, given.model),
-        )
+        bundle = read_bundle(folder / CERTIFICATES)
+        bench = bench_of_folder(folder, bundle, given, tell)
+        yield Docket(where=str(folder), certificates=bundle, bench=bench)
         return
     if path.is_file() and path.suffix == ".json":
         certificate = Certificate.from_json(_read(path))
         home = path.parent.parent
         if path.parent.name == CERTIFICATES and given.run is None:
-            bench = bench_of_folder(home, given.model)
+            bench = bench_of_folder(home, (certificate,), given, tell)
             yield Docket(where=str(path), certificates=(certificate,), bench=bench)
             return
         with opened(given.run or "last") as run:
-            yield Docket(where=str(path), certificates=(certificate,), bench=bench_of_run(run, given.model))
+            yield Docket(where=str(path), certificates=(certificate,), bench=bench_as_asked(run, given, tell))
         return
     with opened(given.run or _run_with(given)) as run:
         chosen = _of_run(run, given)
         tell(f"run {run.id}: loading {given.model or run.config.model}")
-        yield Docket(where=f"run {run.id}", certificates=chosen, bench=bench_of_run(run, given.model))
+        yield Docket(where=f"run {run.id}", certificates=chosen, bench=bench_as_asked(run, given, tell))
 
 
 def _of_run(run: Run, given: Verify) -> tuple[Certificate, ...]:

@@ -36,7 +36,7 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
         price = price_words(run, len(missing) * examples)
     if missing:
         accepted(price, given.yes, tell)
-    first, second = _certificates(given.run, units, regime, write=bool(missing))
+    first, second = _certificates(given.run, units, regime, tell, write=bool(missing))
     paired = Paired.of(_flipped(first), _flipped(second), set(first.example_ids) & set(second.example_ids))
     data = {
         "run": findings.run,
@@ -57,9 +57,9 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
 
 
 def _certificates(
-    name: str, units: tuple[Neuron, Neuron], regime: Regime, *, write: bool
+    name: str, units: tuple[Neuron, Neuron], regime: Regime, tell: Tell, *, write: bool
 ) -> tuple[Certificate, Certificate]:
-    with opened(name, write=write) as run:
+    with opened(name, write=write, tell=tell) as run:
         return _certificate(run, units[0], regime), _certificate(run, units[1], regime)
 
 

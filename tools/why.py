@@ -37,7 +37,7 @@ def why(given: Why, tell: Tell) -> ToolResult:
         certificate = _stored(run.store.certificates(), known)
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
-        certificate = _made(given.run, known)
+        certificate = _made(given.run, known, tell)
     parts = explained(neuron, account_of_unit, chain, findings.run)
     sentences = explanation(parts)
     data = {
@@ -73,9 +73,9 @@ def _stored(certificates: tuple[Certificate, ...], known: UnitAccount) -> Certif
     return None
 
 
-def _made(name: str, known: UnitAccount) -> Certificate:
+def _made(name: str, known: UnitAccount, tell: Tell) -> Certificate:
     from mecharule_ops.pipeline.certify import certify
 
-    with opened(name, write=True) as run:
+    with opened(name, write=True, tell=tell) as run:
         made = certify(run, (known.neuron,), known.regime, kind="why", rule=known.rule)
         return keep(run, made)

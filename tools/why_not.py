@@ -188,7 +188,7 @@ def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[s
         certificate = find_certificate(run, (neuron,), regime)
     if certificate is None:
         tell(f"ablating {neuron} alone on both slices")
-        with opened(name, write=True) as run:
+        with opened(name, write=True, tell=tell) as run:
             certificate = keep(run, certify(run, (neuron,), regime))
     line = f"  tested now: {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]"
     return {"slices": slices_data(certificate), "certificate": certificate.id}, line

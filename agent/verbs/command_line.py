@@ -30,6 +30,8 @@ _SETTINGS = {
     "records": "records",
     "search": "search",
     "exhaustive_up_to": "exhaustive_up_to",
+    "device": "device",
+    "dtype": "dtype",
 }
 """What `runner.config_from` calls the options of `_setting_arguments`."""
 
@@ -78,6 +80,7 @@ def parser(handlers: Mapping[str, Handler], tool: Handler) -> argparse.ArgumentP
     resume = working("resume", "continue a run that was stopped or killed; no stored ablation is repeated")
     resume.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
     _llm_budget(resume)
+    resume.add_argument("--device", help="go on there: auto, cpu, cuda, cuda:N or mps (default: as it began)")
     fork = working("fork", "search again under other settings; no stored ablation is repeated")
     fork.add_argument("run", help="run id, file, or `last`")
     _setting_arguments(fork)
@@ -215,6 +218,8 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
         "--set", type=_key_value, action="append", default=[], metavar="KEY=VALUE", help="any other setting"
     )
     option("--config", metavar="FILE", help="a JSON file of settings; flags win")
+    option("--device", help="auto (a CUDA device if there is one), cpu, cuda, cuda:N or mps")
+    option("--dtype", help="auto (float32 if it fits, else bfloat16), float32, bfloat16 or float16")
     option("--yes", action="store_true", help="accept the price without being asked")
     option("--dry-run", action="store_true", help="print what would run and what it costs at most, then stop")
 

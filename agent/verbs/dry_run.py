@@ -19,6 +19,7 @@ def told(outlook: Outlook) -> list[tuple[str, str]]:
         ("units", units),
         ("prompts", prompt),
         ("memory", f"{gigabytes(weights)} of weights in float32; {gigabytes(free_memory())} free"),
+        ("placed", outlook.placed),
         *((f"{search.basis.value} {search.regime.arrow}", _at_most(search)) for search in outlook.searches),
     ]
 
@@ -37,7 +38,7 @@ def as_data(outlook: Outlook) -> dict[str, object]:
             "units": {basis.value: shape.units(basis) for basis in Basis},
             "longest_prompt": outlook.longest_prompt,
         },
-        "memory": {"weights": outlook.weight_bytes(4), "free": free_memory()},
+        "memory": {"weights": outlook.weight_bytes(4), "free": free_memory(), "placed": outlook.placed},
         "searches": [
             {
                 "basis": search.basis.value,

@@ -128,7 +128,7 @@ def _request(wanted: Wanted, config: RunConfig) -> Request:
         raise UsageError(f"expected --units with the experiment baselines only, got {wanted.name}")
     task_of(config)
     resolve(config.model)
-    subject = load(config.model)
+    subject = load(config.model, config.device, config.dtype)
     units = {}
     for basis in Basis:
         try:

@@ -14,6 +14,7 @@ from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.registry import resolve
 from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.pipeline.opening import begun
@@ -112,7 +113,7 @@ def start(
     `llm_budget` bounds the tokens of the language model that proposes predicates.
     """
     task_of(config).describe()
-    read_shape(resolve(config.model))
+    place(read_shape(resolve(config.model)), this_machine(), config.device, config.dtype)
     _choice(config)
     judge = _judge(config)
     with begun(config) as store:
@@ -120,12 +121,18 @@ def start(
 
 
 def resume(
-    run: str, show: Show, should_stop: Callable[[], bool] = lambda: False, llm_budget: int | None = None
+    run: str,
+    show: Show,
+    should_stop: Callable[[], bool] = lambda: False,
+    llm_budget: int | None = None,
+    device: str | None = None,
 ) -> ToolResult:
-    """An earlier run, from where it was; its price was accepted when it began."""
+    """An earlier run, from where it was; its price was accepted when it began. `device` is where it goes on."""
     with RunStore.open(find_run(run, runs_directory())) as store:
-        judge = _judge(Run(store).config)
-        return _finish(Run(store, should_stop, judge), show, lambda price: True, llm_budget)
+        going_on = Run(store, should_stop, _judge(Run(store).config), device)
+        if device is not None:
+            place(read_shape(resolve(going_on.config.model)), this_machine(), device, going_on.dtype)
+        return _finish(going_on, show, lambda price: True, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:

@@ -125,9 +125,17 @@ class Certificate:
     alpha: float
     seed: int
     dtype: str
+    """Of the weights; all sums are in float32."""
     versions: Mapping[str, str]
     """Package versions that computed the rows."""
     rule: CertifiedRule | None = None
+    device: str = field(default="cpu", metadata=ADDED)
+    """`cpu`, `cuda` or `mps`; certificates of before it was named were all made on a processor."""
+
+    @property
+    def numbers(self) -> str:
+        """`float32 on cpu`."""
+        return f"{self.dtype} on {self.device}"
 
     @property
     def sha256(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mecharule_ops.certificates.certificate import KINDS, Certificate, Completion, ExampleRow, SliceTotal
@@ -90,9 +90,13 @@ def verify(
     certificate: Certificate,
     rerun: Callable[[Certificate], Sequence[ExampleRow]],
     *,
+    numbers: str | None = None,
     tie_margin: float = 1e-3,
 ) -> Verification:
-    """Checks the arithmetic, then re-runs the ablations by `rerun`, which is all the cost, and compares."""
+    """Checks the arithmetic, then re-runs the ablations by `rerun`, which is all the cost, and compares.
+
+    `numbers` says in what type and where that is done; None as the certificate's own.
+    """
     faults = inconsistencies(certificate)
     if faults:
         sentence = "differs: it contradicts its own rows: " + "; ".join(faults)
@@ -101,7 +105,18 @@ def verify(
         rows = rerun(certificate)
     except ModelUnavailable as error:
         return cannot(str(error))
-    return compare(certificate, rows, tie_margin=tie_margin)
+    found = compare(certificate, rows, tie_margin=tie_margin)
+    if numbers is None or numbers == certificate.numbers:
+        return found
+    return _unlike(found, f"made in {certificate.numbers}, run again in {numbers}")
+
+
+def _unlike(found: Verification, how: str) -> Verification:
+    """What a second run in other numbers says: what matches matches, but a difference refutes nothing."""
+    if found.status is VerificationStatus.MATCH:
+        return replace(found, sentence=f"{found.sentence} ({how}, so not an exact comparison)")
+    sentence = f"cannot verify exactly: {how}, where it {found.sentence}; verify where it was made"
+    return replace(found, status=VerificationStatus.CANNOT, sentence=sentence)
 
 
 def _header_faults(certificate: Certificate) -> Iterator[str]:

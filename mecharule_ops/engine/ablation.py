@@ -93,6 +93,11 @@ class AblationEngine:
         self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)
         self._rows = default_rows(subject) if rows is None else rows
 
+    @property
+    def rows(self) -> int:
+        """Positions that are fed at once, at most; halved whenever memory ran out."""
+        return self._rows
+
     def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
         """Labels after each group's ablation, each row followed only until its label is decided.
 

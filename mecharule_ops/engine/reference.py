@@ -21,7 +21,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedTokenizerBase
 
 from mecharule_ops.engine.ablation import Completions, Group, Outcomes
-from mecharule_ops.errors import AblationStopped
+from mecharule_ops.errors import AblationStopped, ModelUnavailable
+from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
@@ -113,9 +114,13 @@ class ReferenceEngine:
 
     @cached_property
     def bridge(self) -> TransformerBridge:
-        """A bridge over a second model that shares the subject's weights, because booting rewires the modules."""
+        """A bridge over a second model that shares the subject's weights, because booting rewires the modules.
+
+        Weights in a lower type are widened for it. Raises `ModelUnavailable` when that has no room.
+        """
         from transformer_lens.model_bridge import TransformerBridge
 
+        self._check_room()
         twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
         weights = self._subject.hf.state_dict()
         twin.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
@@ -125,6 +130,16 @@ class ReferenceEngine:
             tokenizer=_offline(self._subject.tokenizer),
             device=str(self._subject.device),
         )
+
+    def _check_room(self) -> None:
+        weights = self._subject.hf.state_dict().values()
+        wider = sum(4 * tensor.numel() for tensor in weights if tensor.dtype != torch.float32)
+        free = free_bytes(self._subject.device)
+        if wider > free:
+            raise ModelUnavailable(
+                f"expected {wider / 1e9:.2f} GB free on {self._subject.device} to widen the weights for the reference "
+                f"path, got {free / 1e9:.2f} GB; free some or choose another --device"
+            )
 
     def _clean(self, units: Group, examples: Sequence[int]) -> _Held:
         """The units' values in a clean decoding of the examples."""

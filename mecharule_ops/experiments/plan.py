@@ -52,8 +52,10 @@ class PlannedRun:
 
     @property
     def id(self) -> str:
-        """Twelve hex digits of SHA-256 over the settings."""
-        text = canonical_json(self.config.model_dump(mode="json"))
+        """Twelve hex digits of SHA-256 over the settings; device and dtype count only where they were asked for."""
+        said = self.config.model_dump(mode="json")
+        unsaid = [name for name in ("device", "dtype") if said[name] == "auto"]
+        text = canonical_json({name: value for name, value in said.items() if name not in unsaid})
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
 
     @property

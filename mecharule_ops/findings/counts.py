@@ -42,6 +42,16 @@ class CloseCompletions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """The type and the device of a model that was not in float32 on the processor."""
+
+    dtype: str
+    device: str
+    again: Share | None
+    """Outcomes decided again in float32, of all; None where every product was in float32 anyway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WholeLayer:
     """The ablation of all candidate units of one layer together: the root of its CHA tree."""
 

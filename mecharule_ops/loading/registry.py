@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, model_directory
+from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
+from mecharule_ops.loading.placement import Placement, place, this_machine
 from mecharule_ops.loading.shape import read_shape
 
 if TYPE_CHECKING:
@@ -66,22 +67,26 @@ def directory_of(name: str) -> Path:
     return BUNDLED_DIRECTORY if name == BUNDLED else model_directory(name)
 
 
-def load(name_or_path: str, device: str = "cpu") -> Subject:
-    """The model of that name, directory or hub id, in float32 on `device`.
+def load(
+    name_or_path: str,
+    device: str = "cpu",
+    dtype: str = "float32",
+    told: Callable[[str], None] = lambda reason: None,
+) -> Subject:
+    """The model of that name, directory or hub id; `told` hears where it goes, and why.
 
     A name of `models()` never downloads; a hub id does. Raises `ModelUnavailable` for an unknown name, a
-    directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach.
+    directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach, and as
+    `placement.place`.
     """
     directory = resolve(name_or_path)
-    read_shape(directory)
-
-    from torch import nn
+    where = place(read_shape(directory), this_machine(), device, dtype)
+    told(where.reason)
 
     from mecharule_ops.loading.model import Subject
 
     tokenizer = _load_tokenizer(directory)
-    hf = _load_weights(directory)
-    nn.Module.to(hf, device)
+    hf = _load_weights(directory, where)
     return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
 
 
@@ -116,7 +121,12 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
             raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
         return directory
     path = Path(name).expanduser()
+    if path.is_file() and path.suffix == ".gguf":
+        return from_gguf(path)
     if path.is_dir():
+        packed = sorted(path.glob("*.gguf"))
+        if len(packed) == 1 and not (path / "config.json").is_file():
+            return from_gguf(packed[0])
         return path
     if _HUB_ID.match(name):
         return from_hub(name)
@@ -126,7 +136,8 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
     )
 
 
-def _load_weights(directory: Path) -> PreTrainedModel:
+def _load_weights(directory: Path, where: Placement) -> PreTrainedModel:
+    """Straight onto the device, tensor by tensor: the processor's memory never holds a model that is not for it."""
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
@@ -135,7 +146,11 @@ def _load_weights(directory: Path) -> PreTrainedModel:
     logging.disable_progress_bar()
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            directory, dtype=torch.float32, local_files_only=True, output_loading_info=True
+            directory,
+            dtype=getattr(torch, where.dtype),
+            device_map={"": where.device},
+            local_files_only=True,
+            output_loading_info=True,
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelUnavailable(_unreadable("weights", directory, error)) from error

@@ -72,6 +72,12 @@ class ModelShape:
         """Most tokens that prompt and completion may have; None when the model names no limit."""
         return self.settings.get("max_position_embeddings") or self.settings.get("n_positions")
 
+    @property
+    def outside_blocks(self) -> int:
+        """Weights of embedding and unembedding; a tied matrix counts once."""
+        tied = bool(self.settings.get("tie_word_embeddings", True))
+        return (1 if tied else 2) * self._number("vocab_size") * self.d_model
+
     def width(self, basis: Basis) -> int:
         """Units in one layer."""
         if basis.row.heads:

@@ -137,5 +137,5 @@ def _at_site(
     if norm is not None:
         toward = norms.before(norm, read.scales[layer][rows, columns][:, None], toward)
     projection, _ = subject.wiring.site(block, basis)
-    weight = projection.get_parameter("weight").detach()
+    weight = projection.get_parameter("weight").detach().to(toward.dtype)
     return toward @ (weight if isinstance(projection, nn.Linear) else weight.t())

@@ -121,7 +121,7 @@ def moved_by(
         write[:, own] = change
     else:
         projection, _ = subject.wiring.site(block, basis)
-        weight = projection.get_parameter("weight").detach()
+        weight = projection.get_parameter("weight").detach().float()
         columns = weight[:, own] if isinstance(projection, nn.Linear) else weight[own].T
         write = change @ columns.T
         norm = subject.wiring.norm_behind(block, basis)

@@ -67,6 +67,7 @@ def analyse(
     journal = Journal(run.store, show, clock, told_as=hide.event if hide else lambda event: event)
     try:
         journal.emit(_started(run))
+        run.told_where = journal.notice
         prepare(run, journal, proposer)
         outcomes: list[SearchOutcome] = []
         for basis, regime in product(run.config.bases, run.regimes):

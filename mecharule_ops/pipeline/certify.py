@@ -87,7 +87,8 @@ def certified(
         totals=totals_of(rows, run.config.alpha),
         alpha=run.config.alpha,
         seed=run.config.seed,
-        dtype="float32",
+        dtype=run.subject.dtype_name,
+        device=run.subject.device.type,
         versions=versions(),
         rule=rule,
     )

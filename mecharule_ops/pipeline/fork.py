@@ -11,7 +11,17 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.store.keys import is_observed
 from mecharule_ops.store.run_store import RunStore
 
-OBSERVED = ("model", "task", "task_settings", "records", "test_share", "seed", "proposer", "proposals")
+OBSERVED = (
+    "model",
+    "task",
+    "task_settings",
+    "records",
+    "test_share",
+    "seed",
+    "proposer",
+    "proposals",
+    "dtype",
+)
 """Settings that decide what is taken over, so a fork cannot change them."""
 
 

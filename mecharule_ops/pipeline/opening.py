@@ -6,7 +6,7 @@ A run is opened for reading by default, for writing only where an ablation or a 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from mecharule_ops.certificates.certificate import Certificate
@@ -22,10 +22,17 @@ from mecharule_ops.types import Neuron, Regime
 
 
 @contextmanager
-def opened(run: str, *, write: bool = False) -> Iterator[Run]:
-    """An open run. Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read."""
+def opened(
+    run: str, *, write: bool = False, tell: Callable[[str], None] = lambda line: None
+) -> Iterator[Run]:
+    """An open run; `tell` hears where its model goes, if it is loaded.
+
+    Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read.
+    """
     with RunStore.open(find_run(run, runs_directory()), read_only=not write) as store:
-        yield Run(store)
+        found = Run(store)
+        found.told_where = tell
+        yield found
 
 
 def begun(config: RunConfig, **more: str) -> RunStore:

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 
 from mecharule_ops.config import RunConfig
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.registry import on_this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
 from mecharule_ops.pipeline.kinds import SearchKind
@@ -43,6 +44,8 @@ class Outlook:
     """A run that was not started."""
 
     shape: ModelShape
+    placed: str
+    """Where the model would go and why, or why it cannot."""
     longest_prompt: int | None
     """Tokens; None where only the model's own tokenizer code can count them."""
     searches: tuple[SearchOutlook, ...]
@@ -67,7 +70,20 @@ def outlook(config: RunConfig) -> Outlook:
         _search(config, shape, basis, Regime(label), task.max_new_tokens)
         for basis, label in product(config.bases, config.regimes)
     )
-    return Outlook(shape=shape, longest_prompt=_longest_prompt(config, task, shape), searches=searches)
+    return Outlook(
+        shape=shape,
+        placed=_placed(config, shape),
+        longest_prompt=_longest_prompt(config, task, shape),
+        searches=searches,
+    )
+
+
+def _placed(config: RunConfig, shape: ModelShape) -> str:
+    """Raises `UsageError` for a device that is not here; a model without room is told, since nothing is loaded."""
+    try:
+        return place(shape, this_machine(), config.device, config.dtype).reason
+    except ModelUnavailable as error:
+        return str(error)
 
 
 def _search(

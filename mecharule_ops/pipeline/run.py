@@ -7,7 +7,7 @@ ablation is needed that the file does not hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.pipeline.contents import RunContents
+from mecharule_ops.pipeline.decided import CountedEngine
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, Engine, Group, StoredEngine, context_key
@@ -37,23 +38,50 @@ class Run(RunContents):
         store: RunStore,
         should_stop: Callable[[], bool] = lambda: False,
         judge: Judge | None = None,
+        device: str | None = None,
     ) -> None:
         """`should_stop` is asked before every batch of ablations; then `AblationStopped` is raised.
 
-        `judge` is the language model of a task that is graded by one.
+        `judge` is the language model of a task that is graded by one. `device` goes before what the run would choose.
         """
         super().__init__(store, judge)
         self.should_stop = should_stop
+        self.device = device
+        self.told_where: Callable[[str], None] = lambda reason: None
+        """Hears where the model goes, and why, before it is loaded."""
         self.cost = Cost()
         self._engines: dict[Intervention, StoredEngine] = {}
         self._tables: dict[Intervention, ReplacementTable] = {}
 
     @cached_property
     def subject(self) -> Subject:
-        """The model under study. Raises `ModelUnavailable`."""
+        """The model under study, in the type that the run began in. Raises as `registry.load`."""
         from mecharule_ops.loading.registry import load
 
-        return load(self.config.model)
+        subject = load(self.config.model, self.device_here(), self.dtype, self.told_where)
+        if self.store.writable and not self.store.has(keys.RECORDS):
+            self.store.put(keys.PLACED, keys.Placed(device=str(subject.device), dtype=subject.dtype_name))
+        return subject
+
+    @property
+    def placed(self) -> keys.Placed | None:
+        """Where the model was when the run was made; None before it was loaded at all."""
+        if self.store.has(keys.PLACED):
+            return self.store.get(keys.PLACED)
+        return keys.Placed(device="cpu", dtype="float32") if self.store.has(keys.RECORDS) else None
+
+    @property
+    def dtype(self) -> str:
+        """The type of the weights: the one that the run was made in, else what its settings ask for."""
+        return self.placed["dtype"] if self.placed else self.config.dtype
+
+    def device_here(self) -> str:
+        """The device to ask for on this machine; a run stays on its kind of device where there is one."""
+        from mecharule_ops.loading.placement import kept, this_machine
+
+        if self.device is not None:
+            return self.device
+        return kept(this_machine(), self.config.device, self.placed["device"] if self.placed else None)
 
     def flips(
         self,
@@ -96,25 +124,41 @@ class Run(RunContents):
         *,
         plain: bool = False,
         records: Sequence[BehaviourRecord] | None = None,
+        slope: float | None = None,
     ) -> AblationEngine | ReferenceEngine:
         """An engine that asks the model, over the run's records or others: the one place where a run makes one.
 
         `plain` is the reference path, whatever the run's own engine is. Its batches are the run's, and a stop ends it.
+        Without a `slope` every product is in float32.
         """
         from mecharule_ops.engine.ablation import AblationEngine
         from mecharule_ops.engine.reference import ReferenceEngine
 
-        slow = plain or self.config.engine == "plain"
-        kind: type[AblationEngine | ReferenceEngine] = ReferenceEngine if slow else AblationEngine
-        return kind(
+        asked = (
             self.subject,
             self.task,
             self.observed.records if records is None else records,
             intervention,
             self.replacement(intervention),
-            rows=self.config.rows,
-            should_stop=self.should_stop,
         )
+        if plain or self.config.engine == "plain":
+            return ReferenceEngine(*asked, rows=self.config.rows, should_stop=self.should_stop)
+        return AblationEngine(*asked, rows=self.config.rows, should_stop=self.should_stop, slope=slope)
+
+    def _slope(self, intervention: Intervention) -> float | None:
+        """Below which lead outcomes are decided again, measured once a run; None where all products are float32."""
+        from mecharule_ops.engine.precision import calibrate, multiplies_changes
+
+        if not multiplies_changes(self.subject):
+            return None
+        name = keys.slope(intervention)
+        if self.store.has(name):
+            return self.store.get(name)
+        table = self.replacement(intervention)
+        slope = calibrate(self.subject, self.task, self.records, table).slope
+        if self.store.writable:
+            self.store.put(name, slope)
+        return slope
 
     def _checked_engine(self, intervention: Intervention) -> Engine:
         if self._measured_context(intervention) != self._context(intervention):
@@ -122,7 +166,16 @@ class Run(RunContents):
                 f"expected {self.config.model} as it was when run {self.id} was made, its weights, tokenizer or "
                 "task have changed; start a new run"
             )
-        return self.completer(intervention)
+        slope = self._slope(intervention)
+        engine = self.completer(intervention, slope=slope)
+        if slope is None or not self.store.writable:
+            return engine
+        return CountedEngine(engine, partial(self._note_decided, keys.decided(intervention)))
+
+    def _note_decided(self, name: keys.Artefact[keys.Decided], outcomes: int, again: int) -> None:
+        before = self.store.get(name) if self.store.has(name) else keys.Decided(outcomes=0, again=0)
+        counted = keys.Decided(outcomes=before["outcomes"] + outcomes, again=before["again"] + again)
+        self.store.put(name, counted)
 
     def replacement(self, intervention: Intervention) -> ReplacementTable:
         """The replacement values of an intervention: those in the run file, else measured now and kept there."""
@@ -166,4 +219,10 @@ class Run(RunContents):
             task=self.task.describe(),
             intervention=repr(intervention),
             replacement=self.replacement(intervention).hash,
+            **_of_dtype(self.subject.dtype_name),
         )
+
+
+def _of_dtype(dtype: str) -> dict[str, str]:
+    """What the type adds to the key of outcomes; nothing in float32, as before there was a choice."""
+    return {} if dtype == "float32" else {"dtype": dtype}

@@ -14,15 +14,12 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import load
 from mecharule_ops.pipeline.held_units import held_units
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_from
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
-
-FLOAT = "float32"
 
 
 class CannotRepeat(ModelUnavailable):
@@ -39,6 +36,11 @@ class Bench:
     task: Task | None = None
     """The run's own task, for one that no description can make again, such as a user's."""
 
+    @property
+    def numbers(self) -> str:
+        """As a certificate's."""
+        return f"{self.subject.dtype_name} on {self.subject.device.type}"
+
     def task_of(self, certificate: Certificate) -> Task:
         """The task that describes itself as the certificate says. Raises `ClaimNotSupported` when none does."""
         if self.task is not None and dict(self.task.describe()) == dict(certificate.task):
@@ -46,15 +48,23 @@ class Bench:
         return task_from(certificate.task)
 
 
-def bench_of_run(run: Run, model: str | None) -> Bench:
-    """The run's model, by its recorded name or from elsewhere, and its replacement values measured anew.
+def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
+    """The run's own model, or one that is loaded already, and its replacement values measured anew.
 
     They are measured before anything else: TransformerLens changes how the model computes attention, and with it
-    their last digits.
+    their last digits. On another kind of device, or in another type, the last digits differ, and the run's own
+    values are used.
     """
-    subject = run.subject if model is None else load(model)
-    interventions = [run.intervention(basis) for basis in run.config.bases]
-    tables = {how: run.measured_replacement(how, subject) for how in interventions}
+    subject = run.subject if subject is None else subject
+    made = run.placed
+    alike = made is None or (made["dtype"], made["device"].split(":")[0]) == (
+        subject.dtype_name,
+        subject.device.type,
+    )
+    tables = {
+        how: run.measured_replacement(how, subject) if alike else run.replacement(how)
+        for how in map(run.intervention, run.config.bases)
+    }
 
     def table(intervention: Intervention, wanted: str) -> ReplacementTable:
         if intervention not in tables:
@@ -69,7 +79,7 @@ def bench_of_run(run: Run, model: str | None) -> Bench:
 def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
     """The certificate's rows computed again.
 
-    Raises `CannotRepeat` when model, tokenizer, replacement values or number type are not the certificate's, and
+    Raises `CannotRepeat` when model, tokenizer or replacement values are not the certificate's, and
     `ClaimNotSupported` when its task or a prompt is none that exists.
     """
     stated = certificate.intervention
@@ -151,11 +161,13 @@ def _groups(certificate: Certificate) -> dict[tuple[str | None, str | None], tup
 
 def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:
     stated, model = certificate.intervention, certificate.model
+    same = "name the same model with --model"
+    if certificate.dtype != subject.dtype_name:
+        same = f"it was made in {certificate.dtype}, this is {subject.dtype_name}: leave --dtype out"
     cures = (
-        ("weights", model.model_hash, subject.model_hash, "name the same model with --model"),
+        ("weights", model.model_hash, subject.model_hash, same),
         ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash, "name the same model with --model"),
         ("replacement values", stated.baseline_hash, table.hash, "export the run where it was made"),
-        ("numbers", certificate.dtype, FLOAT, "this version computes in float32"),
     )
     for what, wanted, here, cure in cures:
         if wanted != here:

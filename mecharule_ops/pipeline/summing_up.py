@@ -33,6 +33,7 @@ from mecharule_ops.findings.records import (
     UnitStrength,
 )
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
+from mecharule_ops.pipeline.decided import numbers_of
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
@@ -176,6 +177,7 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         words=run.task.words,
         notes=run.task.notes,
         close_completions=_close_completions(run),
+        numbers=numbers_of(run.store, [run.intervention(basis) for basis in config.bases]),
         stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.confidence import Spending
+from mecharule_ops.findings.counts import Numbers
 from mecharule_ops.findings.records import CloseCompletions, Findings
 
 
@@ -16,6 +17,7 @@ def limits(findings: Findings) -> tuple[str, ...]:
     )
     close = findings.close_completions
     return (
+        *([numbers_sentence(findings.numbers)] if findings.numbers else []),
         *([close_sentence(close)] if close else []),
         "Ablation shows that a unit is needed for the behaviour under this replacement. It does not show "
         "that the unit suffices, is unique, or computes the rule's text.",
@@ -36,6 +38,17 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "meets; its flips may say more about the replacement than about the unit.",
         f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "
         "was tested.",
+    )
+
+
+def numbers_sentence(numbers: Numbers) -> str:
+    """What the model was computed with, and how often that did not do."""
+    where = f"The model's weights were in {numbers.dtype} on {numbers.device}"
+    if numbers.again is None:
+        return f"{where}; every product was computed in float32."
+    return (
+        f"{where}: {numbers.again.count:,} of {numbers.again.n:,} outcomes had a lead below the calibrated one and "
+        "were decided again in float32; certificates are in float32 throughout."
     )
 
 

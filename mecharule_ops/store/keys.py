@@ -48,6 +48,22 @@ class Rounding(TypedDict):
     compared: int
 
 
+class Placed(TypedDict):
+    """Where the run's model was when its records were made."""
+
+    device: str
+    """`cpu`, `cuda:0` or `mps`."""
+    dtype: str
+
+
+class Decided(TypedDict):
+    """Outcomes that products of the change were asked for."""
+
+    outcomes: int
+    again: int
+    """Those of them with too small a lead, which were decided in float32."""
+
+
 class RankedClause(TypedDict):
     """A clause of the splitter's rulebase."""
 
@@ -84,6 +100,8 @@ RECORDS = Artefact[list[Any]]("records")
 REPRESENTATION = Artefact[np.ndarray]("representation")
 """`[record, channel]`, float32."""
 ROUNDING = Artefact[Rounding]("rounding")
+PLACED = Artefact[Placed]("placed")
+"""Not there in runs of before it was kept, which were all in float32 on the processor."""
 TOKEN_LENGTHS = Artefact[np.ndarray]("token-lengths")
 """Of each record's prompt."""
 TRAIN = Artefact[np.ndarray]("train")
@@ -116,7 +134,7 @@ REFINEMENTS = Artefact[list[Any]]("refinements")
 REPAIRS = Artefact[list[Any]]("repairs")
 """Every repair of the run, encoded, in order."""
 
-_REPLACEMENT, _CONTEXT, _PACE = "replacement-", "context-", "pace-"
+_REPLACEMENT, _CONTEXT, _PACE, _SLOPE = "replacement-", "context-", "pace-", "slope-"
 
 
 def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
@@ -159,11 +177,21 @@ def context(intervention: Intervention) -> Artefact[str]:
     return Artefact(f"{_CONTEXT}{_said(intervention)}")
 
 
+def slope(intervention: Intervention) -> Artefact[float]:
+    """The lead, a unit of movement, below which an outcome is decided again in float32."""
+    return Artefact(f"{_SLOPE}{_said(intervention)}")
+
+
+def decided(intervention: Intervention) -> Artefact[Decided]:
+    """How many outcomes were decided in the type of the weights, and how many of them again."""
+    return Artefact(f"decided-{_said(intervention)}")
+
+
 def is_observed(name: str) -> bool:
     """Whether an artefact follows from what was observed, whatever the settings of the search."""
-    observed = (RECORDS, RECORDS.summary, REPRESENTATION, ROUNDING, TOKEN_LENGTHS)
+    observed = (RECORDS, RECORDS.summary, REPRESENTATION, ROUNDING, PLACED, TOKEN_LENGTHS)
     made = (*observed, TRAIN, FURTHER, FURTHER_TRAIN, VOCABULARY, VOCABULARY.summary)
-    return name in made or name.startswith((_REPLACEMENT, _CONTEXT, _PACE))
+    return name in made or name.startswith((_REPLACEMENT, _CONTEXT, _PACE, _SLOPE))
 
 
 def _said(intervention: Intervention) -> str:

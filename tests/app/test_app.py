@@ -47,6 +47,15 @@ def test_an_unknown_task_is_named_with_the_known_ones_and_leaves_no_run(
     assert set(runs.iterdir()) == before
 
 
+def test_a_device_that_is_not_here_is_refused_before_a_run_is_made(commands: Commands, runs: Path) -> None:
+    """Exit 2; a name that is none is refused by the settings themselves."""
+    before = set(runs.iterdir())
+    asked = ("run", "arithmetic", "-m", "arith-tiny", "--yes", "--device")
+    _refused(commands.main(*asked, "cuda:77"), 2, "expected the device cuda:77", "this machine has cpu")
+    _refused(commands.main(*asked, "tpu"), 2, "device", "tpu")
+    assert set(runs.iterdir()) == before
+
+
 def test_an_unknown_basis_is_named_with_the_known_ones(commands: Commands) -> None:
     """Exit 2."""
     done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--basis", "neurons")
@@ -226,6 +235,8 @@ def test_a_dry_run_loads_nothing_and_prints_the_settings(commands: Commands, run
     done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--tau", "0.3", "--dry-run", "--json")
     assert done.code == 0
     assert done.data["settings"]["tau"] == 0.3
+    assert done.data["settings"]["device"] == "auto"
+    assert " free" in done.data["memory"]["placed"]
     assert set(runs.iterdir()) == before
 
 

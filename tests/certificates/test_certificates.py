@@ -372,3 +372,31 @@ def test_several_units_ablated_in_one_row_must_all_be_the_certificates() -> None
     rows = tuple(_row(i, "associated", i < 2, unit="m4.1234+m5.1") for i in range(4))
     assert inconsistencies(_certificate(rows=rows, units=("m4.1234", "m5.1"), kind="pairs")) == ()
     assert any("not among" in fault for fault in inconsistencies(_certificate(rows=rows, kind="pairs")))
+
+
+def test_another_device_is_named_and_a_difference_there_refutes_nothing() -> None:
+    """A match stays one and says how it was compared; a difference cannot be told from rounding."""
+    certificate = _certificate()
+    same = verify(certificate, lambda one: one.rows, numbers=certificate.numbers)
+    assert "made in" not in same.sentence
+    there = verify(certificate, lambda one: one.rows, numbers="float32 on cuda")
+    assert there.status is VerificationStatus.MATCH
+    assert there.sentence.endswith(
+        "(made in float32 on cpu, run again in float32 on cuda, so not an exact comparison)"
+    )
+    first, *others = certificate.rows
+    turned = replace(first, after=replace(first.after, tokens=(*first.after.tokens, 1), margin=3.0))
+    assert verify(certificate, lambda one: (turned, *others)).status is VerificationStatus.DIFFERS
+    off = verify(certificate, lambda one: (turned, *others), numbers="float32 on cuda")
+    assert off.status is VerificationStatus.CANNOT
+    assert "made in float32 on cpu, run again in float32 on cuda, where it differs: 1 of" in off.sentence
+
+
+def test_a_certificate_of_before_devices_were_named_keeps_its_hash() -> None:
+    """The processor is left unsaid in the text; any other device is a part of it and of the hash."""
+    certificate = _certificate()
+    assert "device" not in json.loads(certificate.to_json())["certificate"]
+    assert Certificate.from_json(certificate.to_json()).device == "cpu"
+    other = replace(certificate, device="cuda")
+    assert other.id != certificate.id
+    assert Certificate.from_json(other.to_json()).numbers == "float32 on cuda"

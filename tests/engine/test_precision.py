@@ -16,8 +16,12 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate, probes
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Leads
+from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.types import Basis, Intervention, Phase
+from mecharule_ops.mechanism.effects import Effect
+from mecharule_ops.mechanism.law import effects
+from mecharule_ops.mechanism.writes import writes
+from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 
 @cache
@@ -34,9 +38,7 @@ def twins(family: str) -> tuple[Toy, Toy]:
     return left, right
 
 
-def _observed(subject: Subject, like: Toy) -> tuple:
-    from mecharule_ops.types import BehaviourRecord
-
+def _observed(subject: Subject, like: Toy) -> tuple[BehaviourRecord, ...]:
     examples = [record.example for record in like.records]
     prompts = subject.encode([example.prompt for example in examples])
     found = subject.generate(prompts, like.task.max_new_tokens, subject.stop_ids(like.task.stop)).tokens
@@ -139,3 +141,30 @@ def test_probes_are_a_whole_layer_and_a_unit_of_each() -> None:
     assert [(group[0].layer, len(group)) for group in probes(low.subject, table)] == [
         (layer, size) for layer in range(3) for size in (4, 1)
     ]
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize("basis", list(Basis))
+def test_mechanism_reads_low_weights_as_float32(family: str, basis: Basis) -> None:
+    """Direct pushes, first-order drops and what a unit writes: both twins give the same."""
+    low, wide = twins(family)
+    table = wide.table(Intervention(basis=basis, phase=Phase.LAST_PROMPT))
+    unit, flipped = Neuron(basis, 1, 1), np.arange(len(wide.records)) % 2 == 0
+    for effect in (Effect.DIRECT, Effect.FIRST_ORDER):
+        one, other = (effects(b.subject, b.records, table, [unit], effect=effect) for b in (low, wide))
+        assert np.allclose(one.effect, other.effect, atol=1e-3, equal_nan=True)
+    one, other = (writes(b.subject, b.records, table, unit, flipped) for b in (low, wide))
+    assert (one.fixed, len(one.groups)) == (other.fixed, len(other.groups))
+
+
+def test_the_reference_path_refuses_to_widen_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the numbers, before anything is allocated; float32 weights are shared and need none."""
+    low, wide = twins("llama")
+    table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
+    monkeypatch.setattr("mecharule_ops.engine.reference.free_bytes", lambda device: 10)
+    engines = [
+        ReferenceEngine(one.subject, one.task, one.records, table.intervention, table) for one in (low, wide)
+    ]
+    with pytest.raises(ModelUnavailable, match=r"GB free on cpu to widen .* got 0\.00 GB"):
+        _ = engines[0].bridge
+    assert engines[1].bridge is not None

@@ -204,3 +204,54 @@ def test_the_file_to_ask_is_fetched_once_and_listed(
     assert gguf.fetch_gguf() == file
     rows: Any = call("models", {"action": "list"}).data["models"]
     assert (rows[-1]["name"], rows[-1]["present"]) == (gguf.NAME, True)
+
+
+def _gguf(path: Path, architecture: str = "llama", tensors: bool = True) -> Path:
+    """A file with the header of that architecture and one small tensor."""
+    import numpy as np
+    from gguf import GGUFWriter
+
+    writer = GGUFWriter(path, architecture)
+    if tensors:
+        writer.add_tensor("token_embd.weight", np.zeros((4, 4), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_a_gguf_file_is_converted_once_and_found_by_its_bytes(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name or by the folder that holds it alone, from wherever it was moved to."""
+    made: list[Path] = []
+
+    def convert(file: Path, built: Path) -> None:
+        made.append(file)
+        save_tiny(built, "llama")
+
+    monkeypatch.setattr(fetching, "_convert_gguf", convert)
+    (tmp_path / "one").mkdir()
+    file = _gguf(tmp_path / "one" / "small.gguf")
+    directory = registry.resolve(str(file))
+    assert directory.is_relative_to(cache)
+    assert registry.resolve(str(file.parent)) == directory
+    moved = shutil.copy(file, tmp_path / "other.gguf")
+    assert load(str(moved)).n_layers == 3
+    assert made == [file]
+
+
+def test_gguf_files_that_cannot_be_converted_are_refused(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An architecture by its name, a file that is none, and weights that memory has no room for."""
+    with pytest.raises(ModelUnavailable, match=r"can convert.*wavenet"):
+        load(str(_gguf(tmp_path / "a.gguf", "wavenet")))
+    (tmp_path / "b.gguf").write_bytes(b"no such thing" * 10)
+    with pytest.raises(ModelUnavailable, match="expected a GGUF file"):
+        load(str(tmp_path / "b.gguf"))
+    monkeypatch.setattr(fetching, "free_memory", lambda: 100)
+    with pytest.raises(ModelUnavailable, match="free memory to convert"):
+        load(str(_gguf(tmp_path / "c.gguf")))
+    assert not list((cache / "models").glob("gguf-*"))

@@ -27,7 +27,7 @@ def run(finished_run: Path) -> Iterator[Run]:
 @pytest.fixture(scope="module")
 def bench(run: Run) -> Bench:
     """What `verify` runs a run's certificates on."""
-    return bench_of_run(run, None)
+    return bench_of_run(run)
 
 
 def agonist_of(run: Run, certificate: Certificate) -> Agonist:

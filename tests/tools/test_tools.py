@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from command_process import Commands, Result
 from committed_questions import worded
+from tiny_models import save_tiny
 
 from agent.answering.router import route
 from mecharule_ops.certificates.certificate import Certificate
@@ -272,6 +273,20 @@ def test_doctor_proves_the_hook_and_never_prints_a_key(commands: Commands) -> No
     assert done.data["ok"] is True
     assert done.data["keys"]["ANTHROPIC_API_KEY"] is True
     assert "canary" not in done.out + done.err
+
+
+def test_doctor_proves_on_the_model_that_is_named(tool: Tool, tmp_path: Path) -> None:
+    """In the type asked for; a device that is not here is a wrong argument, a model that is not here exit code 3."""
+    model = str(save_tiny(tmp_path / "tiny", "llama"))
+    done = tool("doctor", model=model, dtype="bfloat16", device="cpu")
+    assert done.data["ok"] is True
+    assert "bfloat16 on cpu" in str(done.data["placed"])
+    assert {"hooked_against_plain", "replaced_by_itself", "largest_batch"} <= done.data.keys()
+    assert done.data["seconds_an_example_forward"] > 0
+    with pytest.raises(UsageError, match="expected the device cuda:9"):
+        tool("doctor", model=model, device="cuda:9")
+    absent = tool("doctor", model=str(tmp_path))
+    assert (absent.exit_code, absent.data["ok"]) == (3, False)
 
 
 def test_every_tool_refuses_unknown_arguments_and_is_in_the_specification(tool: Tool) -> None:
