@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.memory import free_memory
@@ -14,6 +16,8 @@ AUTO = "auto"
 DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 DTYPES = (AUTO, "float32", "bfloat16", "float16")
 _ITEM = {"float32": 4, "bfloat16": 2, "float16": 2}
+_DRIVERS = ("nvidia*", "nvhost*", "dxg", "kfd")
+"""Files of the drivers of cards that torch calls CUDA devices: Nvidia's, Jetson's, Windows', AMD's."""
 WORKING = 512 * 2**20
 """Bytes to compute in, at least; a tenth of the weights where that is more."""
 
@@ -36,11 +40,16 @@ class Placement:
     """The choice with its numbers, for a person."""
 
 
-def this_machine() -> Machine:
-    """The processor, every CUDA device and Apple's, with what is free on each. Imports torch."""
+def this_machine(devices: Path = Path("/dev")) -> Machine:
+    """The processor, every CUDA device and Apple's, with what is free on each.
+
+    Imports torch only where there may be a card: on Linux its driver has files among the `devices`.
+    """
+    free = {"cpu": free_memory()}
+    if sys.platform == "linux" and not any(one for name in _DRIVERS for one in devices.glob(name)):
+        return Machine(free=free)
     import torch
 
-    free = {"cpu": free_memory()}
     for index in range(torch.cuda.device_count()):
         free[f"cuda:{index}"] = torch.cuda.mem_get_info(index)[0]
     if torch.backends.mps.is_available():

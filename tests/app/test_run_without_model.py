@@ -18,7 +18,7 @@ from mecharule_ops.types import Basis, Neuron, Regime
 def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loading a model fails."""
 
-    def refuse(name: str) -> None:
+    def refuse(name: str, *where: object) -> None:
         raise ModelUnavailable(f"expected no model to be loaded, got {name}")
 
     monkeypatch.setattr(registry, "load", refuse)

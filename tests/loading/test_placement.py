@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from tiny_models import save_tiny
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.placement import WORKING, Machine, kept, needed, place
+from mecharule_ops.loading.placement import WORKING, Machine, kept, needed, place, this_machine
 from mecharule_ops.loading.registry import load
 from mecharule_ops.loading.shape import ModelShape
 from mecharule_ops.loading.wiring import wiring_for
@@ -34,6 +35,20 @@ def test_what_is_needed_by_hand() -> None:
     """28 GB in float32; 5.8 B at 2 bytes and 1.2 B at 4 in bfloat16; a tenth to compute in."""
     assert needed(SEVEN, "float32") == 28 * GB + 28 * GB // 10
     assert needed(SEVEN, "bfloat16") == 16_400_000_000 + 1_640_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /dev to look in")
+def test_torch_is_asked_for_cards_only_where_a_driver_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty folder of devices has the processor alone, whatever torch would say; a driver's file asks it."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (5 * GB + index, 80 * GB))
+    (tmp_path / "nvme0").touch()
+    assert set(this_machine(tmp_path).free) == {"cpu"}
+    (tmp_path / "nvidiactl").touch()
+    found = this_machine(tmp_path).free
+    assert {name: found[name] for name in found if name != "cpu"} == {"cuda:0": 5 * GB, "cuda:1": 5 * GB + 1}
 
 
 @pytest.mark.parametrize(
