@@ -163,13 +163,27 @@ class Page:
         await self.until(there, " and ".join(map(repr, texts)))
         return self.screen.text
 
+    async def reads_on_to(self, text: str) -> None:
+        """Page down until a text stands on the screen."""
+
+        async def there() -> bool:
+            await self.press("PageDown")
+            return text in self.screen.text
+
+        await self.until(there, f"{text!r} further down")
+
     async def picture(self) -> Image.Image:
         """What the browser has drawn."""
         shot = await self.call("Page.captureScreenshot", format="png")
         return Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
 
 
-_KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), **{f"F{n}": (111 + n, "") for n in range(1, 13)}}
+_KEYS = {
+    "Enter": (13, "\r"),
+    "Escape": (27, ""),
+    "PageDown": (34, ""),
+    **{f"F{n}": (111 + n, "") for n in range(1, 13)},
+}
 
 
 @asynccontextmanager

@@ -48,6 +48,15 @@ class Terminal:
         """Wait until every text is there at once."""
         return self.until(lambda shown: all(text in shown for text in texts), " and ".join(map(repr, texts)))
 
+    def reads_on_to(self, text: str) -> str:
+        """Page down until a text is there."""
+
+        def there(shown: str) -> bool:
+            self.press("PageDown")
+            return text in shown
+
+        return self.until(there, f"{text!r} further down")
+
 
 @pytest.fixture
 def terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Terminal]:
@@ -87,8 +96,7 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.press("F2")
     terminal.type("why does the strongest neuron flip?")
     terminal.sees("why does the strongest neuron flip?", "Ablating m1.")
-    terminal.press("PageDown")
-    terminal.sees("How sure:")
+    terminal.reads_on_to("How sure:")
     terminal.type("/verify last")
     terminal.sees("match")
     terminal.press("F3", "e")
