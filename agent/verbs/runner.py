@@ -22,7 +22,7 @@ from mecharule_ops.pipeline.outlook import outlook
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
-from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
+from mecharule_ops.store.run_directory import find_run, list_runs, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
@@ -129,6 +129,7 @@ def resume(
 ) -> ToolResult:
     """An earlier run, from where it was; its price was accepted when it began. `device` is where it goes on."""
     with RunStore.open(find_run(run, runs_directory())) as store:
+        _take_over_late(store)
         going_on = Run(store, should_stop, _judge(Run(store).config), device)
         if device is not None:
             place(read_shape(resolve(going_on.config.model)), this_machine(), device, going_on.dtype)
@@ -150,6 +151,16 @@ def fork(earlier: str, config: RunConfig, show: Show, approve: Approve) -> ToolR
     with RunStore.open(path, read_only=True) as source, begun(config, forked_from=path.stem) as store:
         take_over(store, source)
         return _finish(Run(store, judge=_judge(config)), show, approve)
+
+
+def _take_over_late(store: RunStore) -> None:
+    """What a fork that was killed before it took anything over would have had, where the earlier run is still there."""
+    from mecharule_ops.pipeline.fork import take_over
+
+    path = run_path(str(store.config.get("forked_from", "")), runs_directory())
+    if not store.names() and path.is_file():
+        with RunStore.open(path, read_only=True) as earlier:
+            take_over(store, earlier)
 
 
 def _judge(config: RunConfig) -> Judge | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +19,11 @@ from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.run_file import SCHEMA_VERSION
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import group_key
+from mecharule_ops.types import Basis, Neuron
 
 FULL = 2000
 Damage = Callable[[bytearray, random.Random, int], object]
@@ -89,7 +95,7 @@ def damaged_files(setting: Setting) -> Result:
     content, chance = whole.read_bytes(), random.Random(setting.seed)
     with closing(sqlite3.connect(whole)) as connection:
         (page,) = connection.execute("PRAGMA page_size").fetchone()
-    expected, groups = reading(whole, ()), groups_of(whole)
+    groups = groups_of(whole)
     expected = reading(whole, groups)
     path, came_to = setting.folder / "damaged.mecharule", Counter[str]()
     problems: list[str] = []
@@ -131,20 +137,25 @@ def of_version(path: Path, version: int) -> None:
         connection.execute(f"PRAGMA user_version = {version}")
 
 
-Group = tuple[str, bytes, bytes]
+Group = tuple[str, str, tuple[int, ...]]
+"""Context, units joined as the store names them, example ids."""
 
 
 def groups_of(path: Path) -> tuple[Group, ...]:
-    """Every stored block: its context, its group's digest, its example ids."""
+    """Every stored block; a group is found again by the hash that names it."""
     query = (
         "SELECT context.name, outcome.unit_group, example_set.ids FROM outcome"
         " JOIN context ON context.id = outcome.context JOIN example_set ON example_set.id = outcome.example_set"
     )
+    heads = [Neuron(layer=layer, channel=head, basis=Basis.ATTN_HEAD) for layer in range(2) for head in range(4)]
+    subsets = (group for size in range(1, len(heads) + 1) for group in combinations(heads, size))
+    named = {hashlib.sha256(group_key(group).encode()).digest()[:16]: group_key(group) for group in subsets}
     with closing(sqlite3.connect(path)) as connection:
-        return tuple(connection.execute(query).fetchall())
+        rows = connection.execute(query).fetchall()
+    return tuple((name, named[digest], tuple(np.frombuffer(ids, "<i8").tolist())) for name, digest, ids in rows)
 
 
-def outcome(path: Path, groups: tuple[Group, ...], expected: object) -> str:
+def outcome(path: Path, groups: tuple[Group, ...], expected: Mapping[str, Any]) -> str:
     """`as written`, `refused`, or what is wrong."""
     try:
         found = reading(path, groups)
@@ -152,32 +163,36 @@ def outcome(path: Path, groups: tuple[Group, ...], expected: object) -> str:
         return "refused" if "\n" not in str(error) else f"a refusal of several lines: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    if found == expected:
-        return "as written"
-    assert isinstance(found, tuple)
-    assert isinstance(expected, tuple)
-    places = [name for name, one, other in zip(_PARTS, found, expected, strict=True) if one != other]
-    return f"other {', '.join(places)}"
+    places = [name for name in found if not _same(name, found[name], expected[name])]
+    return f"other {', '.join(places)}" if places else "as written"
 
 
-_PARTS = ("settings", "events", "artefacts", "findings", "certificates", "outcomes")
+def _same(name: str, found: Any, expected: Any) -> bool:
+    """Equal; of the ablations some may be unknown, which are then asked of the model again."""
+    if name != "ablations":
+        return bool(found == expected)
+    return all(value in (None, was) for value, was in zip(found, expected, strict=True))
 
 
-def reading(path: Path, groups: tuple[Group, ...]) -> object:
+def reading(path: Path, groups: tuple[Group, ...]) -> dict[str, Any]:
     """All that a file says, as comparable values."""
     with RunStore.open(path, read_only=True) as store:
         run = Run(store)
-        events = [repr(event) for event in store.events()]
-        artefacts = {name: _plain(store.get(name)) for name in store.names()}  # type: ignore[arg-type, var-annotated]
-        certificates = tuple(certificate.to_json() for certificate in store.certificates())
-        blocks = tuple(_block(store, *group) for group in groups)
-        return (repr((store.config, store.created)), events, artefacts, to_json(run.findings), certificates, blocks)
+        return {
+            "settings": repr((store.config, store.created)),
+            "events": [repr(event) for event in store.events()],
+            "artefacts": {name: _plain(store.get(Artefact(name))) for name in store.names()},
+            "findings": to_json(run.findings),
+            "certificates": [certificate.to_json() for certificate in store.certificates()],
+            "ablations": [cell for group in groups for cell in _cells(store, *group)],
+        }
 
 
-def _block(store: RunStore, context: str, digest: bytes, ids: bytes) -> tuple[bytes, ...]:
-    """As `known_outcomes` reads it, by the digest of a group; an unknown one is asked of the model again."""
-    known = store.known_outcomes_by_digest(context, digest, np.frombuffer(ids, "<i8"))
-    return known.known.tobytes(), known.labels.tobytes(), known.margins.tobytes()
+def _cells(store: RunStore, context: str, group: str, ids: tuple[int, ...]) -> list[tuple[bool, str] | None]:
+    """Label and margin of each example; None where the store knows none."""
+    known = store.known_outcomes(context, group, ids)
+    values = zip(known.known.tolist(), known.labels.tolist(), known.margins.tolist(), strict=True)
+    return [(label, repr(margin)) if is_known else None for is_known, label, margin in values]
 
 
 def _plain(value: object) -> object:

@@ -12,4 +12,5 @@ from mecharule_ops.store.run_directory import SUFFIX
 def finished_file(folder: Path) -> Path:
     """The file `b00d.mecharule` of a folder, made where it is not there yet; read it, copy it, never write it."""
     path = folder / "whole" / f"b00d{SUFFIX}"
+    path.parent.mkdir(exist_ok=True)
     return path if path.exists() else finished(path, QUICK)
