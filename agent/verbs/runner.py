@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.verbs.dry_run import as_data, told
+from mecharule_ops.codec import parse_json
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
@@ -69,7 +70,7 @@ def config_from(
 
 def _read(file: str) -> Mapping[str, object]:
     try:
-        content = json.loads(Path(file).read_text())
+        content = parse_json(Path(file).read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"expected a JSON file of settings, got {file}: {error}") from error
     if not isinstance(content, dict):

@@ -108,7 +108,9 @@ def damaged_files(setting: Setting) -> Result:
             path.write_bytes(body)
         else:
             path.write_bytes(content)
-            of_version(path, chance.choice([*range(SCHEMA_VERSION), *range(SCHEMA_VERSION + 1, SCHEMA_VERSION + 9)]))
+            of_version(
+                path, chance.choice([*range(SCHEMA_VERSION), *range(SCHEMA_VERSION + 1, SCHEMA_VERSION + 9)])
+            )
         what = outcome(path, groups, expected)
         came_to[what if what in ("as written", "refused") else "wrong"] += 1
         if what not in ("as written", "refused"):
@@ -147,12 +149,16 @@ def groups_of(path: Path) -> tuple[Group, ...]:
         "SELECT context.name, outcome.unit_group, example_set.ids FROM outcome"
         " JOIN context ON context.id = outcome.context JOIN example_set ON example_set.id = outcome.example_set"
     )
-    heads = [Neuron(layer=layer, channel=head, basis=Basis.ATTN_HEAD) for layer in range(2) for head in range(4)]
+    heads = [
+        Neuron(layer=layer, channel=head, basis=Basis.ATTN_HEAD) for layer in range(2) for head in range(4)
+    ]
     subsets = (group for size in range(1, len(heads) + 1) for group in combinations(heads, size))
     named = {hashlib.sha256(group_key(group).encode()).digest()[:16]: group_key(group) for group in subsets}
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute(query).fetchall()
-    return tuple((name, named[digest], tuple(np.frombuffer(ids, "<i8").tolist())) for name, digest, ids in rows)
+    return tuple(
+        (name, named[digest], tuple(np.frombuffer(ids, "<i8").tolist())) for name, digest, ids in rows
+    )
 
 
 def outcome(path: Path, groups: tuple[Group, ...], expected: Mapping[str, Any]) -> str:

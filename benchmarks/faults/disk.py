@@ -19,7 +19,9 @@ def disk(setting: Setting) -> Result:
     """From its n-th write on every write of a run fails; then there is room again and the run is resumed."""
     library = compiled(setting.folder)
     if library is None:
-        return Result(tried="nothing", cases=0, not_run=("no C compiler here, so no shim for failing writes",))
+        return Result(
+            tried="nothing", cases=0, not_run=("no C compiler here, so no shim for failing writes",)
+        )
     run = verbs(setting.folder)[0].command
     problems: list[str] = []
     with forge(library) as made:
@@ -40,11 +42,19 @@ def disk(setting: Setting) -> Result:
         f"syncs fail from the n-th on, for {sync} n of {counts[Mode.SYNC]:,}; resumed with room, compared with a run left alone",
         cases=full + sync,
         figures=(
-            Figure(what="runs that ended by one line and were resumed to the same findings", value=str(full + sync - unharmed - len(problems))),
-            Figure(what="runs that the fault did not stop (their last syncs are for the disk alone)", value=str(unharmed)),
+            Figure(
+                what="runs that ended by one line and were resumed to the same findings",
+                value=str(full + sync - unharmed - len(problems)),
+            ),
+            Figure(
+                what="runs that the fault did not stop (their last syncs are for the disk alone)",
+                value=str(unharmed),
+            ),
         ),
         problems=tuple(problems),
-        not_run=(f"{counts[Mode.FULL] - full:,} of the writes, between those that were struck",) if full < counts[Mode.FULL] else (),
+        not_run=(f"{counts[Mode.FULL] - full:,} of the writes, between those that were struck",)
+        if full < counts[Mode.FULL]
+        else (),
     )
 
 

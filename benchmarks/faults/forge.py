@@ -162,7 +162,9 @@ def _audited(audit: int) -> None:
 
 def _attempted(asked: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Fork, read what the child prints, strike it at its moment, and take in what it left."""
-    files = [os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("err", "audit", "calls")]
+    files = [
+        os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("err", "audit", "calls")
+    ]
     reader, writer = os.pipe()
     began = time.monotonic()
     child = os.fork()
@@ -202,7 +204,9 @@ def _listened(child: int, reader: int, moment: Mapping[str, Any], began: float) 
             return bytes(printed), False
         printed += piece
         if wanted > 0:
-            told = sum(json.loads(line)["kind"] == kind for line in printed.splitlines(True) if line[-1:] == b"\n")
+            told = sum(
+                json.loads(line)["kind"] == kind for line in printed.splitlines(True) if line[-1:] == b"\n"
+            )
             if told >= wanted:
                 os.kill(child, signal.SIGKILL)
                 wanted = -1

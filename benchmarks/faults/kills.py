@@ -79,7 +79,18 @@ def verbs(folder: Path) -> tuple[Verb, ...]:
     settings.write_text(json.dumps(SMALL))
     script.write_text(json.dumps({"replies": [SCRIPT]}))
     run = ("run", "arithmetic", "-m", "arith-tiny", "--config", str(settings), "--yes", *QUIET)
-    experiment = ("experiment", "e0", "-m", "arith-tiny", "--seeds", "2", "--config", str(settings), "--yes", *QUIET)
+    experiment = (
+        "experiment",
+        "e0",
+        "-m",
+        "arith-tiny",
+        "--seeds",
+        "2",
+        "--config",
+        str(settings),
+        "--yes",
+        *QUIET,
+    )
     refine = ("refine", "b00d", "--llm", f"mock:{script}", "--rounds", "2", *QUIET)
     repair = ("repair", "b00d", "--records", "450", "--tried", "3", "--units", "2", "--solution", "--yes")
     return (
@@ -122,7 +133,10 @@ def kills(setting: Setting) -> Result:
         + ", ".join(f"{name} {count}" for name, count in done.items()),
         cases=sum(done.values()),
         figures=(
-            Figure(what="kills at a random time / at a random write", value=f"{tally['by time']} / {tally['by write']}"),
+            Figure(
+                what="kills at a random time / at a random write",
+                value=f"{tally['by time']} / {tally['by write']}",
+            ),
             Figure(what="commands that had ended before the kill came", value=str(tally["had ended"])),
             Figure(what="commands run in all", value=str(tally["attempts"])),
         ),

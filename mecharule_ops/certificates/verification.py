@@ -126,6 +126,8 @@ def _header_faults(certificate: Certificate) -> Iterator[str]:
         yield "there are no rows"
     if not certificate.units:
         yield "there are no units"
+    if len(set(certificate.units)) < len(certificate.units):
+        yield "a unit is named twice"
     if certificate.regime not in (0, 1):
         yield f"regime {certificate.regime} is neither 0 nor 1"
     rule = certificate.rule

@@ -106,9 +106,7 @@ class RunStore:
             raise
 
     @classmethod
-    def _opened(
-        cls, path: Path, lock: RunLock | None, clock: Callable[[], float], whole: bool
-    ) -> RunStore:
+    def _opened(cls, path: Path, lock: RunLock | None, clock: Callable[[], float], whole: bool) -> RunStore:
         connection = connect_existing(path, read_only=lock is None, whole=whole)
         try:
             return cls(path, connection, lock, clock)

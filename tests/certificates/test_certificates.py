@@ -121,7 +121,14 @@ def test_the_id_does_not_depend_on_how_equal_content_is_held() -> None:
 def test_malformed_texts_are_claims_without_support() -> None:
     """Broken JSON, other JSON and extra fields beside the certificate have one named error."""
     document = json.loads(_certificate().to_json())
-    for text in ("{", "[]", "{}", json.dumps({**document, "note": 1}), '{"certificate": 1, "sha256": ""}'):
+    for text in (
+        "{",
+        "[" * 100_000,
+        "[]",
+        "{}",
+        json.dumps({**document, "note": 1}),
+        '{"certificate": 1, "sha256": ""}',
+    ):
         with pytest.raises(ClaimNotSupported):
             Certificate.from_json(text)
 
@@ -162,6 +169,7 @@ def _forged_row(**changes: Any) -> Certificate:
         (_certificate(regime=2), "neither 0 nor 1"),
         (_certificate(kind="guess"), "kind 'guess'"),
         (_certificate(units=()), "there are no units"),
+        (_certificate(units=("m4.1234", "m4.1234")), "a unit is named twice"),
         (replace(_certificate(), rows=(), totals=()), "there are no rows"),
         (_certificate(rows=(_row(1, "s", True), _row(1, "s", True))), "appears twice"),
         (_certificate(rows=(_row(1, "s", True), _row(2, "s", True, "m4.1234"))), "others one"),
@@ -291,6 +299,10 @@ def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> 
         with pytest.raises(ClaimNotSupported):
             read_bundle(folder)
         path.write_text(whole[path])
+    one.write_bytes(b"\xff\xfe")
+    with pytest.raises(ClaimNotSupported, match="expected ASCII text"):
+        read_bundle(folder)
+    one.write_text(whole[one])
     (folder / "extra.json").write_text(other)
     with pytest.raises(ClaimNotSupported, match="extra"):
         read_bundle(folder)
