@@ -10,35 +10,34 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
-from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from agent.llm.reading import parsed_as
 from agent.proposing.nodes import Proposals
 from agent.refining.state import Refinement
+from benchmarks.faults.invented import csv_tables, json_near, jsonl_tables, predicates
 from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.codec import decode, parse_json
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.predicates.functions import FUNCTIONS
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.tasks.table import read_table
 
-FULL = 20_000
-"""Cases a kind; `--scale 5` tries the 100,000 that take half an hour."""
+FULL = 100_000
+"""Cases a kind."""
 SLOW = 1.0
 """Seconds of this process after which a case counts as hung."""
-BATCH = 25
-"""Cases of one example of hypothesis."""
+LEAST = 25
 FORBIDDEN = ("exec", "import", "open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.")
 """Audit events that no text may cause; `compile` is Python's parser, which the predicate language uses."""
 
@@ -65,202 +64,6 @@ HEARD = Heard()
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
     if HEARD.listening and event.startswith(FORBIDDEN):
         HEARD.escapes.append(f"{event} {arguments!r}"[:200])
-
-
-# --- texts -----------------------------------------------------------------------------------------------
-
-_WORDS = [
-    "a",
-    "b",
-    "x",
-    "op",
-    "ok",
-    "0",
-    "1",
-    "7",
-    "-3",
-    "1e9",
-    "10**12",
-    "0.5",
-    "'+'",
-    "''",
-    "'a'",
-    "True",
-    "None",
-]
-_HOSTILE = [
-    "__import__('os').system('touch /tmp/x')",
-    "().__class__.__bases__[0].__subclasses__()",
-    "lambda: 1",
-    "[c for c in 'ab']",
-    "f'{a}'",
-    "(a := 1)",
-    "open('/etc/passwd')",
-    "a.__class__",
-    "a[0]",
-    "9**9**9**9",
-    "'x' * 10**10",
-    "matches(op, '(a+)+$')",
-    "matches(op, '(((((((((a{1,100}){1,100}){1,100})')",
-    "a if ok else b",
-    "await a",
-    "*a",
-    "...",
-    "\x00",
-    "\ud800",
-    "a\\\n",
-    "(" * 90,
-    "-" * 400 + "a",
-    "not " * 100 + "ok",
-    "1e999 < a",
-    "a < " * 60 + "a",
-    "١ < a",
-    "ａ > 1",
-]
-_OPERATORS = [
-    " + ",
-    " - ",
-    " * ",
-    " / ",
-    " // ",
-    " % ",
-    " < ",
-    " <= ",
-    " == ",
-    " != ",
-    " and ",
-    " or ",
-    " in ",
-    " is ",
-    " ** ",
-]
-_CALLS = [*FUNCTIONS, "eval", "exec", "getattr", "print", "len"]
-_ATOM = st.sampled_from([*_WORDS * 3, *_HOSTILE])
-EXPRESSIONS = st.recursive(
-    _ATOM,
-    lambda inner: st.one_of(
-        st.builds(lambda left, op, right: f"({left}{op}{right})", inner, st.sampled_from(_OPERATORS), inner),
-        st.builds(
-            lambda name, args: f"{name}({', '.join(args)})",
-            st.sampled_from(_CALLS),
-            st.lists(inner, max_size=3),
-        ),
-        st.builds(lambda one: f"not ({one})", inner),
-        st.builds(
-            lambda one, several: f"{one} in ({', '.join(several)},)", inner, st.lists(inner, max_size=4)
-        ),
-    ),
-    max_leaves=8,
-)
-_NUMBER = st.recursive(
-    st.sampled_from(
-        ["a", "b", "a", "b", "x", "0", "1", "7", "-3", "10", "0.5", "10**12", "1000000000000", "length(op)"]
-    ),
-    lambda inner: st.one_of(
-        st.builds(
-            lambda left, op, right: f"({left} {op} {right})",
-            inner,
-            st.sampled_from(["+", "-", "*", "/", "//", "%"]),
-            inner,
-        ),
-        st.builds(
-            lambda name, one: f"{name}({one})", st.sampled_from(["abs", "n_digits", "digit_sum"]), inner
-        ),
-        st.builds(
-            lambda name, one, two: f"{name}({one}, {two})",
-            st.sampled_from(["min", "max", "gcd"]),
-            inner,
-            inner,
-        ),
-        st.builds(lambda one, place: f"digit({one}, {place})", inner, st.integers(-1, 17)),
-    ),
-    max_leaves=5,
-)
-_TEXT = st.sampled_from(
-    ["''", "'a'", "'+'", "'é'", "'.'", "'(a+)+$'", "'['", "'(?i)A'", "'\\\\d'", "'a{1000}'", "'\\n'"]
-)
-_CONDITION = st.recursive(
-    st.one_of(
-        st.builds(
-            lambda one, op, two: f"{one} {op} {two}",
-            _NUMBER,
-            st.sampled_from(["<", "<=", ">", ">=", "==", "!="]),
-            _NUMBER,
-        ),
-        st.builds(
-            lambda one, op, two, last: f"{one} {op} {two} < {last}",
-            _NUMBER,
-            st.sampled_from(["<", "<="]),
-            _NUMBER,
-            _NUMBER,
-        ),
-        st.builds(
-            lambda one, places: f"{one} in ({', '.join(map(str, places))},)",
-            _NUMBER,
-            st.lists(st.integers(), min_size=1, max_size=4),
-        ),
-        st.builds(
-            lambda name, text: f"{name}(op, {text})",
-            st.sampled_from(["contains", "startswith", "endswith", "matches", "has_word"]),
-            _TEXT,
-        ),
-        st.builds(
-            lambda name, one, two: f"{name}({one}, {two})",
-            st.sampled_from(["carry", "borrow", "divisible", "divides"]),
-            _NUMBER,
-            _NUMBER,
-        ),
-        st.just("ok"),
-    ),
-    lambda inner: st.one_of(
-        st.builds(lambda one, op, two: f"({one} {op} {two})", inner, st.sampled_from(["and", "or"]), inner),
-        st.builds(lambda one: f"not ({one})", inner),
-        st.builds(lambda one: f"holds({one})", inner),
-    ),
-    max_leaves=4,
-)
-PREDICATES = st.one_of(_CONDITION, _CONDITION, EXPRESSIONS)
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=8),
-    st.sampled_from(["", "nan", "auto", "../..", "a\nb", "1e400", -1, 10**30]),
-)
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)
-    ),
-    max_leaves=5,
-)
-
-
-def _mutated(document: Any) -> st.SearchStrategy[str]:
-    """JSON texts near a valid one: places replaced, removed or added; some with characters changed."""
-    from forgeries import leaves, put
-
-    places = [path for path in leaves(document) if path]
-
-    def changed(edits: list[tuple[int, Any]], cut: tuple[int, str] | None) -> str:
-        made = document
-        for place, value in edits:
-            try:
-                made = put(made, places[place % len(places)], value)
-            except (KeyError, IndexError, TypeError):
-                continue
-        text = json.dumps(made)
-        if cut is not None:
-            at = cut[0] % (len(text) + 1)
-            text = text[:at] + cut[1] + text[at + 1 :]
-        return text
-
-    edit = st.tuples(st.integers(0, 10_000), VALUES)
-    cut = st.one_of(
-        st.none(), st.tuples(st.integers(0, 100_000), st.sampled_from(['"', "}", "[", "[" * 3000, ",", ""]))
-    )
-    return st.builds(changed, st.lists(edit, min_size=1, max_size=3), cut)
 
 
 # --- readers ---------------------------------------------------------------------------------------------
@@ -313,8 +116,9 @@ class Target:
     """One kind of text and who reads it."""
 
     name: str
-    texts: st.SearchStrategy[Any]
-    read: Callable[[Any], object]
+    texts: SearchStrategy[list[str]]
+    """Texts that one draw gives."""
+    read: Callable[[str], object]
 
 
 def targets(folder: Path, certificate: Certificate) -> tuple[Target, ...]:
@@ -337,41 +141,23 @@ def targets(folder: Path, certificate: Certificate) -> tuple[Target, ...]:
 
         return read
 
-    cell = st.one_of(
-        st.sampled_from(["a", "b", '"', "1", "-2.5", "nan", "", " ", "\x00", "\ufeff", "'", "1e999", "٣"]),
-        st.text(max_size=5),
-    )
-    row = st.lists(cell, max_size=4).map(",".join)
-    csv = st.builds(
-        lambda head, rows: "\n".join([head, *rows]),
-        st.sampled_from(["a", "a,b", "a,a", "b", ""]),
-        st.lists(row, max_size=4),
-    )
-    jsonl = st.lists(
-        st.one_of(
-            st.dictionaries(st.sampled_from(["a", "b", ""]), SCALARS, max_size=3).map(json.dumps),
-            st.just("[" * 3000),
-            VALUES.map(json.dumps),
-        ),
-        max_size=4,
-    ).map("\n".join)
     return (
-        Target(name="predicates", texts=PREDICATES, read=_predicate),
-        Target(name="rules", texts=PREDICATES, read=_rule),
+        Target(name="predicates", texts=predicates(), read=_predicate),
+        Target(name="rules", texts=predicates(), read=_rule),
         Target(
             name="JSON of proposals",
-            texts=_mutated({"predicates": ["a > b", "b == 1"]}),
+            texts=json_near({"predicates": ["a > b", "b == 1"]}),
             read=lambda text: parsed_as(Proposals, text),
         ),
         Target(
             name="JSON of refinements",
-            texts=_mutated(suggestion),
+            texts=json_near(suggestion),
             read=lambda text: parsed_as(Refinement, text),
         ),
-        Target(name="certificates", texts=_mutated(plain), read=_certificate),
-        Target(name="config", texts=_mutated(config), read=_config),
-        Target(name="task tables, CSV", texts=csv, read=read_file(table)),
-        Target(name="task tables, JSONL", texts=jsonl, read=read_file(lines)),
+        Target(name="certificates", texts=json_near(plain), read=_certificate),
+        Target(name="config", texts=json_near(config), read=_config),
+        Target(name="task tables, CSV", texts=csv_tables(), read=read_file(table)),
+        Target(name="task tables, JSONL", texts=jsonl_tables(), read=read_file(lines)),
     )
 
 
@@ -400,34 +186,34 @@ def fuzzing(setting: Setting) -> Result:
     sys.addaudithook(_hook)
     tallies: dict[str, Tally] = {}
     for target in targets(setting.folder, certificate):
-        tallies[target.name] = tried(target, setting.count(FULL, least=BATCH), setting.seed)
+        tallies[target.name] = tried(target, setting.count(FULL, least=LEAST), setting.seed)
         tally = tallies[target.name]
         setting.tell(
-            f"fuzzing: {target.name} {tally.cases:,}, {tally.read:,} read, {len(tally.problems)} kinds of problem"
+            f"fuzzing: {target.name} {tally.cases:,}, {tally.read:,} read, {len(tally.problems)} wrong"
         )
     return Result(
         tried=f"{sum(t.cases for t in tallies.values()):,} texts made by hypothesis: "
         + ", ".join(f"{name} {tally.cases:,}" for name, tally in tallies.items()),
         cases=sum(t.cases for t in tallies.values()),
         figures=(
+            Figure(what="read as valid", value=_listed({n: f"{t.read:,}" for n, t in tallies.items()})),
             Figure(
-                what="read as valid, of all", value=_listed({n: f"{t.read:,}" for n, t in tallies.items()})
-            ),
-            Figure(
-                what="slowest case, seconds of processor",
+                what="slowest case in seconds of processor time",
                 value=_listed({n: f"{t.slowest:.2f}" for n, t in tallies.items()}),
             ),
             Figure(what="escapes heard by the audit hook", value=str(len(HEARD.escapes))),
         ),
         problems=(
-            *(
-                f"{name}: {what}, {times} times, first {tally.first[what]}"
-                for name, tally in tallies.items()
-                for what, times in tally.problems.items()
-            ),
+            *(problem for name, tally in tallies.items() for problem in _said(name, tally)),
             *dict.fromkeys(HEARD.escapes),
         ),
     )
+
+
+def _said(name: str, tally: Tally) -> list[str]:
+    return [
+        f"{name}: {what}, {times} times, first {tally.first[what]}" for what, times in tally.problems.items()
+    ]
 
 
 def _listed(values: Mapping[str, str]) -> str:
@@ -435,24 +221,31 @@ def _listed(values: Mapping[str, str]) -> str:
 
 
 def tried(target: Target, cases: int, seed: int) -> Tally:
-    """A kind's texts read one after another."""
+    """A kind's texts read one after another, until there were so many."""
     tally = Tally()
 
     @seeded(seed)
     @settings(
-        max_examples=-(-cases // BATCH),
+        max_examples=cases,
         database=None,
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.lists(target.texts, min_size=BATCH, max_size=BATCH))
-    def read(texts: list[Any]) -> None:
-        for text in texts:
+    @given(target.texts)
+    def read(texts: list[str]) -> None:
+        for text in texts[: cases - tally.cases]:
             _once(target, text, tally)
+        if tally.cases >= cases:
+            raise _Enough
 
-    read()
+    with suppress(_Enough):
+        read()
     return tally
+
+
+class _Enough(BaseException):
+    """So many cases were tried."""
 
 
 def _no_json(text: str) -> bool:
@@ -464,7 +257,7 @@ def _no_json(text: str) -> bool:
     return False
 
 
-def _once(target: Target, text: Any, tally: Tally) -> None:
+def _once(target: Target, text: str, tally: Tally) -> None:
     began = time.process_time()
     what = ""
     try:
