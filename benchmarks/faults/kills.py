@@ -162,20 +162,24 @@ class _Case:
     by_write: bool
 
 
+def prepared(made: Forge, folder: Path) -> None:
+    """Folders to start from: `nothing`, a run killed `halfway`, and a `finished` one, each run named b00d."""
+    run = next(verb for verb in verbs(folder) if verb.name == "run")
+    for name in ("nothing", "halfway", "finished"):
+        (folder / name).mkdir()
+    made.attempt(folder / "finished", run.command)
+    made.attempt(folder / "halfway", (*run.command, "--output", "jsonl"), Moment(event=("node_tested", 3)))
+    for name in ("halfway", "finished"):
+        for part in (folder / name).iterdir():
+            part.rename(part.with_name("b00d" + part.name[4:]))
+
+
 class _Bench:
     """Folders to start from, made once."""
 
     def __init__(self, made: Forge, folder: Path) -> None:
         self._forge, self._folder = made, folder
-        run = next(verb for verb in verbs(folder) if verb.name == "run")
-        for name in ("nothing", "halfway", "finished"):
-            (folder / name).mkdir()
-        made.attempt(folder / "finished", run.command)
-        events = (*run.command, "--output", "jsonl")
-        made.attempt(folder / "halfway", events, Moment(event=("node_tested", 3)))
-        for name in ("halfway", "finished"):
-            for part in (folder / name).iterdir():
-                part.rename(part.with_name("b00d" + part.name[4:]))
+        prepared(made, folder)
 
     def _fresh(self, verb: Verb) -> Path:
         runs = self._folder / "runs"
