@@ -34,7 +34,7 @@ def _shown(character: str) -> str:
     """A character as it is, or escaped where a terminal would act on it or begin a line."""
     if character.isprintable() or unicodedata.category(character) == "Zs":
         return character
-    return character.encode("unicode_escape").decode("ascii")
+    return ascii(character)[1:-1]
 
 
 class UsageError(MechaRuleError):
