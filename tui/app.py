@@ -79,7 +79,7 @@ class MechaRuleApp(WritingApp):
         """The palette, unless it is open."""
         from tui.palette import Palette
 
-        if not Palette.is_open(self):
+        if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id=Palette.ID))
 
     def action_command(self, name: str) -> None:

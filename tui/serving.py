@@ -73,9 +73,13 @@ class AppServer(Server):
         """One app for one page of this server; 403 to what does not say that it is one, 503 to one too many."""
         self._refuse_strangers(request)
         if "Origin" not in request.headers:
-            raise web.HTTPForbidden(text=f"expected a page of {request.host}, got one that does not say whose it is")
+            raise web.HTTPForbidden(
+                text=f"expected a page of {request.host}, got one that does not say whose it is"
+            )
         if self._open_pages >= MOST_PAGES:
-            raise web.HTTPServiceUnavailable(text=f"expected at most {MOST_PAGES} open pages; close one and reload")
+            raise web.HTTPServiceUnavailable(
+                text=f"expected at most {MOST_PAGES} open pages; close one and reload"
+            )
         self._open_pages += 1
         try:
             return await super().handle_websocket(request)

@@ -15,10 +15,10 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "support")]
 
-from benchmarks.faults.page import ROWS, Kept, kept, write  # noqa: E402
-from benchmarks.faults.result import Result, Setting  # noqa: E402
+from .page import ROWS, Kept, kept, write  # noqa: E402
+from .result import Result, Setting  # noqa: E402
 
 
 def main() -> int:

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from forgeries import forgeries, leaves, put
 
-from benchmarks.faults.finished import finished_file
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.certificates.bundles import INDEX, read_bundle, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
@@ -24,6 +23,9 @@ from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.second_run import bench_of_run, rerun
 from mecharule_ops.store.run_store import RunStore
+
+from .finished import finished_file
+from .result import Figure, Result, Setting
 
 RECOMPUTED = (
     "tokens",
@@ -56,7 +58,7 @@ def certificates(setting: Setting) -> Result:
     for name, text in _changed(ours[0], setting.scale):
         count(
             "one field changed, the hash left alone",
-            _accepted(name, lambda text=text: Certificate.from_json(text)),
+            _accepted(name, partial(Certificate.from_json, text)),
         )
     for name, swap in _swaps(setting.folder, ours, theirs):
         count("files of a bundle changed, added, removed or swapped with another's", _accepted(name, swap))
@@ -161,7 +163,7 @@ def _swaps(
         "an empty file": lambda at: (at / mine.name).write_text(""),
         "not text": lambda at: (at / mine.name).write_bytes(b"\xff\xfe\x00"),
         "an index that is not text": lambda at: (at / INDEX).write_bytes(b"\xff\xfe\x00"),
-        "a folder in a file's place": lambda at: ((at / mine.name).unlink(), (at / mine.name).mkdir()),
+        "a folder in a file's place": lambda at: _foldered(at / mine.name),
         "a hash that is none": lambda at: _reindexed(at, mine.stem, 5),
         "a name that leaves the folder": lambda at: _reindexed(at, "../../etc/hostname", "0" * 64),
     }
@@ -170,7 +172,12 @@ def _swaps(
         shutil.rmtree(at, ignore_errors=True)
         shutil.copytree(one, at)
         change(at)
-        yield name, lambda at=at: read_bundle(at)
+        yield name, partial(read_bundle, at)
+
+
+def _foldered(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
 
 
 def _reindexed(at: Path, name: str, value: object) -> None:

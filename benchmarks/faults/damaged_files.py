@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.faults.finished import finished_file
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.pipeline.run import Run
@@ -24,6 +22,9 @@ from mecharule_ops.store.run_file import SCHEMA_VERSION
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Basis, Neuron
+
+from .finished import finished_file
+from .result import Figure, Result, Setting
 
 FULL = 2000
 Damage = Callable[[bytearray, random.Random, int], object]
@@ -118,8 +119,8 @@ def damaged_files(setting: Setting) -> Result:
         if case % 200 == 199:
             setting.tell(f"damaged files: {case + 1}, {len(problems)} wrong")
     return Result(
-        tried=f"{setting.count(FULL):,} copies of a finished run, each damaged once ({', '.join(kinds)}) and read whole: "
-        "settings, events, artefacts, findings, certificates, every stored ablation",
+        tried=f"{setting.count(FULL):,} copies of a finished run, each damaged once ({', '.join(kinds)}) "
+        "and read whole: settings, events, artefacts, findings, certificates, every stored ablation",
         cases=setting.count(FULL),
         figures=(
             Figure(what="refused by one line", value=f"{came_to['refused']:,}"),

@@ -6,11 +6,12 @@ import random
 import shutil
 from pathlib import Path
 
-from benchmarks.faults.forge import Attempt, Forge, Moment, forge
-from benchmarks.faults.kills import files, outcome_of, verbs
-from benchmarks.faults.result import Figure, Result, Setting
-from benchmarks.faults.shim import Mode, compiled
 from mecharule_ops.store.run_file import is_held
+
+from .forge import Attempt, Forge, Moment, forge
+from .kills import files, outcome_of, verbs
+from .result import Figure, Result, Setting
+from .shim import Mode, compiled
 
 FULL = 60
 
@@ -38,23 +39,16 @@ def disk(setting: Setting) -> Result:
             setting.tell(f"disk: {mode.name.lower()} {len(numbers)} done, {len(problems)} wrong")
     full, sync = len(struck[Mode.FULL]), len(struck[Mode.SYNC])
     return Result(
-        tried=f"a run whose writes fail as on a full disk from the n-th on, for {full} n of {counts[Mode.FULL]:,}, and whose "
-        f"syncs fail from the n-th on, for {sync} n of {counts[Mode.SYNC]:,}; resumed with room, compared with a run left alone",
+        tried=f"a run whose writes fail as on a full disk from the n-th on, for {full} n of {counts[Mode.FULL]:,}, and "
+        f"whose syncs fail from the n-th on, for {sync} n of {counts[Mode.SYNC]:,}; resumed with room, "
+        "and compared with a run left alone",
         cases=full + sync,
         figures=(
-            Figure(
-                what="runs that ended by one line and were resumed to the same findings",
-                value=str(full + sync - unharmed - len(problems)),
-            ),
-            Figure(
-                what="runs that the fault did not stop (their last syncs are for the disk alone)",
-                value=str(unharmed),
-            ),
+            Figure(what="ended by one line", value=str(full + sync - unharmed)),
+            Figure(what="not stopped by it, since only the last syncs failed", value=str(unharmed)),
         ),
         problems=tuple(problems),
-        not_run=(f"{counts[Mode.FULL] - full:,} of the writes, between those that were struck",)
-        if full < counts[Mode.FULL]
-        else (),
+        not_run=tuple([f"the other {counts[Mode.FULL] - full:,} writes"] * (full < counts[Mode.FULL])),
     )
 
 

@@ -69,7 +69,7 @@ class Forge:
     """A running parent; `forge` opens one."""
 
     def __init__(self, library: Path | None) -> None:
-        from benchmarks.faults.shim import preloaded
+        from .shim import preloaded
 
         path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
         environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **preloaded(library)}
@@ -129,7 +129,7 @@ def _child(asked: Mapping[str, Any], out: int, err: int, audit: int, counted: in
         _audited(audit)
         moment = asked["moment"]
         if asked["shim"]:
-            from benchmarks.faults import shim
+            from . import shim
 
             shim.arm(asked["runs"], shim.Mode(moment["mode"]), moment["at"])
         import app

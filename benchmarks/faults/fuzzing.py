@@ -22,16 +22,17 @@ from hypothesis.strategies import SearchStrategy
 from agent.llm.reading import parsed_as
 from agent.proposing.nodes import Proposals
 from agent.refining.state import Refinement
-from benchmarks.faults.invented import csv_tables, json_near, jsonl_tables, predicates
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.codec import decode, parse_json
-from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.config import make_config
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.tasks.table import read_table
+
+from .invented import csv_tables, json_near, jsonl_tables, predicates
+from .result import Figure, Result, Setting
 
 FULL = 100_000
 """Cases a kind."""
@@ -129,7 +130,7 @@ def targets(folder: Path, certificate: Certificate) -> tuple[Target, ...]:
         "predicates": ["a > b"],
         "hypothesis": {"statement": "s", "condition": "a > 1", "refuted_by": "r"},
     }
-    config = json.loads(RunConfig(task="arithmetic", model="arith-tiny").model_dump_json())
+    config = make_config(task="arithmetic", model="arith-tiny").model_dump(mode="json")
     table = folder / "table.csv"
     lines = folder / "table.jsonl"
 
@@ -177,8 +178,9 @@ class Tally:
 
 def fuzzing(setting: Setting) -> Result:
     """Every kind of text, so many cases each."""
-    from benchmarks.faults.finished import finished_file
     from mecharule_ops.store.run_store import RunStore
+
+    from .finished import finished_file
 
     with RunStore.open(finished_file(setting.folder), read_only=True) as store:
         certificate = store.certificates()[0]

@@ -15,9 +15,6 @@ from pathlib import Path
 
 from outcome_audit import cells
 
-from benchmarks.faults.forge import Attempt, Forge, Moment, forge
-from benchmarks.faults.result import Figure, Result, Setting
-from benchmarks.faults.shim import Mode, compiled
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import HypothesisDecided, HypothesisRegistered
 from mecharule_ops.findings.as_json import to_json
@@ -26,6 +23,10 @@ from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.run_directory import SUFFIX
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.store.run_store import RunStore
+
+from .forge import Attempt, Forge, Moment, forge
+from .result import Figure, Result, Setting
+from .shim import Mode, compiled
 
 FULL = 50
 SMALL: dict[str, object] = {
@@ -129,8 +130,8 @@ def kills(setting: Setting) -> Result:
                 tally["by write" if struck.by_write else "by time"] += 1
         shim = made.shim
     return Result(
-        tried=f"{sum(done.values())} kills at random moments, {tally['again']} of them killed again while they went on: "
-        + ", ".join(f"{name} {count}" for name, count in done.items()),
+        tried=f"{sum(done.values())} kills at random moments, {tally['again']} of them killed again while they went "
+        "on: " + ", ".join(f"{name} {count}" for name, count in done.items()),
         cases=sum(done.values()),
         figures=(
             Figure(

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.predicates.language import MAX_CHARACTERS, MAX_NODES, evaluate, parse_predicate, schema_of
 from mecharule_ops.types import Columns
+
+from .result import Figure, Result, Setting
 
 RECORDS, LONG, TEXTS = 1_000_000, 1_000_000, 1
 MOST_SECONDS, MOST_MEGABYTES = 60.0, 4096.0
@@ -85,14 +86,16 @@ def limits(setting: Setting) -> Result:
     figures, problems = [], []
     for name, text in cases.items():
         done = _measured(text, long if name.startswith("regex ") else 0, records)
-        figures.append(Figure(what=name, value=f"{done['seconds']:.1f} s, {done['megabytes']:,.0f} MB above the columns"))
+        figures.append(
+            Figure(what=name, value=f"{done['seconds']:.1f} s, {done['megabytes']:,.0f} MB above the columns")
+        )
         if done["seconds"] > MOST_SECONDS or done["megabytes"] > MOST_MEGABYTES:
             problems.append(f"{name} takes {done['seconds']:.0f} s and {done['megabytes']:,.0f} MB")
         setting.tell(f"limits: {name}: {figures[-1].value}")
     return Result(
         tried=f"{len(REGEXES)} regexes on a text of {long:,} characters, and {len(cases) - len(REGEXES)} expressions "
-        f"as large as the language lets in ({MAX_CHARACTERS} characters, {MAX_NODES} syntax nodes) on {records:,} records; "
-        f"a find is a case above {MOST_SECONDS:.0f} s or {MOST_MEGABYTES / 1024:.0f} GB",
+        f"as large as the language lets in ({MAX_CHARACTERS} characters, {MAX_NODES} syntax nodes) on {records:,} "
+        f"records; a find is a case above {MOST_SECONDS:.0f} s or {MOST_MEGABYTES / 1024:.0f} GB",
         cases=len(cases),
         figures=tuple(figures),
         problems=tuple(problems),

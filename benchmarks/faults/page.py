@@ -1,4 +1,4 @@
-"""The page of faults: what was tried, how often, what was measured and what was found, from the last run of each row."""
+"""The page of faults: what was tried, how often, measured and found, from the last run of each row."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.faults.result import Result
-from benchmarks.pages import put_between
+from .result import Result
 
 ROOT = Path(__file__).parents[2]
 PAGE, RESULTS = ROOT / "docs" / "reliability.md", Path(__file__).with_name("results.json")
@@ -89,6 +88,8 @@ def kept() -> Mapping[str, Kept]:
 
 def write(rows: Mapping[str, Kept]) -> None:
     """Keep the results and renew the page between its marks."""
+    from pages import put_between
+
     ordered = {name: asdict(rows[name]) for name in ROWS if name in rows}
     RESULTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     put_between(PAGE, text_of(rows))

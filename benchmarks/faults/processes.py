@@ -9,12 +9,14 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from benchmarks.faults.forge import Attempt, Forge, forge
-from benchmarks.faults.kills import QUIET, files, outcome_of, prepared, verbs
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.store.run_store import RunStore
+
+from .forge import Attempt, Forge, forge
+from .kills import QUIET, files, outcome_of, prepared, verbs
+from .result import Figure, Result, Setting
 
 FULL = 12
 READERS = 20
@@ -46,7 +48,10 @@ def processes(setting: Setting) -> Result:
         cases=2 * setting.count(FULL) + READERS * setting.count(3),
         figures=(
             Figure(what="refused by one line because the other process holds the run", value=str(refused)),
-            Figure(what="whole readings beside a writer", value=f"{sum(reads):,}, at least {min(reads):,} a reader"),
+            Figure(
+                what="whole readings beside a writer",
+                value=f"{sum(reads):,}, at least {min(reads):,} a reader",
+            ),
         ),
         problems=tuple(problems),
     )
@@ -86,7 +91,9 @@ def _beside_a_writer(made: Forge, folder: Path) -> tuple[list[int], list[str]]:
     runs.mkdir()
     command = [sys.executable, "-m", "benchmarks.faults.processes", str(runs), str(stop)]
     readers = [
-        subprocess.Popen([*command, str(number)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, str(number)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         for number in range(READERS)
     ]
     for reader in readers:
@@ -97,7 +104,7 @@ def _beside_a_writer(made: Forge, folder: Path) -> tuple[list[int], list[str]]:
     reads, problems = list[int](), list[str]()
     for reader in readers:
         out, err = reader.communicate(timeout=120)
-        told = json.loads(out) if out else {"reads": 0, "wrong": [err.strip()[-300:]]}
+        told: dict[str, Any] = json.loads(out) if out else {"reads": 0, "wrong": [err.strip()[-300:]]}
         reads.append(told["reads"])
         problems += told["wrong"]
     if done.code != 0:

@@ -13,12 +13,13 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 from tui_story import FakeBackend, big_search
 
-from benchmarks.faults.memory import resident
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.events import StageProgress, StageStarted
 from tui.app import MechaRuleApp
 from tui.files import Outbox
 from tui.session import Session
+
+from .memory import resident
+from .result import Figure, Result, Setting
 
 FULL = 20_000
 AT_ONCE = 20
@@ -31,7 +32,16 @@ NAMED = [
     *("ctrl+p", "ctrl+o", "ctrl+r", "ctrl+c", "ctrl+s", "ctrl+a", "ctrl+u", "ctrl+w", "ctrl+z"),
 ]
 TYPED = "abcdefghijklmnopqrstuvwxyzGDNEYZ/?.:;[]'\"@#0123456789 é漢\u202e"
-PASTES = ("why does m0.17 flip?", "/why m0.17", "/", "[red]\x1b[31m", "x" * 5000, "two\nlines", "\u202e\u0000", "a.b@c")
+PASTES = (
+    "why does m0.17 flip?",
+    "/why m0.17",
+    "/",
+    "[red]\x1b[31m",
+    "x" * 5000,
+    "two\nlines",
+    "\u202e\u0000",
+    "a.b@c",
+)
 SIZES = ((120, 40), (80, 24), (60, 15), (40, 12), (20, 5), (200, 60))
 
 
@@ -91,9 +101,13 @@ def screen(setting: Setting) -> Result:
         try:
             asyncio.run(some.press(folder))
         except Exception as error:
-            place = traceback.extract_tb(error.__cause__.__traceback__ if error.__cause__ else error.__traceback__)[-1]
+            place = traceback.extract_tb(
+                error.__cause__.__traceback__ if error.__cause__ else error.__traceback__
+            )[-1]
             where = f"{Path(place.filename).name}:{place.lineno}"
-            problems.append(f"after {pressed + some.sent:,} keys: {type(error).__name__}: {error} ({where})"[:300])
+            problems.append(
+                f"after {pressed + some.sent:,} keys: {type(error).__name__}: {error} ({where})"[:300]
+            )
         pressed, seen, apps = pressed + some.sent, seen + some.seen, apps + 1
         pastes, resizes = pastes + some.pastes, resizes + some.resizes
         if some.lost:
@@ -105,12 +119,15 @@ def screen(setting: Setting) -> Result:
     if third and late > GROWTH * early:
         problems.append(f"memory grew from {early:.0f} to {late:.0f} MB")
     return Result(
-        tried=f"{pressed:,} random keys, {pastes:,} pastes and {resizes:,} resizes while a search is told; the keys ended "
-        f"{apps - 1} apps, as some may, and another was begun",
+        tried=f"{pressed:,} random keys, {pastes:,} pastes and {resizes:,} resizes while a search is told; the keys "
+        f"ended {apps - 1} apps, as some may, and another was begun",
         cases=pressed,
         figures=(
             Figure(what="keys that reached the app", value=f"{seen:,} of {pressed:,}"),
-            Figure(what="most memory in the first third of the keys, in all", value=f"{early:.0f} MB, {late:.0f} MB"),
+            Figure(
+                what="most memory in the first third of the keys, in all",
+                value=f"{early:.0f} MB, {late:.0f} MB",
+            ),
             Figure(what="keys a second", value=f"{pressed / seconds:.0f}"),
         ),
         problems=tuple(problems),

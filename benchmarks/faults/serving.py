@@ -12,8 +12,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks.faults.result import Figure, Result, Setting
 from tui.serving import MOST_PAGES
+
+from .result import Figure, Result, Setting
 
 ROOT = Path(__file__).parents[2]
 CONNECTIONS = 200
@@ -38,7 +39,17 @@ TRAVERSALS = (
     "//etc/passwd",
 )
 """Paths that would leave the folder of served files."""
-NOISE = ("no json", "{}", "[]", '["stdin"]', '["stdin", 5]', '["resize", {}]', '["other", 1]', "[" * 5000, '["ping"]')
+NOISE = (
+    "no json",
+    "{}",
+    "[]",
+    '["stdin"]',
+    '["stdin", 5]',
+    '["resize", {}]',
+    '["other", 1]',
+    "[" * 5000,
+    '["ping"]',
+)
 """Messages of a websocket that no page sends."""
 
 
@@ -65,7 +76,12 @@ class _Served:
         """A connection over which a path was asked for."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         said = {"Host": self.host, "Connection": "close", **headers}
-        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in said.items() if value), "", ""]
+        lines = [
+            f"GET {path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in said.items() if value),
+            "",
+            "",
+        ]
         writer.write("\r\n".join(lines).encode())
         await writer.drain()
         return reader, writer
@@ -141,7 +157,13 @@ async def _strangers(served: _Served) -> _Found:
         f"http://localhost:{port}",
         "file://",
     )
-    hosts = ("elsewhere.example", f"elsewhere.example:{port}", f"127.0.0.1.elsewhere.example:{port}", f"[::2]:{port}", "a b")
+    hosts = (
+        "elsewhere.example",
+        f"elsewhere.example:{port}",
+        f"127.0.0.1.elsewhere.example:{port}",
+        f"[::2]:{port}",
+        "a b",
+    )
     tried = [(path, {"Origin": origin}) for path in ("/", "/ws") for origin in origins]
     tried += [(path, {"Host": host}) for path in ("/", "/ws") for host in hosts]
     tried += [("/ws", {"Origin": ""}), ("/ws", {"Host": hosts[1], "Origin": f"http://{hosts[1]}"})]
@@ -151,11 +173,17 @@ async def _strangers(served: _Served) -> _Found:
         status = await served.asked(path, **more)
         if status not in (400, 403):
             wrong.append(f"{path} with {headers} got {status}")
-    return len(tried), [Figure(what="strangers refused", value=f"{len(tried) - len(wrong)} of {len(tried)}")], wrong
+    return (
+        len(tried),
+        [Figure(what="strangers refused", value=f"{len(tried) - len(wrong)} of {len(tried)}")],
+        wrong,
+    )
 
 
 async def _traversals(served: _Served) -> _Found:
-    wrong = [f"{path} got {status}" for path in TRAVERSALS if (status := await served.asked(path)) in (101, 200)]
+    wrong = [
+        f"{path} got {status}" for path in TRAVERSALS if (status := await served.asked(path)) in (101, 200)
+    ]
     refused = f"{len(TRAVERSALS) - len(wrong)} of {len(TRAVERSALS)}"
     return len(TRAVERSALS), [Figure(what="paths out of the folder refused", value=refused)], wrong
 
@@ -166,7 +194,11 @@ async def _many(served: _Served) -> _Found:
     statuses = await asyncio.gather(*(served.asked("/") for _ in range(CONNECTIONS)))
     seconds = time.monotonic() - began
     wrong = [f"one of {CONNECTIONS} at once got {status}" for status in statuses if status != 200]
-    return CONNECTIONS, [Figure(what=f"{CONNECTIONS} pages at once, all sent after", value=f"{seconds:.1f} s")], wrong
+    return (
+        CONNECTIONS,
+        [Figure(what=f"{CONNECTIONS} pages at once, all sent after", value=f"{seconds:.1f} s")],
+        wrong,
+    )
 
 
 async def _slow(served: _Served) -> _Found:
@@ -181,7 +213,9 @@ async def _slow(served: _Served) -> _Found:
     seconds = time.monotonic() - began
     for writer in held:
         writer.transport.abort()
-    figure = Figure(what=f"a page beside {CONNECTIONS} clients that never finish asking", value=f"{seconds:.2f} s")
+    figure = Figure(
+        what=f"a page beside {CONNECTIONS} clients that never finish asking", value=f"{seconds:.2f} s"
+    )
     return CONNECTIONS, [figure], [f"beside slow clients a page got {status}"] * (status != 200)
 
 
@@ -255,7 +289,9 @@ async def _until(condition: Callable[[], Awaitable[bool]]) -> bool:
 def _frame(text: str) -> bytes:
     """A masked text frame of a websocket."""
     body = text.encode()
-    size = bytes([0x80 | len(body)]) if len(body) < 126 else bytes([0x80 | 126]) + len(body).to_bytes(2, "big")
+    size = (
+        bytes([0x80 | len(body)]) if len(body) < 126 else bytes([0x80 | 126]) + len(body).to_bytes(2, "big")
+    )
     return b"\x81" + size + bytes(4) + body
 
 

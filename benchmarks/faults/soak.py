@@ -8,26 +8,33 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from bundled_run import QUICK
 
 from agent.answering.conversation import ask
 from agent.verbs import runner
-from benchmarks.faults.finished import finished_file
-from benchmarks.faults.memory import open_files, resident
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.events import Event
 from mecharule_ops.store.run_directory import SUFFIX
 from tools.registry import call
 
+from .finished import finished_file
+from .memory import open_files, resident
+from .result import Figure, Result, Setting
+
 WARM = 3
 """Rounds before the first measure: caches fill, libraries load what they load late."""
 GROWTH = 1.15
 """Memory at the end over that after the warm rounds; above it is a find."""
-QUESTIONS = ("what did the search find?", "why does the strongest unit flip?", "what did the search miss?", "xyzzy?")
+QUESTIONS = (
+    "what did the search find?",
+    "why does the strongest unit flip?",
+    "what did the search miss?",
+    "xyzzy?",
+)
 
 
 def soak(setting: Setting) -> Result:
@@ -60,11 +67,14 @@ def soak(setting: Setting) -> Result:
         if other > one
     ]
     return Result(
-        tried=f"{(time.monotonic() - began) / 60:.1f} minutes in one process, {len(marks)} rounds of {len(QUESTIONS)} questions, "
-        "a search stopped halfway and resumed, and three tools",
+        tried=f"{(time.monotonic() - began) / 60:.1f} minutes in one process, {len(marks)} rounds of {len(QUESTIONS)} "
+        "questions, a search stopped halfway and resumed, and three tools",
         cases=len(marks),
         figures=(
-            Figure(what=f"memory after {WARM + 1} rounds, at the end", value=f"{first[0]:.0f} MB, {last[0]:.0f} MB"),
+            Figure(
+                what=f"memory after {WARM + 1} rounds, at the end",
+                value=f"{first[0]:.0f} MB, {last[0]:.0f} MB",
+            ),
             Figure(what="file handles then, at the end", value=f"{first[1]}, {last[1]}"),
             Figure(what="threads then, at the end", value=f"{first[2]}, {last[2]}"),
         ),
@@ -79,10 +89,8 @@ def _round(runs: Path, number: int) -> None:
     for name, given in (("show", {"run": "b00d"}), ("runs", {}), ("neurons", {"run": "b00d"})):
         call(name, given)
     config = make_config(**{**QUICK, "seed": number})
-    try:
-        runner.start(config, lambda event: None, lambda price: True, _after(3 + number % 8))
-    except AblationStopped:
-        pass
+    with suppress(AblationStopped):
+        runner.start(config, _nobody, lambda price: True, _after(3 + number % 8))
     (made,) = (path for path in runs.glob(f"*{SUFFIX}") if path.stem != "b00d")
     runner.resume(made.stem, _nobody)
     for part in runs.glob(f"{made.stem}*"):
