@@ -44,7 +44,7 @@ def expressions() -> Mapping[str, str]:
         "a chain of `or`": _longest("a == {}", " or "),
         "a chain of sums": _longest("b", " + ") + " < a",
         "a tuple of constants": f"a in ({', '.join(str(number) for number in range(100, 195))})",
-        "nested gcd": "gcd(" * 25 + "a" + ", b)" * 25 + " > 1",
+        "nested gcd": "gcd(" * 22 + "a" + ", b)" * 22 + " > 1",
         "nested digit sums": "digit_sum(" * 20 + "a" + ")" * 20 + " > 3",
         "carries": _longest("carry(a, b)", " and "),
         "words of texts": _longest("has_word(s, 'seven{}')", " or "),
