@@ -91,13 +91,12 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
 def account_forwards(run: Run, regime: Regime) -> int:
     """About how many example-forwards the account of one unit takes, the further records left out.
 
-    An ablation of all of D_b; two clean passes over it, one of them with backwards, measured at up to 5.5 forwards
-    with three competitors (docs/accounts.md); an ablation and an integrated drop of two points on some held-out
-    records.
+    An ablation of all of D_b; a clean pass over it with backwards, measured at up to 5.5 forwards with three
+    competitors (docs/accounts.md); an ablation and an integrated drop of two points on some held-out records.
     """
     eligible = run.observed.eligible(regime)
     some = min(INTEGRATED_ON, int((~run.observed.train[eligible]).sum()))
-    return 8 * len(eligible) + 7 * some
+    return 7 * len(eligible) + 7 * some
 
 
 def kept_accounts(
