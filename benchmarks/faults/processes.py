@@ -122,7 +122,8 @@ def _read(runs: Path, stop: Path, chance: random.Random) -> dict[str, object]:
             try:
                 with RunStore.open(path, read_only=True) as store:
                     events = [repr(event) for _, _, event in store.events()]
-                    for name in chance.sample(store.names(), min(3, len(store.names()))):
+                    names = store.names()
+                    for name in chance.sample(names, min(3, len(names))):
                         store.get(name)  # type: ignore[arg-type]
             except MechaRuleError as error:
                 wrong.append(str(error))
