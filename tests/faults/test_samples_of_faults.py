@@ -157,6 +157,7 @@ def test_keys_that_come_before_a_screen_is_drawn_end_nothing(tmp_path: Path) -> 
             user.app.post_message(Key("escape", None))
         await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
         for keys_ in (
+            ("f1", "escape", "f1", "escape"),
             ("ctrl+p", "pagedown", "pageup", "escape"),
             ("ctrl+p", "escape"),
             ("ctrl+p", "pageup", "enter"),
