@@ -94,8 +94,8 @@ def limits(setting: Setting) -> Result:
         setting.tell(f"limits: {name}: {figures[-1].value}")
     return Result(
         tried=f"{len(REGEXES)} regexes on {TEXTS} texts of {long:,} characters, and {len(cases) - len(REGEXES)} "
-        f"expressions as large as the language lets in ({MAX_CHARACTERS} characters, {MAX_NODES} syntax nodes) on {records:,} "
-        f"records; a find is a case above {MOST_SECONDS:.0f} s or {MOST_MEGABYTES / 1024:.0f} GB",
+        f"expressions as large as the language lets in ({MAX_CHARACTERS} characters, {MAX_NODES} syntax nodes) "
+        f"on {records:,} records; a find is a case above {MOST_SECONDS:.0f} s or {MOST_MEGABYTES / 1024:.0f} GB",
         cases=len(cases),
         figures=tuple(figures),
         problems=tuple(problems),
