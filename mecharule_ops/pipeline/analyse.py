@@ -68,6 +68,8 @@ def analyse(
     try:
         journal.emit(_started(run))
         run.told_where = journal.notice
+        if run.workers is not None:
+            run.workers.tell = partial(journal.notice, level="warning")
         prepare(run, journal, proposer)
         outcomes: list[SearchOutcome] = []
         for basis, regime in product(run.config.bases, run.regimes):

@@ -1,7 +1,7 @@
 """Workers as Ray actors, on this machine or on a cluster; the one place where Ray is started.
 
 A Ray of our own listens on the loopback only, keeps its files in a folder that goes with it, and reports nothing to
-anybody. A cluster is joined as it is; `mecharule` must be installed on its machines, with the model under the same name.
+anybody. A cluster is joined as it is; `mecharule` must be installed on its machines, the model under the same name.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _LOOPBACK = {
     # Ray takes the machine's outward address unless it is told that there is no cluster.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
+    # Workers do what this process would do itself; at Ray's 15 whatever else runs here would go first.
+    "RAY_worker_niceness": "0",
 }
 
 

@@ -170,7 +170,7 @@ class _Assigned:
                 answer = self._entered(dealer, ticket, result)
                 if answer is not None:
                     yield answer
-        if dealer.hopeless:
+        if dealer.hopeless and self.workers._taken:
             raise WorkerFailed(
                 Failed(
                     out_of_memory=False,

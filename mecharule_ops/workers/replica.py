@@ -10,7 +10,6 @@ import torch
 from mecharule_ops.config import RunConfig
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.asking import Engine, Group
-from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable
 from mecharule_ops.loading.memory import is_out_of_memory
 from mecharule_ops.loading.model import Subject
@@ -67,6 +66,8 @@ class Replica:
         table = table_from(assignment.replacement, assignment.intervention)
         asked = subject, task_of(config), assignment.records, assignment.intervention, table
         if config.engine == "plain":
+            from mecharule_ops.engine.reference import ReferenceEngine
+
             return ReferenceEngine(*asked, rows=config.rows)
         return AblationEngine(*asked, rows=config.rows, slope=assignment.slope)
 
