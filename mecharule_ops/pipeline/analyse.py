@@ -173,7 +173,8 @@ def _cell(
 def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
     """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before."""
     if forwards:
-        run.store.put(keys.pace(basis), seconds / forwards)
+        of_workers = run.workers.pace if run.workers else None
+        run.store.put(keys.pace(basis), of_workers or seconds / forwards)
     return run.store.get(keys.pace(basis))
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Bool
 
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.engine.asking import Question
@@ -25,7 +27,7 @@ from mecharule_ops.events import (
     PredictionsDropped,
     SearchFinished,
 )
-from mecharule_ops.store.stored_engine import StoredEngine
+from mecharule_ops.store.stored_engine import Cost
 from mecharule_ops.types import (
     Basis,
     ChaNode,
@@ -53,11 +55,23 @@ Asked = tuple[NamedSearch, GroupQuery]
 """A question and whose it is."""
 
 
+@runtime_checkable
+class Answers(Protocol):
+    """What a drive asks, such as a stored engine."""
+
+    @property
+    def cost(self) -> Cost:
+        """What was paid so far."""
+
+    def answered(self, wave: Sequence[Question]) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
+        """(place in the wave, labels) of each question, in any order."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drive:
     """What every search of one regime shares."""
 
-    engine: StoredEngine
+    engine: Answers
     basis: Basis
     regime: Regime
     associated: Sequence[int]

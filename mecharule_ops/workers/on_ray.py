@@ -22,9 +22,6 @@ from mecharule_ops.workers.pool import Lost
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 _LOOPBACK = {
     **_QUIET,
-    # Ray takes the machine's outward address unless it is told that there is no cluster.
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_AUTH_MODE": "token",
     # Workers do what this process would do itself; at Ray's 15 whatever else runs here would go first.
     "RAY_worker_niceness": "0",
 }
@@ -123,10 +120,11 @@ def started(count: int, processors: int | None = None) -> RayCrew:
     check_installed()
     threads = max(1, (processors or _processors()) // count)
     os.environ.update(_LOOPBACK)
+    # A Ray of one machine asks for a token by itself; this one is written nowhere.
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    folder = tempfile.mkdtemp(prefix="mecharule-")
+    folder = tempfile.mkdtemp(prefix="mecharule-", dir=_short(tempfile.gettempdir()))
     try:
-        ours = _init(num_cpus=count * threads, include_dashboard=False, _temp_dir=folder)
+        ours = _init(here=True, num_cpus=count * threads, include_dashboard=False, _temp_dir=folder)
     except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise ModelUnavailable(f"expected Ray to start on this machine, got {_first_line(error)}") from error
@@ -144,7 +142,7 @@ def joined(address: str, count: int | None) -> RayCrew:
     import ray
 
     try:
-        ours = _init(address=address)
+        ours = _init(here=False, address=address)
     except Exception as error:
         raise ModelUnavailable(
             f"expected a Ray cluster at {address}, got {_first_line(error)}; start one with `ray start --head`"
@@ -155,14 +153,27 @@ def joined(address: str, count: int | None) -> RayCrew:
     return RayCrew(count, max(1, processors // count), None, ours)
 
 
-def _init(**settings: Any) -> bool:
+def _init(*, here: bool, **settings: Any) -> bool:
     """Connect, unless this process is connected already, and say which."""
     import ray
+    from ray._private import ray_constants
 
+    # Ray takes the machine's outward address unless it believes that there can be no cluster; it reads no setting of
+    # this once it is imported, and other packages import it.
     if ray.is_initialized():
         return False
-    ray.init(log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True, **settings)
+    outward, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, not here
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True, **settings)
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = outward
     return True
+
+
+def _short(folder: str) -> str:
+    """A folder whose sockets have names that the system takes: they end about 70 characters further, at most at 107."""
+    return folder if len(folder) <= 24 else "/tmp"
 
 
 def _processors() -> int:

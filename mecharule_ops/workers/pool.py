@@ -80,12 +80,19 @@ class Workers:
     """Of each worker that is there, the assignments that it holds."""
     _taking: dict[Ticket, tuple[Worker, str]] = field(default_factory=dict)
     _replaced: int = 0
+    _seconds: float = 0.0
+    _forwards: int = 0
     _closed: bool = False
 
     @property
     def count(self) -> int:
         """How many answer at once, once all have joined."""
         return self.crew.count
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds an example-forward with all workers at work, their start left out; None before the first answer."""
+        return self._seconds / self._forwards / self.count if self._forwards else None
 
     def assigned(
         self,
@@ -208,6 +215,8 @@ class _Assigned:
                 raise WorkerFailed(result)
         else:
             assert isinstance(result, Done)
+            self.workers._seconds += result.seconds
+            self.workers._forwards += result.example_forwards
             return _answer(dealer.answered(ticket), result)
         return None
 
