@@ -11,7 +11,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.waves import measured_costs, recorded_plan, recorded_waves
 from mecharule_ops.types import Basis, Regime
-from mecharule_ops.workers.schedule import Planned, Wave, merged, planned
+from mecharule_ops.workers.schedule import Costs, Planned, Wave, merged, planned
 from tools.arguments import Plan
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -51,9 +51,7 @@ def plan(given: Plan, tell: Tell) -> ToolResult:
                 for search, waves, costs, curve, wider in found
             ],
         },
-        text="\n\n".join(
-            "\n".join(_lines(search, waves, curve, wider)) for search, waves, _, curve, wider in found
-        ),
+        text="\n\n".join("\n".join(_lines(*each)) for each in found),
     )
 
 
@@ -72,12 +70,15 @@ def _name(basis: Basis, regime: Regime) -> str:
 
 
 def _lines(
-    search: str, waves: Sequence[Wave], curve: Sequence[Planned], wider: Sequence[Planned]
+    search: str, waves: Sequence[Wave], costs: Costs, curve: Sequence[Planned], wider: Sequence[Planned]
 ) -> list[str]:
     pairs = [wave.pairs for wave in waves]
+    lowest, highest = (1000 * (costs.pair + costs.layer * above) for above in (costs.layers, 1))
     return [
         f"{search}: {len(waves)} waves of {min(pairs, default=0):,} to {max(pairs, default=0):,} example-forwards, "
         f"{sum(pairs):,} in all",
+        f"a part takes {1000 * costs.part:.1f} ms, a unit on an example {highest:.2f} ms in the last layer and "
+        f"{lowest:.2f} in the first, a clean pass {1000 * costs.clean:.1f} ms an example",
         "workers    seconds   speed-up   waves with too few parts",
         *(f"{one.workers:7}  {one.seconds:9.1f}  {one.speedup:8.1f}×  {one.starved:25}" for one in curve),
         _flattens(curve),
