@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise, product
+from time import perf_counter
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.opening import opened
@@ -29,9 +29,9 @@ def plan(given: Plan, tell: Tell) -> ToolResult:
     found = []
     with opened(given.run, tell=tell) as run:
         for basis, regime in product(run.config.bases, run.regimes):
-            waves = recorded_waves(run, basis, regime, time.perf_counter)
+            waves = recorded_waves(run, basis, regime, perf_counter)
             tell(f"{_name(basis, regime)}: measuring what a part costs on this machine")
-            costs = measured_costs(run, basis, regime, time.perf_counter)
+            costs = measured_costs(run, basis, regime, perf_counter)
             curve, wider = planned(waves, costs, counts), planned(merged(waves), costs, counts)
             kind = recorded_plan(run, basis, regime).kind.value
             found.append((f"{_name(basis, regime)}, {kind} search", waves, costs, curve, wider))

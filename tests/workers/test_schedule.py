@@ -16,9 +16,9 @@ from mecharule_ops.pipeline.waves import measured_costs, recorded_waves
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Neuron, Regime
 from mecharule_ops.workers.dealing import LEAST, cut
-from mecharule_ops.workers.schedule import Costs, Wave, merged, planned
+from mecharule_ops.workers.schedule import Costs, Planned, Wave, merged, planned
 from tools.arguments import Plan
-from tools.plan import plan
+from tools.plan import _flattens, plan
 
 MLP = Basis.MLP_OUT
 POSITIVE = Regime.BASELINE_POSITIVE
@@ -126,16 +126,33 @@ def test_costs_are_fitted_to_what_was_timed(copied_run: Path) -> None:
     assert (found.pair, found.layer, found.clean, found.layers) == pytest.approx((0.0, 0.0, 0.0, 2))
 
 
-def test_plan_prints_a_curve_and_where_it_flattens(copied_run: Path) -> None:
+def test_plan_prints_a_curve_and_where_it_flattens(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under costs and a clock that are given."""
+    monkeypatch.setattr("tools.plan.measured_costs", lambda *_: costs())
+    monkeypatch.setattr("tools.plan.perf_counter", lambda: 0.0)
     told: list[str] = []
     result = plan(Plan(run=str(copied_run), workers="1,4,1024"), told.append)
     (search,) = result.data["searches"]
     assert [one["workers"] for one in search["curve"]] == [1, 4, 1024]
     assert search["curve"][0]["speedup"] == 1.0
     assert search["curve"][2]["starved"] == search["waves"]
-    assert "it flattens at 4 workers" in result.text
+    assert "it flattens at" in result.text
     assert "waves are too narrow" in result.text
     assert any("measuring" in line for line in told)
+
+
+def test_it_flattens_where_twice_as_many_gain_less_than_a_fifth() -> None:
+    """A step to four times as many counts as two steps of their own size."""
+
+    def curve(*speedups: float) -> list[Planned]:
+        return [
+            Planned(workers=4**step, seconds=1 / gain, speedup=gain, starved=0, telling=0)
+            for step, gain in enumerate(speedups)
+        ]
+
+    assert _flattens(curve(1.0, 3.9, 15.0)) == "it does not flatten up to 16 workers"
+    assert _flattens(curve(1.0, 3.9, 6.1)) == "it flattens at 4 workers: 16 are 1.56 × as fast"
+    assert _flattens(curve(1.0, 3.9, 6.3)) == "it does not flatten up to 16 workers"
 
 
 @pytest.mark.parametrize("text", ["", "0", "2,x", "5000"])
