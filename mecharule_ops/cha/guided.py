@@ -27,6 +27,9 @@ among many is asked alone, with the rest as a group again; a group without predi
 What this cannot promise: units of a group may hide one another, and the larger a group, the more. Sweeping finds
 strong surprises; what it misses is bounded by the audit alone.
 
+*Together* an example counts once, however many units of a group are predicted to flip it alone. A near tie, which half
+of all units flip, would otherwise cut every layer into groups of a handful.
+
 A step begins when the last question of the former one is answered, in whatever order answers come. So telling the
 same answers again resumes all layers.
 """
@@ -51,6 +54,7 @@ from mecharule_ops.types import ChaNode, LayerCandidates, Regime, SearchStatus, 
 
 SWEEP = 512
 """Units of the largest group of a sweep."""
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +90,8 @@ class GuidedSearch(GroupSearch):
         guide: Guide,
     ) -> None:
         super().__init__(candidates, settings=settings.cha, regime=regime)
-        self._guided, self._guide = settings, guide
-        order = prediction.order
+        self._guided, self._guide, self._prediction = settings, guide, prediction
+        self._places = order = prediction.order
         self._order: Channels = tuple(candidates.channels[order].tolist())
         self._rates = np.stack([prediction.associated, prediction.unrelated])[:, order]
         self._rank = np.argsort(order)
@@ -172,20 +176,16 @@ class GuidedSearch(GroupSearch):
 
     def _open_stretch(self, begin: int, end: int) -> None:
         """Ask about neighbours of the order; first of the slice that they are predicted to flip more."""
-        associated, unrelated = self._rates[:, begin:end].sum(axis=1)
+        associated, unrelated = self._prediction.together(self._places[begin:end])[:, -1]
         self._open(self._order[begin:end], parent=None, depth=0, first=int(unrelated > associated))
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """What is left, cut where a group would be too large or is predicted to flip more than `quiet`."""
-        sums = np.cumsum(self._rates, axis=1)
         begin = self._confirmed
         while begin < self._units:
-            before = sums[:, begin - 1] if begin else np.zeros(2)
-            quiet = [
-                int(np.searchsorted(row, start + self._guided.quiet, side="right"))
-                for row, start in zip(sums, before, strict=True)
-            ]
-            end = max(begin + 1, min(self._units, begin + self._guided.sweep, *quiet))
+            together = self._prediction.together(self._places[begin : begin + self._guided.sweep])
+            quiet = (together <= self._guided.quiet + _ROUNDING).all(axis=0)
+            end = begin + max(1, int(quiet.sum()))
             yield begin, end
             begin = end
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.types import LayerCandidates
@@ -28,6 +28,19 @@ class LayerPrediction:
     """Larger is likelier to flip, among units of equal predicted strength; for example the mean excess of the
     drop over the lead."""
 
+    flips: tuple[Bool[np.ndarray, "associated channel"], Bool[np.ndarray, "unrelated channel"]] | None = None
+    """Which examples of D̃⁺ and of D̃⁻ each unit alone is predicted to flip; None where only the rates are known."""
+
+    def together(self, units: Int[np.ndarray, " unit"]) -> Float[np.ndarray, "slice unit"]:
+        """Share of each slice that the first unit, the first two, … all of `units` flip together, as predicted.
+
+        An example counts once, however many of them flip it alone. Where only rates are known they are added up, as
+        if no two units flipped the same example.
+        """
+        if self.flips is None:
+            return np.cumsum([self.associated[units], self.unrelated[units]], axis=1)
+        return np.stack([_share(np.logical_or.accumulate(side[:, units], axis=1)) for side in self.flips])
+
     @property
     def strength(self) -> Float[np.ndarray, " channel"]:
         """The larger of the two predicted rates."""
@@ -37,6 +50,10 @@ class LayerPrediction:
     def order(self) -> Int[np.ndarray, " channel"]:
         """Places of the units, most promising first; ties keep the order of channels."""
         return ranked([self])
+
+
+def _share(flips: Bool[np.ndarray, "example unit"]) -> Float[np.ndarray, " unit"]:
+    return flips.sum(axis=0) / max(len(flips), 1)
 
 
 def check_predictions(candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]) -> None:

@@ -13,15 +13,16 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def linear(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`hidden @ weight.T + bias`, differentiable by `hidden` only."""
+    """`hidden @ weight.T + bias`, differentiable by `hidden` only, backward and forward."""
     if not _suits(weight):
         return nn.functional.linear(hidden, weight, bias)
-    if torch.is_grad_enabled() and hidden.requires_grad:
+    if (torch.is_grad_enabled() and hidden.requires_grad) or _carries_derivative(hidden):
         return cast(Tensor, _Product.apply(hidden, weight, bias))
     return _product(hidden, weight, bias)
 
@@ -40,6 +41,15 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         return _product(gradients[0].contiguous(), ctx.weight.t(), None), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return _product(tangents[0].contiguous(), ctx.weight, None)
+
+
+def _carries_derivative(hidden: Tensor) -> bool:
+    """Whether a forward-mode derivative comes with it."""
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(hidden).tangent is not None
 
 
 def _product(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -11,7 +11,7 @@ and whether it becomes right is another prediction (see `outcomes`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -23,7 +23,7 @@ from torch import Tensor
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.effects import Effect
+from mecharule_ops.mechanism.effects import AtPosition, Effect
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.sweep import Batch, Stop, Sweep
 from mecharule_ops.mechanism.unit_axis import UnitAxis
@@ -165,7 +165,7 @@ def prediction(
     at once. Memory: 4 bytes and a bit a record and unit. Raises `UsageError` and `AblationStopped`.
     """
     axis = UnitAxis.of(subject, replacement.intervention.basis, units)
-    sweep = Sweep(subject, records, replacement, axis, effect, competitors)
+    sweep = Sweep(subject, records, replacement, axis, (effect,), competitors)
     shape = len(records), len(axis.units)
     excess, change = np.full(shape, -np.inf, np.float16), np.full(shape, -1, np.int16)
     packed = np.zeros((shape[0], -(-shape[1] // 8)), np.uint8)
@@ -174,7 +174,7 @@ def prediction(
     def reduced(batch: Batch) -> int:
         rows = list(batch.records)
         lead = torch.from_numpy(sweep.leads.lead[rows])
-        beyond, first = _reduced(batch, lead, shape[1])
+        beyond, first = _reduced(batch, batch.effects[effect], lead, shape[1])
         excess[rows] = beyond.clamp(-_HALF, _HALF).cpu().numpy()
         change[rows] = first.cpu().numpy()
         packed[rows] = np.packbits(change[rows] >= 0, axis=1)
@@ -205,25 +205,51 @@ def effects(
 
     Memory: 4 bytes a record, generated token, competitor and unit.
     """
+    return effects_of_kinds(
+        subject,
+        records,
+        replacement,
+        units,
+        (effect,),
+        competitors=competitors,
+        columns=columns,
+        should_stop=should_stop,
+    )[effect]
+
+
+def effects_of_kinds(
+    subject: Subject,
+    records: Sequence[BehaviourRecord],
+    replacement: ReplacementTable,
+    units: Sequence[Neuron],
+    kinds: Sequence[Effect],
+    *,
+    competitors: int = COMPETITORS,
+    columns: int | None = None,
+    should_stop: Stop = lambda: False,
+) -> dict[Effect, Effects]:
+    """As `effects` for several kinds, which share their forwards."""
     axis = UnitAxis.of(subject, replacement.intervention.basis, units)
-    sweep = Sweep(subject, records, replacement, axis, effect, competitors)
-    found = np.full((*sweep.leads.lead.shape, len(axis.units)), np.nan, np.float32)
+    sweep = Sweep(subject, records, replacement, axis, kinds, competitors)
+    shape = (*sweep.leads.lead.shape, len(axis.units))
+    found = {kind: np.full(shape, np.nan, np.float32) for kind in kinds}
 
     def entered(batch: Batch) -> None:
         records = np.array(batch.records)[batch.row.cpu().numpy()]
-        for position, members, values in batch.effects:
-            found[records[members.cpu().numpy()], position] = values.detach().cpu().numpy()
+        for kind, into in found.items():
+            for position, members, values in batch.effects[kind]:
+                into[records[members.cpu().numpy()], position] = values.detach().cpu().numpy()
 
     for _ in sweep.run(entered, columns, should_stop):
         pass
-    return Effects(units=axis.units, leads=sweep.leads, effect=found)
+    return {kind: Effects(units=axis.units, leads=sweep.leads, effect=into) for kind, into in found.items()}
 
 
-def _reduced(batch: Batch, lead: Tensor, units: int) -> tuple[Tensor, Tensor]:
+def _reduced(batch: Batch, effects: Iterator[AtPosition], lead: Tensor, units: int) -> tuple[Tensor, Tensor]:
     """(largest effect − lead, code of the first predicted change) `[record, unit]` of one batch."""
     excess = torch.full((len(batch.records), units), -torch.inf)
     change = torch.full(excess.shape, -1, dtype=torch.int16)
-    for position, members, values in batch.effects:
+    for position, members, values in effects:
         rows = batch.row[members].cpu()
         best, which = (values.detach().cpu() - lead[rows, position][:, :, None]).max(1)
         code = (position * values.shape[1] + which).to(torch.int16)

@@ -1,9 +1,9 @@
-"""Runs an estimate over records batch by batch, halving a batch when memory runs out."""
+"""Runs estimates over records batch by batch, halving a batch when memory runs out."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -34,13 +34,13 @@ class Batch:
     records: tuple[int, ...]
     row: Tensor
     """Which of the records each predicted token belongs to."""
-    effects: Iterator[AtPosition]
+    effects: Mapping[Effect, Iterator[AtPosition]]
     moved: Bool[np.ndarray, " unit"]
     """Whether a unit's value differs from its replacement anywhere in the batch."""
 
 
 class Sweep:
-    """One estimate, ready to run; its leads fill up as it does."""
+    """Some estimates, ready to run on the same passes; their leads fill up as they do."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class Sweep:
         records: Sequence[BehaviourRecord],
         replacement: ReplacementTable,
         axis: UnitAxis,
-        effect: Effect,
+        kinds: Sequence[Effect],
         competitors: int,
     ) -> None:
         self._subject, self._replacement = subject, replacement
-        self._axis, self._effect = axis, effect
+        self._axis, self._kinds = axis, tuple(kinds)
         self._head = LeadHead(subject, competitors)
         self._forcing = Forcing(subject, records, replacement.intervention.phase)
         self.leads = Leads.empty(self._forcing.completions, competitors)
@@ -77,18 +77,17 @@ class Sweep:
             yield taken
 
     def _one(self, records: Sequence[int], take: Callable[[Batch], T]) -> T:
-        traced = self._effect is not Effect.DIRECT
+        traced = any(kind is not Effect.DIRECT for kind in self._kinds)
         read = self._forcing.feed_units(records, self._replacement, self._axis.layers, traced=traced)
         at = read.forced.predicted
         compared = self._head.compare(read.forced.final[at.row, at.column], at.generated)
         self.leads.enter(records, at, compared)
-        estimator = ESTIMATORS[self._effect]
-        basis = self._replacement.intervention.basis
+        known = self._subject, self._replacement.intervention.basis, self._axis, self._head, read, compared
         return take(
             Batch(
                 records=tuple(records),
                 row=at.row,
-                effects=estimator(self._subject, basis, self._axis, self._head, read, compared),
+                effects={kind: ESTIMATORS[kind](*known) for kind in self._kinds},
                 moved=self._moved(read),
             )
         )

@@ -20,7 +20,7 @@ from mecharule_ops.findings.accounts import Account, LawScore, LeadsAndDrops
 from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
 from mecharule_ops.mechanism.law import Effects, Progress
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.laws import INTEGRATED_ON, CleanEffects, LawScores, law_scores
+from mecharule_ops.pipeline.laws import INTEGRATED_ON, CleanEffects, HeldOut, LawScores, law_scores
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
@@ -91,13 +91,12 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
 def account_forwards(run: Run, regime: Regime) -> int:
     """About how many example-forwards the account of one unit takes, the further records left out.
 
-    An ablation of all of D_b; two clean passes over it, one of them with backwards, measured at up to 5.5 forwards
-    with three competitors (docs/accounts.md); an ablation and an integrated drop of two points on some held-out
-    records.
+    An ablation of all of D_b; a clean pass over it with backwards, measured at up to 5.5 forwards with three
+    competitors (docs/accounts.md); an ablation and an integrated drop of two points on some held-out records.
     """
     eligible = run.observed.eligible(regime)
     some = min(INTEGRATED_ON, int((~run.observed.train[eligible]).sum()))
-    return 8 * len(eligible) + 7 * some
+    return 7 * len(eligible) + 7 * some
 
 
 def kept_accounts(
@@ -108,8 +107,7 @@ def kept_accounts(
     That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
     it does, and decided with the account.
 
-    Cost: units × |D_b| example-forwards; two clean passes over D_b, one of them with a backward a generated token
-    and competitor; what `laws` says a unit.
+    Cost: units × |D_b| example-forwards; that of `CleanEffects.of` and of `HeldOut.of`.
     """
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
@@ -121,6 +119,7 @@ def kept_accounts(
     read = FamilyColumns(values=clean_run_columns(leads, run.subject.decode, leads.positions))
     in_train = run.observed.train[eligible]
     train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
+    held_out = HeldOut.of(run, units, regime, records, test)
     for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         families = {
@@ -130,7 +129,7 @@ def kept_accounts(
                 values=mechanism_columns(unit, clean.drops, clean.pushes, leads.positions)
             ),
         }
-        scores = law_scores(run, unit, regime, clean, records, flipped, test)
+        scores = law_scores(run, unit, clean, held_out, flipped)
         account = _account(run, unit, regime, target, families, clean.drops, scores)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(registered.id, partial(_law_outcome, account.first_order))

@@ -208,14 +208,31 @@ class RunContents:
         if not self.store.has(name):
             return ()
         associated, unrelated, excess = self.store.get(name).astype(float)
+        flips = self._predicted_flips(basis, regime, *excess.shape)
         return tuple(
             LayerPrediction(
                 associated=associated[layer.layer, layer.channels],
                 unrelated=unrelated[layer.layer, layer.channels],
                 scores=excess[layer.layer, layer.channels],
+                flips=flips
+                and (flips[0][:, layer.layer, layer.channels], flips[1][:, layer.layer, layer.channels]),
             )
             for layer in self.candidates(basis, regime).layers
         )
+
+    def _predicted_flips(
+        self, basis: Basis, regime: Regime, layers: int, channels: int
+    ) -> (
+        tuple[Bool[np.ndarray, "associated layer channel"], Bool[np.ndarray, "unrelated layer channel"]]
+        | None
+    ):
+        """Where each unit is predicted to flip; None in a run of a version that kept the rates alone."""
+        name = keys.predicted_flips(basis, regime)
+        if not self.store.has(name):
+            return None
+        flips = np.unpackbits(self.store.get(name), axis=1, count=layers * channels).astype(bool)
+        flips, split = flips.reshape(-1, layers, channels), len(self.slices(regime).associated)
+        return flips[:split], flips[split:]
 
     def search_settings(self, regime: Regime) -> ChaSettings:
         """How every layer is searched in one regime."""

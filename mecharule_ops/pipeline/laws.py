@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.findings.accounts import DropError, Law, LawScore
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.integrated import integrated_drop
-from mecharule_ops.mechanism.law import Effects, effects
+from mecharule_ops.mechanism.law import Effects, effects_of_kinds
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.run import Run
@@ -34,13 +34,10 @@ class CleanEffects:
 
     @classmethod
     def of(cls, run: Run, units: list[Neuron], records: list[BehaviourRecord]) -> CleanEffects:
-        """Cost: two clean passes, one of them with a backward a generated token and competitor."""
-        table = run.replacement(run.intervention(units[0].basis))
-        drops, pushes = (
-            effects(run.subject, records, table, units, effect=effect, should_stop=run.should_stop)
-            for effect in (Effect.STEADY, Effect.DIRECT)
-        )
-        return cls(drops=drops, pushes=pushes)
+        """Cost: a clean pass with a backward a generated token and competitor."""
+        table, kinds = run.replacement(run.intervention(units[0].basis)), (Effect.STEADY, Effect.DIRECT)
+        found = effects_of_kinds(run.subject, records, table, units, kinds, should_stop=run.should_stop)
+        return cls(drops=found[Effect.STEADY], pushes=found[Effect.DIRECT])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,44 +49,83 @@ class LawScores:
     drop_error: DropError | None
 
 
-def law_scores(
-    run: Run,
-    unit: Neuron,
-    regime: Regime,
-    clean: CleanEffects,
-    records: list[BehaviourRecord],
-    flips: Bool[np.ndarray, " record"],
-    test: Int[np.ndarray, " test"],
-) -> LawScores:
-    """The scores of one unit on the records `test`, which chose nothing.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldOut:
+    """Measured and integrated drops of units of one basis on held-out records, which chose nothing."""
 
-    Cost: an ablation of the unit and an integrated drop on some of them; in 0→1 the ablation on all.
-    """
-    some = test[:INTEGRATED_ON]
-    asked = some if regime is Regime.BASELINE_POSITIVE else test
-    if not len(asked):
+    units: list[Neuron]
+    regime: Regime
+    records: list[BehaviourRecord]
+    """D_b."""
+    test: Int[np.ndarray, " test"]
+    """Places of the held-out ones."""
+    measured: Measured
+    """On the first of them; in 0→1, where flips do not tell which answers change, on all."""
+    integrated: Bool[np.ndarray, "unit some"]
+    """Where the integrated drop exceeds the lead, on the first of them."""
+
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        units: list[Neuron],
+        regime: Regime,
+        records: list[BehaviourRecord],
+        test: Int[np.ndarray, " test"],
+    ) -> HeldOut:
+        """Both drops of every unit.
+
+        Cost: two clean passes over the records asked; for each unit an ablation of them and, worth two each, two
+        forwards with their derivatives, all from its layer up.
+        """
+        table, groups = run.replacement(run.intervention(units[0].basis)), [[unit] for unit in units]
+        asked = test[:INTEGRATED_ON] if regime is Regime.BASELINE_POSITIVE else test
+        measured = measured_drop(run.subject, [records[at] for at in asked], table, groups, competitors=1)
+        some = [records[at] for at in test[:INTEGRATED_ON]]
+        along = integrated_drop(run.subject, some, table, groups, points=2)
+        return cls(
+            units=units,
+            regime=regime,
+            records=records,
+            test=test,
+            measured=measured,
+            integrated=along.flips,
+        )
+
+    @property
+    def some(self) -> Int[np.ndarray, " some"]:
+        """Places of the records on which drops are integrated."""
+        return self.test[:INTEGRATED_ON]
+
+    def happened(self, unit: int, flips: Bool[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
+        """Where the answer changed: in 1→0 where it flipped."""
+        if self.regime is Regime.BASELINE_POSITIVE:
+            return flips
+        changed = flips.copy()
+        changed[self.test] = self.measured.changed[unit]
+        return changed
+
+
+def law_scores(
+    run: Run, unit: Neuron, clean: CleanEffects, held_out: HeldOut, flips: Bool[np.ndarray, " record"]
+) -> LawScores:
+    """The scores of one unit on the held-out records. No forward of its own."""
+    test, some = held_out.test, held_out.some
+    if not len(test):
         return LawScores(laws=(), becomes_right=None, drop_error=None)
-    table = run.replacement(run.intervention(unit.basis))
-    chosen = [records[place] for place in asked]
-    measured = measured_drop(run.subject, chosen, table, [(unit,)], competitors=1)
-    happened = flips.copy()
-    if regime is Regime.BASELINE_NEGATIVE:
-        happened[asked] = measured.changed[0]
-    place = clean.drops.units.index(unit)
+    place, which = clean.drops.units.index(unit), held_out.units.index(unit)
     integrated = np.zeros(len(flips), bool)
-    integrated[some] = integrated_drop(
-        run.subject, [records[at] for at in some], table, [unit], points=2
-    ).flips
+    integrated[some] = held_out.integrated[which]
     says = {
         Law.STEADY: (clean.drops.flips[:, place], test),
         Law.DIRECT: (clean.pushes.flips[:, place], test),
         Law.INTEGRATED: (integrated, some),
     }
-    laws = tuple(_score(run, law, said, happened, where) for law, (said, where) in says.items())
+    happened = held_out.happened(which, flips)
     return LawScores(
-        laws=laws,
-        becomes_right=_becomes_right(run, unit, regime, clean.drops, records, flips, test),
-        drop_error=_drop_error(clean.drops, place, some, measured),
+        laws=tuple(_score(run, law, said, happened, where) for law, (said, where) in says.items()),
+        becomes_right=_becomes_right(run, unit, clean.drops, held_out, flips),
+        drop_error=_drop_error(clean.drops, place, some, held_out.measured, which),
     )
 
 
@@ -112,16 +148,15 @@ def _score(
 def _becomes_right(
     run: Run,
     unit: Neuron,
-    regime: Regime,
     drops: Effects,
-    records: list[BehaviourRecord],
+    held_out: HeldOut,
     flips: Bool[np.ndarray, " record"],
-    test: Int[np.ndarray, " test"],
 ) -> LawScore | None:
     """In 0→1 whether the answer that the law predicts is right; None in 1→0. No forward of its own."""
+    regime, test = held_out.regime, held_out.test
     if regime is Regime.BASELINE_POSITIVE:
         return None
-    chosen = [records[place] for place in test]
+    chosen = [held_out.records[place] for place in test]
     position, token = drops.changes(unit)
     said = np.zeros(len(flips), bool)
     said[test] = regime.flipped(predicted_labels(run.subject, run.task, chosen, position[test], token[test]))
@@ -129,15 +164,15 @@ def _becomes_right(
 
 
 def _drop_error(
-    drops: Effects, place: int, some: Int[np.ndarray, " test"], measured: Measured
+    drops: Effects, place: int, some: Int[np.ndarray, " some"], measured: Measured, which: int
 ) -> DropError | None:
     """First-order against measured drop over the runner-up, at each record's token where least is left."""
-    left = np.nan_to_num(measured.left[0][: len(some)], nan=np.inf)
+    left = np.nan_to_num(measured.left[which][: len(some)], nan=np.inf)
     there = np.isfinite(left).any(1)
     if not there.any():
         return None
     rows, tokens = np.flatnonzero(there), left[there].argmin(1)
-    real = measured.drop[0][rows, tokens, 0]
+    real = measured.drop[which][rows, tokens, 0]
     first = drops.effect[some[rows], tokens, 0, place]
     return DropError(
         records=len(rows),

@@ -51,7 +51,9 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
                 f"the law is asked first: {law.example_forwards:,} example-forwards, {law.share:.1%} of testing every "
                 "unit alone"
             )
-            run.store.put(name, _predicted(run, journal, candidates, slices, law.competitors, stage.name))
+            flips, rates = _predicted(run, journal, candidates, slices, law.competitors, stage.name)
+            run.store.put(keys.predicted_flips(candidates.basis, slices.regime), np.packbits(flips, axis=1))
+            run.store.put(name, rates)
         rates = run.store.get(name)
         promising = sum(reaches(rate, run.config.tau) for rate in rates[:2].max(0).flat)
         stage.summary = (
@@ -67,8 +69,8 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
 
 def _predicted(
     run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, competitors: int, stage: str
-) -> Float32[np.ndarray, "three layer channel"]:
-    """Predicted rate on D⁺ and on D⁻, and the mean excess of the drop over the lead, of every unit of the basis."""
+) -> tuple[Bool[np.ndarray, "example unit"], Float32[np.ndarray, "three layer channel"]]:
+    """Where each unit of the basis is predicted to flip; its rates on D⁺ and D⁻ and the mean excess of the drop."""
     records = [run.records[position] for position in slices.positions]
     replacement = run.replacement(run.intervention(candidates.basis))
     found = prediction(
@@ -83,7 +85,7 @@ def _predicted(
     excess = np.nan_to_num(found.excess.astype(np.float32), neginf=-1e4)
     parts = [part.mean(0) if len(part) else np.zeros(flips.shape[1]) for part in np.split(flips, [split])]
     rates = np.stack([*parts, excess.mean(0)])
-    return rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
+    return flips, rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
 
 
 def tokens_in_reach(records: Sequence[BehaviourRecord]) -> int:

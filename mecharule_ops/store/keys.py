@@ -162,6 +162,11 @@ def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     return Artefact(f"prediction-{basis.value}-{regime.value}")
 
 
+def predicted_flips(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
+    """`[example, layer · channel / 8]`, uint8: where the law predicts a flip, D̃⁺ before D̃⁻, eight units a byte."""
+    return Artefact(f"predicted-flips-{basis.value}-{regime.value}")
+
+
 def pace(basis: Basis) -> Artefact[float]:
     """Seconds an example-forward."""
     return Artefact(f"{_PACE}{basis.value}")

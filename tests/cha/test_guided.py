@@ -105,6 +105,35 @@ def test_steps_by_hand() -> None:
     assert first.fallback is second.fallback is None
 
 
+def test_an_example_that_many_flip_counts_once() -> None:
+    """One example of 64 that all units flip alone leaves the sweep one group; as rates alone they would need three."""
+    near_tie = np.zeros((64, 100), dtype=bool)
+    near_tie[5] = True
+    silent = of(UnionOfFlips(associated=np.zeros((100, 64), bool), unrelated=np.zeros((100, 64), bool)))
+    rates = predicted(near_tie.mean(0).tolist())
+    chosen = replace(DEFAULT, quiet=0.5)
+    for prediction, groups in ((rates, 3), (replace(rates, flips=(near_tie, near_tie)), 1)):
+        (tree,) = drive_together(guided([prediction], chosen), [silent])
+        assert tree.queries == DEFAULT.first_wave + groups
+
+
+@given(data=st.data(), units=st.integers(1, 9))
+def test_together_is_the_union_or_the_sum(data: st.DataObject, units: int) -> None:
+    """Against one group at a time."""
+    sizes = data.draw(st.tuples(st.integers(0, 5), st.integers(1, 5)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    sides = tuple(rng.random((size, units)) < 0.3 for size in sizes)
+    chosen = rng.permutation(units)[: rng.integers(1, units + 1)]
+    rates = [side.mean(0) if len(side) else np.zeros(units) for side in sides]
+    bare = LayerPrediction(associated=rates[0], unrelated=rates[1], scores=np.zeros(units))
+    known = replace(bare, flips=sides)
+    for end in range(1, len(chosen) + 1):
+        group = chosen[:end]
+        union = [side[:, group].any(1).mean() if len(side) else 0.0 for side in sides]
+        assert known.together(chosen)[:, end - 1] == pytest.approx(union)
+        assert bare.together(chosen)[:, end - 1] == pytest.approx([rate[group].sum() for rate in rates])
+
+
 def test_hits_prolong_confirming_and_promises_too() -> None:
     """A hit in a wave brings another wave; so does a unit left that is predicted to reach τ."""
     flips = np.zeros((40, 64), dtype=bool)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.autograd import forward_ad
 from toy_behaviour import Toy, ToyTask, naive_completion, toy
 
 from mecharule_ops.engine import ablation, speculation
@@ -451,6 +452,19 @@ def test_the_gradient_of_a_product_is_the_one_that_torch_gives(bias: bool) -> No
         model(hidden).sum().backward()
     torch.testing.assert_close(ours, expected)
     assert model[0].weight.grad is None
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_derivative_that_a_product_carries_is_the_one_of_its_gradients(bias: bool) -> None:
+    """Forward mode along a direction against backward mode, without gradients being recorded."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(24, 40, bias=bias), torch.nn.SiLU(), torch.nn.Linear(40, 1))
+    hidden, along = torch.randn(3, 5, 24, requires_grad=True), torch.randn(3, 5, 24)
+    (gradient,) = torch.autograd.grad(model(hidden).sum(), hidden)
+    with through_onednn(model), torch.no_grad(), forward_ad.dual_level():
+        value, carried = forward_ad.unpack_dual(model(forward_ad.make_dual(hidden.detach(), along)))
+    torch.testing.assert_close(value, model(hidden).detach())
+    torch.testing.assert_close(carried[..., 0], (gradient * along).sum(-1))
 
 
 def test_single_token_completions_are_out_of_reach_while_decoding() -> None:

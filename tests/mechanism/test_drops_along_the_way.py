@@ -93,8 +93,8 @@ def test_the_integrated_drop_approaches_the_fall_of_the_smallest_lead(family: st
     for index, group in enumerate(groups):
         exactly, errors = whole_fall(fall, index), []
         for points in (1, 12):
-            found = integrated_drop(bench.subject, bench.records[2:4], table, group, points=points)
-            errors.append(float(np.nanmean(np.abs(found.drop - exactly))))
+            found = integrated_drop(bench.subject, bench.records[2:4], table, [group], points=points)
+            errors.append(float(np.nanmean(np.abs(found.drop[0] - exactly))))
         size = float(np.nanmean(np.abs(exactly)))
         assert errors[1] < 0.06 * size + 2e-3
         assert errors[1] < errors[0] or errors[0] < 2e-3
@@ -107,7 +107,7 @@ def test_batches_change_no_drop() -> None:
     groups = groups_of(bench, Basis.ATTN_HEAD)
     for columns in (None, 1):
         measured = measured_drop(bench.subject, bench.records, table, groups, columns=columns)
-        along = integrated_drop(bench.subject, bench.records, table, groups[2], columns=columns)
+        along = integrated_drop(bench.subject, bench.records, table, groups, columns=columns)
         if columns is None:
             together, together_along = measured, along
     assert measured.drop == pytest.approx(together.drop, abs=2e-4, nan_ok=True)
@@ -119,11 +119,11 @@ def test_a_group_replaced_by_its_own_values_loses_nothing() -> None:
     """No drop, no change; records that the phase cannot reach hold nothing."""
     bench, table = exact("llama", Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
     bench.subject.hf.model.layers[1].mlp.down_proj.weight.data[7] = 0
-    found = integrated_drop(bench.subject, bench.records, table, [Neuron(Basis.MLP_OUT, 1, 7)])
+    found = integrated_drop(bench.subject, bench.records, table, [[Neuron(Basis.MLP_OUT, 1, 7)]])
     assert not np.nan_to_num(found.drop).any()
     law = prediction(bench.subject, bench.records, table, units=[Neuron(Basis.MLP_OUT, 1, 7)])
     below = np.nan_to_num(law.leads.lead[:, :, 0], nan=1).min(1) < 0
-    assert found.flips.tolist() == below.tolist()
+    assert found.flips.tolist() == [below.tolist()]
     position, token = found.changes
     assert ((position >= 0) == found.flips).all()
     assert ((token >= 0) == found.flips).all()
@@ -134,6 +134,6 @@ def test_a_wrong_call_is_refused() -> None:
     bench = toy("llama")
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD))
     with pytest.raises(UsageError, match="points of 1 or more"):
-        integrated_drop(bench.subject, bench.records, table, [Neuron(Basis.ATTN_HEAD, 0, 0)], points=0)
+        integrated_drop(bench.subject, bench.records, table, [[Neuron(Basis.ATTN_HEAD, 0, 0)]], points=0)
     with pytest.raises(UsageError, match="choose units"):
         measured_drop(bench.subject, bench.records, table, [[Neuron(Basis.MLP_OUT, 0, 0)]])

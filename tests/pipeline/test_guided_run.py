@@ -81,3 +81,17 @@ def test_a_guided_run_finds_what_brute_force_knows(finished_run: Path, tmp_path:
         cost = [sum(tree.example_forwards for tree in each.trees) for each in (found, dear)]
         print(cost, len(strong), found.audit)
         assert cost[0] < cost[1]
+
+
+def test_the_predicted_rates_are_those_of_the_predicted_flips(finished_run: Path) -> None:
+    """What a run keeps of the law: for each candidate the examples of either slice, in the order of the slices."""
+    with opened(finished_run) as run:
+        predictions, slices = run.predictions(Basis.MLP_OUT, REGIME), run.slices(REGIME)
+        assert predictions
+        for layer in predictions:
+            assert layer.flips is not None
+            associated, unrelated = layer.flips
+            assert (len(associated), len(unrelated)) == (len(slices.associated), len(slices.unrelated))
+            assert associated.mean(0) == pytest.approx(layer.associated)
+            assert unrelated.mean(0) == pytest.approx(layer.unrelated)
+        assert max(layer.strength.max() for layer in predictions) > 0
