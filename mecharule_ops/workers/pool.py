@@ -20,6 +20,8 @@ from mecharule_ops.workers.dealing import MOST_LOSSES, Dealer, cut
 
 POLL = 0.1
 """Seconds after which a stop is noticed."""
+PATIENCE = 600
+"""Polls without anybody at work after which it is said."""
 
 Worker = Hashable
 Ticket = Hashable
@@ -102,6 +104,8 @@ class Workers:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Answering:
         """The workers under one assignment; `alone` makes what answers when all of them are lost."""
+        if self._closed:
+            return alone()
         if not self._taken:
             for _ in range(self.crew.count):
                 self._taken[self.crew.hire(assignment.device)] = set()
@@ -166,12 +170,14 @@ class _Assigned:
 
     def answers(self, wave: Sequence[Question]) -> Iterator[Answer]:
         """Parts of answers as they come. Raises `AblationStopped`, and `WorkerFailed` as the type says."""
-        dealer = Dealer(cut(wave, self.workers.count))
-        while not dealer.done and self.workers._taken:
-            if self.should_stop():
-                self.workers.close()
-                raise AblationStopped("the workers were stopped; what they had answered is kept")
+        dealer, waited = Dealer(cut(wave, self.workers.count)), 0
+        while not dealer.done and not self._stopped() and self.workers._taken:
             self._deal(dealer)
+            waited += not dealer.tickets
+            if waited == PATIENCE:
+                self.workers.tell(
+                    "no worker has joined so far: its machine may lack processors, cards or memory"
+                )
             tickets = [*dealer.tickets, *self.workers._taking]
             for ticket, result in self.workers.crew.ended(tickets, POLL):
                 answer = self._entered(dealer, ticket, result)
@@ -187,6 +193,13 @@ class _Assigned:
                 )
             )
         yield from self._answered_alone(dealer.remaining())
+
+    def _stopped(self) -> bool:
+        """False; where a stop is asked for the workers end, and `AblationStopped` is raised."""
+        if self.should_stop():
+            self.workers.close()
+            raise AblationStopped("the workers were stopped; what they had answered is kept")
+        return False
 
     def _deal(self, dealer: Dealer) -> None:
         """Give every worker a part, and a second one to come to while more wait than there are workers."""

@@ -196,3 +196,29 @@ def test_a_stop_ends_all_workers() -> None:
     with pytest.raises(AblationStopped):
         answers(crew, should_stop=lambda: crew.tickets > 3)
     assert crew.closed
+
+
+def test_after_a_stop_nobody_is_hired_and_nothing_is_told() -> None:
+    """Later stages of a stopped run may ask once more."""
+    crew, told = Table(2), list[str]()
+    workers = Workers(crew=crew, tell=told.append)
+    asked = workers.assigned(ASSIGNMENT, alone=lambda: InTurn(ENGINE), should_stop=lambda: True)
+    for _ in range(2):
+        with pytest.raises(AblationStopped):
+            list(asked.answers(WAVE))
+    alone = InTurn(ENGINE)
+    assert workers.assigned(ASSIGNMENT, alone=lambda: alone) is alone
+    assert crew.hired == 2
+    assert told == []
+
+
+def test_that_nobody_joins_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mecharule_ops.workers.pool.PATIENCE", 3)
+    crew = Table(1)
+    crew.ended = lambda tickets, seconds: []  # type: ignore[method-assign]
+    told: list[str] = []
+    workers, polls = Workers(crew=crew, tell=told.append), iter(range(9))
+    asked = workers.assigned(ASSIGNMENT, alone=lambda: InTurn(ENGINE), should_stop=lambda: next(polls) == 8)
+    with pytest.raises(AblationStopped):
+        list(asked.answers(WAVE))
+    assert told == ["no worker has joined so far: its machine may lack processors, cards or memory"]
