@@ -123,7 +123,7 @@ def test_a_command_that_is_interrupted_leaves_no_process(tmp_path: Path) -> None
                 break
         assert of_folder(tmp_path)
         os.killpg(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=200)
     assert child.returncode == 130, said
     ends = time.monotonic() + 20
     while of_folder(tmp_path) and time.monotonic() < ends:
