@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test test-slow check bench experiments notebooks docs format clean
+.PHONY: help install run demo test test-slow check bench experiments notebooks faults docs format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ experiments: $(STAMP)  ## the paper's experiments on the bundled model; writes d
 
 notebooks: $(STAMP)  ## run the notebooks of examples/ and write their outputs into them
 	$(BIN)/python benchmarks/notebooks.py
+
+faults: $(STAMP)  ## faults on purpose: kills, full disks, damaged files, forgeries; writes docs/reliability.md
+	$(BIN)/python -m benchmarks.faults
 
 docs: $(STAMP)  ## the API page, from the docstrings; writes site/
 	$(BIN)/python benchmarks/api_page.py site

@@ -90,12 +90,15 @@ def conversation_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any,
 
 
 def run_to_end(graph: CompiledStateGraph[Any, Any, Any, Any], begin: Any, context: Any, thread: str) -> Any:
-    """The last state of a thread: begun, or continued at the node where it was killed, or as it ended."""
+    """The last state of a thread: begun, or continued at the node where it was killed, or as it ended.
+
+    `tasks` tells whether it ended: `next` leaves out a node whose result is stored while its step is not.
+    """
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 1000}
     earlier = graph.get_state(config) if graph.checkpointer else None
-    if earlier is not None and earlier.values and not earlier.next:
+    if earlier is not None and earlier.values and not earlier.tasks:
         return earlier.values
-    resumed = earlier is not None and bool(earlier.next)
+    resumed = earlier is not None and bool(earlier.tasks)
     return graph.invoke(
         None if resumed else begin, config, context=context, durability="sync" if graph.checkpointer else None
     )

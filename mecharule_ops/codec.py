@@ -44,6 +44,14 @@ def canonical_json(value: object) -> str:
         raise UsageError(f"expected a JSON value with finite numbers, got {error}") from error
 
 
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises `ValueError` on anything else, nesting too deep for the reader included."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
 def encode(value: Any) -> dict[str, Any]:
     """The JSON object of a dataclass. Raises `UsageError` naming a field of a wrong type."""
     cls: Any = type(value)

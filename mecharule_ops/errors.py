@@ -18,11 +18,23 @@ A message is one line: what was expected, what came, what to do.
 
 from __future__ import annotations
 
+import unicodedata
+
 
 class MechaRuleError(Exception):
-    """Root of the tree."""
+    """Root of the tree. It prints as one line, whatever text from outside it quotes."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return "".join(map(_shown, super().__str__()))
+
+
+def _shown(character: str) -> str:
+    """A character as it is, or escaped where a terminal would act on it or begin a line."""
+    if character.isprintable() or unicodedata.category(character) == "Zs":
+        return character
+    return ascii(character)[1:-1]
 
 
 class UsageError(MechaRuleError):

@@ -5,6 +5,7 @@ Fields are JSON values or tuples of them; `store.event_json` writes an event und
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -73,6 +74,7 @@ class Price(Event):
     evaluations: int
     example_forwards: int
     seconds: float
+    """NaN where the pace is not known."""
     least_evaluations: int = 0
     """If no group flips anything; 0 when not known."""
     least_seconds: float = 0.0
@@ -86,6 +88,8 @@ class Price(Event):
 
     def time(self, clock: Callable[[float], str]) -> str:
         """`about 3:00 to 82:39`, or the most alone; `clock` writes seconds."""
+        if math.isnan(self.seconds):
+            return "in a time that was not measured"
         if not self.least_evaluations:
             return f"about {clock(self.seconds)} at most"
         return f"about {clock(self.least_seconds)} to {clock(self.seconds)}"

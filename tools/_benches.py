@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError
 from mecharule_ops.loading.placement import AUTO, kept, this_machine
 from mecharule_ops.loading.registry import load
@@ -52,7 +52,7 @@ def bench_of_folder(folder: Path, certificates: Sequence[Certificate], given: Ve
 def model_named(folder: Path) -> str:
     """The model of an exported folder's config."""
     try:
-        return str(json.loads((folder / CONFIG).read_text(encoding="utf-8"))["model"])
+        return str(parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
     except OSError as error:
         raise StoreError(f"expected an exported folder with {CONFIG}, {folder} has none") from error
     except (ValueError, KeyError, TypeError) as error:

@@ -75,14 +75,21 @@ class MechaRuleApp(WritingApp):
             title = f"{command.name} ({keys})" if keys else command.name
             yield SystemCommand(title, command.help, lambda name=command.name: self.action_command(name))
 
+    def action_command_palette(self) -> None:
+        """The palette, unless it is open."""
+        from tui.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id=Palette.ID))
+
     def action_command(self, name: str) -> None:
-        """Carry out a command on the screen at hand, or on the app over a popup."""
+        """Carry out a command on the screen at hand, or on the app over a popup; one that neither has does nothing."""
         screen = self.screen
         if isinstance(screen, CommandScreen) and name in {each.name for each in commands_of(screen.NAME)}:
             screen.carry_out(name)
         else:
             command = next(each for each in COMMANDS if each.name == name)
-            getattr(self, command.method)()
+            getattr(self, command.method, lambda: None)()
 
     # work ---------------------------------------------------------------------------------------------
 

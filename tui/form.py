@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 
 FIRST = ("task", "model", "bases", "baseline", "phase", "regimes", "tau", "records", "budget")
@@ -106,7 +106,7 @@ def _pair(part: str) -> tuple[str, object]:
     if not sign:
         raise UsageError(f"expected KEY=VALUE; KEY=VALUE, got {part.strip()!r}")
     try:
-        return key.strip(), json.loads(value)
+        return key.strip(), parse_json(value)
     except ValueError:
         return key.strip(), value.strip()
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from textual.screen import Screen
+
 from tui.backend import Backend
 from tui.comparison import Side
 from tui.session import Session
@@ -20,6 +22,9 @@ class Owner(Protocol):
     backend: Backend
     output: deque[str]
     """What programs printed while the app ran."""
+
+    @property
+    def screen(self) -> Screen[Any]: ...
 
     def tell(self, sentence: str) -> None: ...
 

@@ -1,8 +1,8 @@
 """The terminal app in a browser: a small server around `textual-serve`, on loopback unless told otherwise.
 
-Every page gets an app of its own, in a process of its own. A page of another site cannot open one: the
-websocket must come from this server's own page, and on loopback the browser must have asked for it by a
-loopback name. Nothing is fetched from elsewhere.
+Every page gets an app of its own, in a process of its own, and so many at most. A page of another site cannot open
+one: the websocket must say that it comes from this server's own page, and on loopback the browser must have asked for
+it by a loopback name. Nothing is fetched from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from importlib.resources import files
 from string import Template
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import WSCloseCode, web
+from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
 from mecharule_ops.errors import UsageError
@@ -26,6 +27,8 @@ APP = "import sys; from tui.app import run_app; sys.exit(run_app())"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SHUTDOWN_SECONDS = 2.0
 """How long open pages may take to go when the server ends; their work is stopped then."""
+MOST_PAGES = 16
+"""Open pages at once; each has a process with an app."""
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; frame-ancestors 'none'"
@@ -37,6 +40,7 @@ class AppServer(Server):
 
     def __init__(self, host: str) -> None:
         super().__init__(shlex.join([sys.executable, "-c", APP]), host=host, title="MechaRule")
+        self._open_pages = 0
         self._page = Template(_own_file("page.html"))
         self._script = _own_file("page.js")
 
@@ -66,9 +70,28 @@ class AppServer(Server):
         return web.Response(text=self._script, content_type="text/javascript")
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """One app for one page of this server."""
+        """One app for one page of this server; 403 to what does not say that it is one, 503 to one too many."""
         self._refuse_strangers(request)
-        return await super().handle_websocket(request)
+        if "Origin" not in request.headers:
+            raise web.HTTPForbidden(
+                text=f"expected a page of {request.host}, got one that does not say whose it is"
+            )
+        if self._open_pages >= MOST_PAGES:
+            raise web.HTTPServiceUnavailable(
+                text=f"expected at most {MOST_PAGES} open pages; close one and reload"
+            )
+        self._open_pages += 1
+        try:
+            return await super().handle_websocket(request)
+        finally:
+            self._open_pages -= 1
+
+    async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
+        """A page's keys and sizes; a message that no page of ours sends ends the page."""
+        try:
+            await super()._process_messages(websocket, app_service)
+        except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RecursionError):
+            await websocket.close(code=WSCloseCode.POLICY_VIOLATION)
 
     def _refuse_strangers(self, request: web.Request) -> None:
         """Answers 403 to a page of another origin, and on loopback to a name that is not loopback's."""

@@ -7,7 +7,6 @@ ended is not asked again.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -24,6 +23,7 @@ from agent.llm.choice import Choice, make_model
 from agent.llm.protocol import OnText, unheard
 from agent.proposing.nodes import PROMPT
 from agent.state import ProposalInput, ProposalRuntime, ProposalState
+from mecharule_ops.codec import parse_json
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import build_table
@@ -182,6 +182,6 @@ def _wider(context: ProposalContext, texts: Sequence[str]) -> ProposalContext:
 def _holds_rounds(path: Path) -> bool:
     """Whether a script is a list; one that does not read is left for its reader to complain about."""
     try:
-        return isinstance(json.loads(path.read_text(encoding="utf-8")), list)
+        return isinstance(parse_json(path.read_text(encoding="utf-8")), list)
     except (OSError, ValueError, RecursionError):
         return False

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NoReturn
 
 from mecharule_ops.bases import Basis
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 
 Handler = Callable[[argparse.Namespace], int]
@@ -121,7 +121,7 @@ def _key_value(text: str) -> tuple[str, Any]:
     if not sign:
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
     try:
-        return key, json.loads(value)
+        return key, parse_json(value)
     except ValueError:
         return key, value
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.verbs.dry_run import as_data, told
+from mecharule_ops.codec import parse_json
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
@@ -22,7 +23,7 @@ from mecharule_ops.pipeline.outlook import outlook
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
-from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
+from mecharule_ops.store.run_directory import find_run, list_runs, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
@@ -72,7 +73,7 @@ def config_from(
 
 def _read(file: str) -> Mapping[str, object]:
     try:
-        content = json.loads(Path(file).read_text())
+        content = parse_json(Path(file).read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"expected a JSON file of settings, got {file}: {error}") from error
     if not isinstance(content, dict):
@@ -140,6 +141,7 @@ def resume(
     if wanted.any:
         _check_workers(config_of(run), wanted, show)
     with hired(wanted) as workers, RunStore.open(path) as store:
+        _take_over_late(store)
         going_on = Run(store, should_stop, _judge(Run(store).config), device)
         if device is not None:
             place(read_shape(resolve(going_on.config.model)), this_machine(), device, going_on.dtype)
@@ -185,6 +187,16 @@ def _check_workers(config: RunConfig, wanted: Wanted, show: Show) -> None:
 
 def _graded_by_model(config: RunConfig) -> bool:
     return str(config.task_settings.get("grader", "")).startswith("llm:")
+
+
+def _take_over_late(store: RunStore) -> None:
+    """What a fork that was killed before it took anything over would have had, where the earlier run is still there."""
+    from mecharule_ops.pipeline.fork import take_over
+
+    path = run_path(str(store.config.get("forked_from", "")), runs_directory())
+    if not store.names() and path.is_file():
+        with RunStore.open(path, read_only=True) as earlier:
+            take_over(store, earlier)
 
 
 def _judge(config: RunConfig) -> Judge | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError
 
 INDEX = "index.json"
@@ -53,7 +54,7 @@ def read_bundle(folder: Path) -> tuple[Certificate, ...]:
 
 def _read_index(folder: Path) -> dict[str, str]:
     try:
-        index = json.loads(_read(folder / INDEX))
+        index = parse_json(_read(folder / INDEX))
     except ValueError as error:
         raise ClaimNotSupported(f"expected an index at {folder / INDEX}, it is not JSON: {error}") from error
     listed = index.get("certificates") if isinstance(index, dict) else None
@@ -77,6 +78,8 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="ascii")
     except OSError as error:
         raise StoreError(f"expected a bundle file at {path}, the system says: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ClaimNotSupported(f"expected ASCII text in {path}, the file was changed") from error
 
 
 def _sha256(text: str) -> str:

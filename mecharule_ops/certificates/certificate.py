@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mecharule_ops.codec import ADDED, canonical_json, decode, encode
+from mecharule_ops.codec import ADDED, canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 
 KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs", "repair")
@@ -161,7 +161,7 @@ class Certificate:
     def from_json(cls, text: str) -> Certificate:
         """The certificate of a text. Raises `ClaimNotSupported` when malformed or not what was hashed."""
         try:
-            document = json.loads(text)
+            document = parse_json(text)
             if not isinstance(document, dict) or document.keys() != {"certificate", "sha256"}:
                 raise ClaimNotSupported("expected a certificate with its sha256 and nothing else")
             certificate = decode(cls, document["certificate"])

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from mecharule_ops.certificates.certificate import KINDS, Certificate, Completion, ExampleRow, SliceTotal
 from mecharule_ops.confidence import lower_bound, upper_bound
-from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.types import Neuron
 
 _Key = tuple[str | None, str | None, int]
 _BOUND_TOLERANCE = 1e-9
@@ -126,11 +127,21 @@ def _header_faults(certificate: Certificate) -> Iterator[str]:
         yield "there are no rows"
     if not certificate.units:
         yield "there are no units"
+    if len(set(certificate.units)) < len(certificate.units):
+        yield "a unit is named twice"
+    yield from (f"{unit!r} is not how a unit prints" for unit in certificate.units if not _prints(unit))
     if certificate.regime not in (0, 1):
         yield f"regime {certificate.regime} is neither 0 nor 1"
     rule = certificate.rule
     if rule and not (-1 <= rule.mcc <= 1 and 0 <= rule.coverage <= 1 and 0 <= rule.positives <= rule.n):
         yield "the rule's score is out of range"
+
+
+def _prints(unit: str) -> bool:
+    try:
+        return str(Neuron.parse(unit)) == unit
+    except UsageError:
+        return False
 
 
 def _row_faults(certificate: Certificate) -> Iterator[str]:

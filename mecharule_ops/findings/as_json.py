@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mecharule_ops.codec import decode, encode
+from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
 
@@ -24,8 +24,8 @@ def to_json(findings: Findings) -> str:
 def from_json(text: str) -> Findings:
     """The findings that `to_json` wrote. Raises `UsageError` naming the field that does not fit."""
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
+        document = parse_json(text)
+    except ValueError as error:
         raise UsageError(f"expected findings as JSON, got text that does not parse: {error}") from error
     if not isinstance(document, dict) or set(document) != {"format", "findings"}:
         raise UsageError("expected an object with the keys format and findings; export the run again")

@@ -5,13 +5,13 @@ Listing models reads directories only; torch is imported by `load`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
 from mecharule_ops.loading.placement import Placement, place, this_machine
@@ -175,7 +175,7 @@ def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
 
     plain = ("PreTrainedTokenizerFast", "TokenizersBackend")
     try:
-        config: dict[str, Any] = json.loads((directory / "tokenizer_config.json").read_text())
+        config: dict[str, Any] = parse_json((directory / "tokenizer_config.json").read_text())
         loader = PreTrainedTokenizerFast if config.get("tokenizer_class") in plain else AutoTokenizer
         return loader.from_pretrained(directory, local_files_only=True)
     except (OSError, ValueError, TypeError, AttributeError, ImportError) as error:

@@ -6,7 +6,6 @@ off, is refused before minutes are spent on it.
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.wiring import Wiring, wiring_for
 from mecharule_ops.types import Basis
@@ -151,7 +151,7 @@ def read_tokenizer(directory: Path) -> Tokenizer | None:
 
 def _settings(directory: Path) -> Mapping[str, Any]:
     try:
-        settings = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        settings = parse_json((directory / "config.json").read_text(encoding="utf-8"))
         str(settings["model_type"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelUnavailable(
@@ -195,7 +195,7 @@ def _check_pickled(directory: Path) -> None:
 def _listed(index: Path) -> Mapping[str, str]:
     """The file of each tensor."""
     try:
-        return dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+        return dict(parse_json(index.read_text(encoding="utf-8"))["weight_map"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelUnavailable(
             f"expected a list of weight files in {index}, got {type(error).__name__}; copy the whole model again"
@@ -209,7 +209,7 @@ def _header(path: Path) -> dict[str, tuple[str, list[int]]]:
             (length,) = struct.unpack("<Q", stream.read(8))
             if length > path.stat().st_size:
                 raise ValueError("its header is longer than the file")
-            header = json.loads(stream.read(length))
+            header = parse_json(stream.read(length))
         tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
         end = max((entry["data_offsets"][1] for entry in tensors.values()), default=0)
         held = path.stat().st_size - 8 - length

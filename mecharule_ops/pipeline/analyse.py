@@ -7,6 +7,7 @@ the same questions and the file answers them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -171,11 +172,14 @@ def _cell(
 
 
 def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
-    """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before."""
+    """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before.
+
+    NaN where a kill came between those outcomes and their pace.
+    """
     if forwards:
         of_workers = run.workers.pace if run.workers else None
         run.store.put(keys.pace(basis), of_workers or seconds / forwards)
-    return run.store.get(keys.pace(basis))
+    return run.store.get(keys.pace(basis)) if run.store.has(keys.pace(basis)) else math.nan
 
 
 def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:

@@ -6,7 +6,6 @@ decided in `predicates`, so that a proposal can be wrong but never unsafe (paper
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate
 from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
@@ -128,7 +128,7 @@ def _read_rounds(path: Path) -> tuple[tuple[str, ...], ...]:
     """The file's rounds. Raises `UsageError` when it cannot be read or has another shape."""
     wanted = 'a JSON list of rounds such as [["a > b"], ["carry(a, b)"]]'
     try:
-        rounds = json.loads(path.read_text(encoding="utf-8"))
+        rounds = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"expected {wanted} in {path}, got {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mecharule_ops.codec import decode, encode
+from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.repair.gates import Gate
 from mecharule_ops.replacement.baselines import ReplacementTable
@@ -73,7 +73,7 @@ def read_folder(folder: Path) -> tuple[GateFile, ReplacementTable]:
     from safetensors.numpy import load_file
 
     try:
-        said: Any = json.loads((folder / GATE).read_text(encoding="utf-8"))
+        said: Any = parse_json((folder / GATE).read_text(encoding="utf-8"))
     except OSError as error:
         raise StoreError(f"expected {GATE} in {folder}, the system says: {error.strerror}") from error
     except ValueError as error:

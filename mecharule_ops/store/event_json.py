@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
 from mecharule_ops import events
-from mecharule_ops.codec import canonical_json, decode, encode
+from mecharule_ops.codec import canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 
@@ -42,7 +41,7 @@ def event_from_json(text: str) -> Event:
     type.
     """
     try:
-        data = json.loads(text)
+        data = parse_json(text)
     except ValueError as error:
         raise UsageError(f"expected an event as a JSON object, got {text[:80]!r}") from error
     kind = data.pop("kind", None) if isinstance(data, dict) else None

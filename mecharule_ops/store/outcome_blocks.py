@@ -139,7 +139,7 @@ class OutcomeTable:
     def _ids(self, example_set: int) -> np.ndarray:
         if example_set not in self._ids_by_set:
             query = "SELECT digest, ids FROM example_set WHERE id = ?"
-            digest, packed = self._connection.execute(query, (example_set,)).fetchone()
+            digest, packed = self._connection.execute(query, (example_set,)).fetchone() or (b"", b"")
             if _digest(packed) != digest:
                 raise StoreError("expected example ids as they were written, a stored set is damaged")
             self._ids_by_set[example_set] = np.frombuffer(packed, "<i8")

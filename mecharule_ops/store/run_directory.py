@@ -89,7 +89,7 @@ def _last_write(path: Path) -> float:
 
 def _summary(path: Path) -> RunSummary:
     try:
-        with RunStore.open(path, read_only=True) as store:
+        with RunStore.open(path, read_only=True, whole=False) as store:
             started, finished = store.latest(RunStarted), store.latest(RunFinished)
             created = store.created
     except StoreError as error:

@@ -33,6 +33,9 @@ from mecharule_ops.store.run_file import RunLock, connect_existing, connect_new,
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 _PAGE = 1000
+_RESTORE = "the file is damaged; restore it from a copy"
+_SETTINGS_CRC = "crc"
+"""A setting of its own: the checksum of the others; files of before it have none."""
 
 
 class RunStore:
@@ -49,9 +52,11 @@ class RunStore:
         self._outcomes = OutcomeTable(connection)
         rows = dict(self._rows("SELECT name, value FROM setting"))
         try:
+            if rows.pop(_SETTINGS_CRC, _crc(rows)) != _crc(rows):
+                raise ValueError("their checksum differs")
             self.config: Mapping[str, object] = json.loads(rows["config"])
             self.created = float(rows["created"])
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError) as error:
             raise StoreError(
                 f"expected settings in {path}, they are damaged; restore it from a copy"
             ) from error
@@ -62,6 +67,7 @@ class RunStore:
     ) -> RunStore:
         """A new run, held for writing. Raises `StoreError` when the file exists or cannot be made."""
         settings = {"config": canonical_json(dict(config)), "created": repr(clock())}
+        settings[_SETTINGS_CRC] = _crc(settings)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -76,22 +82,32 @@ class RunStore:
             raise
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False, clock: Callable[[], float] = time.time) -> RunStore:
-        """A stored run. Raises `StoreError` when it is missing, damaged, newer or held by a process."""
+    def open(
+        cls,
+        path: Path,
+        *,
+        read_only: bool = False,
+        whole: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> RunStore:
+        """A stored run. Raises `StoreError` when it is missing, damaged, newer or held by a process.
+
+        Without `whole` the file is not read through, and only what is asked of it is checked.
+        """
         if read_only:
-            return cls._opened(path, None, clock)
+            return cls._opened(path, None, clock, whole)
         if not path.exists():
             raise StoreError(f"expected a run file at {path}, there is none; list them with `mecharule runs`")
         lock = RunLock(path)
         try:
-            return cls._opened(path, lock, clock)
+            return cls._opened(path, lock, clock, whole)
         except StoreError:
             lock.release()
             raise
 
     @classmethod
-    def _opened(cls, path: Path, lock: RunLock | None, clock: Callable[[], float]) -> RunStore:
-        connection = connect_existing(path, read_only=lock is None)
+    def _opened(cls, path: Path, lock: RunLock | None, clock: Callable[[], float], whole: bool) -> RunStore:
+        connection = connect_existing(path, read_only=lock is None, whole=whole)
         try:
             return cls(path, connection, lock, clock)
         except StoreError:
@@ -121,7 +137,7 @@ class RunStore:
         """The number of the last event after adding these, all or none of them."""
         bodies = [(kind_of(type(event)), event_to_json(event)) for event in events]
         now = self._clock()
-        rows = [(now, kind, body, zlib.crc32(body.encode("ascii"))) for kind, body in bodies]
+        rows = [(now, kind, body, _event_crc(now, body)) for kind, body in bodies]
         with self._transaction():
             self._connection.executemany(
                 "INSERT INTO event (unix_time, kind, body, crc) VALUES (?, ?, ?, ?)", rows
@@ -133,15 +149,19 @@ class RunStore:
         """(number, unix time, event) of every event numbered above `after`, also of those added meanwhile."""
         query = "SELECT seq, unix_time, body, crc FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
         while page := self._rows(query, after, _PAGE):
-            for after, moment, body, crc in page:
-                yield after, moment, self._event(after, body, crc)
+            for seq, moment, body, crc in page:
+                if seq != after + 1:
+                    raise StoreError(f"expected event {after + 1} of {self.path}, it is lost: {_RESTORE}")
+                yield seq, moment, self._event(seq, moment, body, crc)
+                after = seq
 
     def latest(self, cls: type[E]) -> E | None:
         """The last event of a class, None when there is none."""
-        query = "SELECT seq, body, crc FROM event WHERE kind = ? ORDER BY seq DESC LIMIT 1"
-        for seq, body, crc in self._rows(query, kind_of(cls)):
-            event = self._event(seq, body, crc)
-            assert isinstance(event, cls)
+        query = "SELECT seq, unix_time, body, crc FROM event WHERE kind = ? ORDER BY seq DESC LIMIT 1"
+        for seq, moment, body, crc in self._rows(query, kind_of(cls)):
+            event = self._event(seq, moment, body, crc)
+            if not isinstance(event, cls):
+                raise StoreError(f"expected event {seq} of {self.path} under its own kind: {_RESTORE}")
             return event
         return None
 
@@ -223,30 +243,40 @@ class RunStore:
 
     def certificate(self, prefix: str) -> Certificate:
         """The certificate whose id starts so. Raises `ClaimNotSupported` when none or several do."""
-        query = "SELECT body FROM certificate WHERE substr(sha256, 1, ?) = ?"
+        query = "SELECT sha256, body FROM certificate WHERE substr(sha256, 1, ?) = ?"
         found = self._rows(query, len(prefix), prefix) if prefix else []
         if len(found) != 1:
             raise ClaimNotSupported(
                 f"expected one certificate {prefix!r} in this run, found {len(found)}; list them first"
             )
-        return Certificate.from_json(found[0][0])
+        return self._certificate(*found[0])
 
     def certificates(self) -> tuple[Certificate, ...]:
         """Every certificate, in the order written. Raises `ClaimNotSupported` when one has been changed."""
-        rows = self._rows("SELECT body FROM certificate ORDER BY seq")
-        return tuple(Certificate.from_json(body) for (body,) in rows)
+        rows = self._rows("SELECT sha256, body FROM certificate ORDER BY seq")
+        return tuple(self._certificate(sha256, body) for sha256, body in rows)
 
     def check(self) -> tuple[str, ...]:
         """What SQLite finds wrong with the file; empty when it is whole. Reads all of it."""
         return tuple(text for (text,) in self._rows("PRAGMA integrity_check") if text != "ok")
 
-    def _event(self, seq: int, body: str, crc: int) -> Event:
-        if zlib.crc32(body.encode("utf-8")) != crc:
-            raise StoreError(f"expected event {seq} of {self.path} as it was written, it is damaged")
+    def _event(self, seq: int, moment: float, body: str, crc: int) -> Event:
+        # A file of before the time was covered has the checksum of the body alone.
+        whole = isinstance(body, str) and crc in (_event_crc(moment, body), zlib.crc32(body.encode("utf-8")))
+        if not whole:
+            raise StoreError(f"expected event {seq} of {self.path} as it was written: {_RESTORE}")
         try:
             return event_from_json(body)
         except UsageError as error:
             raise StoreError(f"event {seq} of {self.path}: {error}") from error
+
+    def _certificate(self, sha256: str, body: str) -> Certificate:
+        if not isinstance(body, str):
+            raise StoreError(f"expected certificate {sha256} of {self.path} as text: {_RESTORE}")
+        certificate = Certificate.from_json(body)
+        if certificate.sha256 != sha256:
+            raise StoreError(f"expected certificate {sha256} of {self.path} under its own id: {_RESTORE}")
+        return certificate
 
     def _rows(self, query: str, *arguments: object) -> list[tuple]:
         with self._guard, store_errors(self.path):
@@ -264,3 +294,11 @@ class RunStore:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+
+def _crc(settings: Mapping[str, str]) -> str:
+    return str(zlib.crc32(canonical_json(dict(settings)).encode("ascii")))
+
+
+def _event_crc(moment: float, body: str) -> int:
+    return zlib.crc32(f"{moment!r}{body}".encode())

@@ -8,7 +8,6 @@ flips 1→0 suppresses jailbreaks; one that flips 0→1 induces them, which is a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.augmentation import augmented
 from mecharule_ops.tasks.base import Task
@@ -191,7 +191,7 @@ def read_requests(path: Path) -> tuple[str, ...]:
 
 def _request_of(line: str, number: int, path: Path) -> str:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
     except ValueError:
         row = None
     if not isinstance(row, dict) or not isinstance(row.get("request"), str) or not row["request"].strip():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import Phase, Value
@@ -70,7 +70,7 @@ def _lines(path: Path) -> Iterator[Mapping[str, Value]]:
     with path.open(encoding="utf-8", newline="") as stream:
         if path.suffix in (".jsonl", ".json"):
             for line in filter(str.strip, stream):
-                row = json.loads(line)
+                row = parse_json(line)
                 if not isinstance(row, dict) or not all(
                     isinstance(v, str | int | float) for v in row.values()
                 ):

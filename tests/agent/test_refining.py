@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 from llm_scripted import Recorder, asker
 
 from agent.graph import checkpoints, refinement_graph, run_to_end
@@ -325,6 +326,35 @@ def test_a_killed_refinement_resumes_at_its_node(
     for event in told:
         state = state.apply(event)
     assert {view.state for view in state.hypotheses.values()} == {"supported"}
+
+
+def _killed_before(monkeypatch: pytest.MonkeyPatch, write: int) -> None:
+    """From now on the process dies before it stores the checkpoint of that number."""
+    put, count = SqliteSaver.put, iter(range(1, 1000))
+
+    def struck(*given: Any, **named: Any) -> Any:
+        if next(count) == write:
+            raise KeyboardInterrupt
+        return put(*given, **named)
+
+    monkeypatch.setattr(SqliteSaver, "put", struck)
+
+
+def test_a_refinement_killed_between_a_result_and_its_step_comes_to_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a node's result is stored and the step that follows is not: nothing seems left to do."""
+    with RunStore.create(tmp_path / "whole.mecharule", {"run": "0c1f"}) as store:
+        whole, _ = _run(store, _scripted(Recorder(tmp_path, GOOD)), _case(), rounds=1)
+    assert whole
+    for write in range(2, 6):
+        with RunStore.create(tmp_path / f"{write}.mecharule", {"run": "0c1f"}) as store:
+            with monkeypatch.context() as patch:
+                _killed_before(patch, write)
+                with pytest.raises(KeyboardInterrupt):
+                    _run(store, _scripted(Recorder(tmp_path, GOOD)), _case(), rounds=1)
+            again, _ = _run(store, _scripted(Recorder(tmp_path, GOOD)), _case(), rounds=1)
+            assert again == whole, write
 
 
 # --- on a real run ---------------------------------------------------------------------------------------

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forgeries import forgeries, leaves, put
 
 from mecharule_ops.certificates.bundles import read_bundle, write_bundle
 from mecharule_ops.certificates.certificate import (
@@ -76,42 +75,6 @@ def _certificate(rows: tuple[ExampleRow, ...] | None = None, **changes: Any) -> 
     return replace(made, **changes)
 
 
-def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths of every value in a JSON tree, inner ones included."""
-    yield path
-    children = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, child in children:
-        yield from _leaves(child, (*path, key))
-
-
-def _forgeries(value: Any) -> list[Any]:
-    """Other values for one place: of the same type, and of another."""
-    match value:
-        case bool():
-            return [not value, None]
-        case int() | float():
-            return [value + 1, str(value)]
-        case str():
-            return [value + " ", 3]
-        case list():
-            return [value[:-1], [*value, value[-1]]]
-        case dict():
-            return [{**value, "extra": 1}, dict(list(value.items())[1:])]
-        case _:
-            return ["something"]
-
-
-def _put(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
-    changed = copy.deepcopy(tree)
-    place = changed
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    return changed
-
-
 def test_a_certificate_round_trips_with_its_id() -> None:
     """The text reads back equal, with the same id, twelve hex digits of its hash."""
     certificate = _certificate()
@@ -126,15 +89,15 @@ def test_tampering_with_any_field_is_detected() -> None:
     """Each value at each depth is changed in several ways; only the untouched text is accepted."""
     certificate = _certificate(rows=(_row(1, "associated", True),))
     document = json.loads(certificate.to_json())
-    places = [path for path in _leaves(document) if path]
+    places = [path for path in leaves(document) if path]
     tried = 0
     for path in places:
         value = document
         for key in path:
             value = value[key]
-        for forged in _forgeries(value):
+        for forged in forgeries(value):
             with pytest.raises(ClaimNotSupported):
-                Certificate.from_json(json.dumps(_put(document, path, forged)))
+                Certificate.from_json(json.dumps(put(document, path, forged)))
             tried += 1
     fields = {path[1] for path in places if path[0] == "certificate" and len(path) > 1}
     assert fields == set(encode(certificate))
@@ -158,7 +121,14 @@ def test_the_id_does_not_depend_on_how_equal_content_is_held() -> None:
 def test_malformed_texts_are_claims_without_support() -> None:
     """Broken JSON, other JSON and extra fields beside the certificate have one named error."""
     document = json.loads(_certificate().to_json())
-    for text in ("{", "[]", "{}", json.dumps({**document, "note": 1}), '{"certificate": 1, "sha256": ""}'):
+    for text in (
+        "{",
+        "[" * 100_000,
+        "[]",
+        "{}",
+        json.dumps({**document, "note": 1}),
+        '{"certificate": 1, "sha256": ""}',
+    ):
         with pytest.raises(ClaimNotSupported):
             Certificate.from_json(text)
 
@@ -199,6 +169,7 @@ def _forged_row(**changes: Any) -> Certificate:
         (_certificate(regime=2), "neither 0 nor 1"),
         (_certificate(kind="guess"), "kind 'guess'"),
         (_certificate(units=()), "there are no units"),
+        (_certificate(units=("m4.1234", "m4.1234")), "a unit is named twice"),
         (replace(_certificate(), rows=(), totals=()), "there are no rows"),
         (_certificate(rows=(_row(1, "s", True), _row(1, "s", True))), "appears twice"),
         (_certificate(rows=(_row(1, "s", True), _row(2, "s", True, "m4.1234"))), "others one"),
@@ -328,6 +299,10 @@ def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> 
         with pytest.raises(ClaimNotSupported):
             read_bundle(folder)
         path.write_text(whole[path])
+    one.write_bytes(b"\xff\xfe")
+    with pytest.raises(ClaimNotSupported, match="expected ASCII text"):
+        read_bundle(folder)
+    one.write_text(whole[one])
     (folder / "extra.json").write_text(other)
     with pytest.raises(ClaimNotSupported, match="extra"):
         read_bundle(folder)

@@ -70,6 +70,7 @@ def test_the_server_answers_its_own_page_and_nobody_elses(served: SimpleNamespac
         for headers in ({"Origin": "http://elsewhere.example"}, {"Host": "elsewhere.example"}):
             status, text = _asked(served.address + path, **headers)
             assert (status, text.startswith("expected a ")) == (403, True), (path, headers)
+    assert _asked(served.address + "/ws")[0] == 403, "a websocket must say whose page it is of"
     served.child.send_signal(signal.SIGINT)
     assert served.child.wait(timeout=60) == 0
 

@@ -40,7 +40,9 @@ class CommandScreen(Screen[None]):
             does()
 
     def do_back(self) -> None:
-        self.owner.pop_screen()
+        # A second key that came before the first one's screen was gone must not close the screen under it.
+        if self.owner.screen is self:
+            self.owner.pop_screen()
 
 
 def hint_parts(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> list[str]:

@@ -68,7 +68,8 @@ class HelpPopup(ModalScreen[None]):
             yield Static(Text(names, "dim"), markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
+        for text in self.query(VerticalScroll):  # None where a key has closed it before it was drawn.
+            text.focus()
 
 
 class SearchPopup(ModalScreen[str | None]):

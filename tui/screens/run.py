@@ -114,7 +114,7 @@ class RunScreen(Talking):
         elif self.pane_of(self.focused) == "chat" and self.arrangement is not Arrangement.SINGLE:
             self.choose("tree")
         else:
-            self.app.pop_screen()
+            super().do_back()
 
     def _stop_when_twice(self) -> None:
         now = time.monotonic()

@@ -1,0 +1,180 @@
+"""A small sample of each kind of fault that `make faults` tries at length, and what each of them once found."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from bundled_run import QUICK, finish, opened
+from outcome_audit import cells
+from textual.events import Key
+from tui_driving import Driver, drive
+from tui_story import FakeBackend
+
+from agent.verbs import runner
+from benchmarks.faults.damaged_files import damaged_files
+from benchmarks.faults.fuzzing import targets, tried
+from benchmarks.faults.page import ROWS, Kept, text_of
+from benchmarks.faults.result import Figure, Result, Setting
+from mecharule_ops.config import make_config
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.events import Notice, Price, RunFinished
+from mecharule_ops.pipeline.opening import begun
+from mecharule_ops.store import keys
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Basis
+from tui.screens.home import HomeScreen
+from tui.screens.run import RunScreen
+
+
+def test_a_damaged_run_file_is_refused_or_reads_as_written(quick_run: Path, tmp_path: Path) -> None:
+    """Forty damages of ten kinds: never another number, never another error."""
+    place = tmp_path / "run b00d"
+    place.mkdir()
+    shutil.copy(quick_run, place / "b00d.mecharule")
+    done = damaged_files(Setting(folder=tmp_path, scale=0.02))
+    assert done.cases == 40
+    assert done.problems == ()
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_invented_texts_are_read_or_refused_by_one_line(quick_run: Path, tmp_path: Path, number: int) -> None:
+    """A hundred of each kind."""
+    with RunStore.open(quick_run, read_only=True) as store:
+        target = targets(tmp_path, store.certificates()[0])[number]
+    tally = tried(target, 100, seed=0)
+    assert tally.cases == 100
+    assert dict(tally.problems) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE event SET unix_time = unix_time + 1 WHERE seq = 2", "event 2 of"),
+        ("DELETE FROM event WHERE seq = 2", "it is lost"),
+        ("UPDATE event SET body = CAST(x'ff' AS TEXT) WHERE seq = 2", "damaged"),
+        ("UPDATE setting SET value = '5.0' WHERE name = 'created'", "they are damaged"),
+    ],
+)
+def test_damage_beside_the_rows_contents_is_seen(tmp_path: Path, change: str, said: str) -> None:
+    """The time of an event, an event that is gone, text that is none, a setting."""
+    path = tmp_path / "run.mecharule"
+    with RunStore.create(path, {}) as store:
+        store.append([Notice(text=str(number)) for number in range(3)])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(change)
+    with pytest.raises(StoreError, match=said) as caught, RunStore.open(path, read_only=True) as store:
+        list(store.events())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_file_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed while it is made, there is no run of that name; it can be made again."""
+    path = tmp_path / "run.mecharule"
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            RunStore.create(path, {})
+    assert not list(tmp_path.glob("*.mecharule"))
+    RunStore.create(tmp_path / "other.mecharule", {}).close()
+
+
+def test_a_full_disk_at_the_lock_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The holder's number cannot be written."""
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(StoreError, match="No space left"):
+        RunStore.create(tmp_path / "run.mecharule", {})
+
+
+def test_a_certificate_under_anothers_id_is_refused(quick_run: Path, tmp_path: Path) -> None:
+    """An old certificate in the place of the one that is cited."""
+    path = Path(shutil.copy(quick_run, tmp_path / "run.mecharule"))
+    with RunStore.open(path) as store:
+        cited = store.certificates()[0]
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE certificate SET sha256 = ?", ("0" * 64,))
+        with pytest.raises(StoreError, match="under its own id"):
+            store.certificates()
+        with pytest.raises(ClaimNotSupported):
+            store.certificate(cited.id)
+
+
+def test_a_fork_killed_before_it_took_over_does_so_when_resumed(
+    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the earlier run has ablated is not ablated again."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    earlier = Path(shutil.copy(quick_run, tmp_path / "aaaa.mecharule"))
+    with begun(make_config(**{**QUICK, "tau": 0.35}), forked_from="aaaa") as store:
+        path = store.path
+    with opened(path) as run:
+        runner._take_over_late(run.store)
+        assert cells(path).keys() == cells(earlier).keys()
+        runner._take_over_late(run.store)
+        assert cells(path) == cells(earlier)
+
+
+def test_a_run_killed_before_its_pace_was_stored_goes_on(quick_run: Path, tmp_path: Path) -> None:
+    """Its outcomes are there, their pace is not; the price says that the time was not measured."""
+    path = Path(shutil.copy(quick_run, tmp_path / "fa57.mecharule"))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        gone = (str(keys.pace(Basis.ATTN_HEAD)), str(keys.FINDINGS))
+        connection.execute("DELETE FROM artefact WHERE name IN (?, ?)", gone)
+    with opened(path) as run:
+        _, told = finish(run)
+    (price,) = [event for event in told if isinstance(event, Price)]
+    assert math.isnan(price.seconds)
+    assert price.time(str) == "in a time that was not measured"
+    assert any(isinstance(event, RunFinished) for event in told)
+
+
+def test_an_error_is_one_line_whatever_it_quotes() -> None:
+    """Line ends and what a terminal acts on are escaped."""
+    assert str(UsageError("got \x1b[31m\nred \u202e é 漢\xa0!")) == "got \\x1b[31m\\nred \\u202e é 漢\xa0!"
+
+
+def test_keys_that_come_before_a_screen_is_drawn_end_nothing(tmp_path: Path) -> None:
+    """Two Escapes at once close one screen; the palette takes PageDown and Escape before it has lines."""
+
+    async def script(user: Driver) -> None:
+        await user.press("enter")
+        await user.until(lambda: isinstance(user.app.screen, RunScreen), "a run")
+        await user.sees("DONE")
+        for _ in range(4):
+            user.app.post_message(Key("escape", None))
+        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+        for keys_ in (
+            ("f1", "escape", "f1", "escape"),
+            ("ctrl+p", "pagedown", "pageup", "escape"),
+            ("ctrl+p", "escape"),
+            ("ctrl+p", "pageup", "enter"),
+        ):
+            for key in keys_:
+                user.app.post_message(Key(key, None))
+            await user.pilot.pause(0.2)
+        assert user.app.is_running
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_the_page_says_what_was_not_run() -> None:
+    """A row that was never run is named so; a find is bold."""
+    result = Result(tried="one", cases=1, figures=(Figure(what="a", value="1"),), problems=("it broke",))
+    text = text_of({"disk": Kept.of(result, scale=0.5, seconds=3)})
+    assert text.count("not run") == len(ROWS) - 1
+    assert "**1**" in text
+    assert "- **found:** it broke" in text
+    assert "scale 0.5" in text
