@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agent.verbs.command_line import Handler, parser, settings_of
+from agent.verbs.command_line import Handler, parser, settings_of, workers_of
 from mecharule_ops.errors import MechaRuleError, UsageError
 
 INTERRUPTED = 130
@@ -80,7 +80,11 @@ def _run(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _print(options, runner.plan(config))
     approve = runner.approval(options.yes or options.budget is not None, sys.stdin.isatty())
-    return _work(options, lambda show: runner.start(config, show, approve, llm_budget=options.llm_budget))
+    wanted = runner.Wanted(**workers_of(options))
+    return _work(
+        options,
+        lambda show: runner.start(config, show, approve, llm_budget=options.llm_budget, wanted=wanted),
+    )
 
 
 def _resume(options: argparse.Namespace) -> int:
@@ -88,7 +92,13 @@ def _resume(options: argparse.Namespace) -> int:
 
     return _work(
         options,
-        lambda show: runner.resume(options.run, show, llm_budget=options.llm_budget, device=options.device),
+        lambda show: runner.resume(
+            options.run,
+            show,
+            llm_budget=options.llm_budget,
+            device=options.device,
+            wanted=runner.Wanted(**workers_of(options)),
+        ),
     )
 
 
@@ -102,7 +112,8 @@ def _fork(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _print(options, runner.plan(config))
     approve = runner.approval(options.yes, sys.stdin.isatty())
-    return _work(options, lambda show: runner.fork(options.run, config, show, approve))
+    wanted = runner.Wanted(**workers_of(options))
+    return _work(options, lambda show: runner.fork(options.run, config, show, approve, wanted))
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ import torch
 from engine_figures import decided, evaluation, growth, ideas, matrix_peak
 from search_figures import exhaustive_tiny, rules, search_smollm2, whole_run
 from setting import Figure
+from worker_figures import plans, workers
 
 from mecharule_ops.pipeline.summing_up import versions
 
@@ -33,6 +34,8 @@ SECTIONS: dict[str, Callable[[], Iterator[Figure]]] = {
     "matrix-peak": matrix_peak,
     "search-smollm2": search_smollm2,
     "whole-run": whole_run,
+    "workers": workers,
+    "plans": plans,
 }
 
 

@@ -19,7 +19,7 @@ FLOORS = (
     ("report",),
     ("questions",),
     ("pipeline",),
-    ("findings", "engine", "mechanism", "repair", "store"),
+    ("findings", "engine", "mechanism", "repair", "store", "workers"),
     ("certificates",),
     ("replacement",),
     ("passes",),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.engine.asking import Group
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.store.stored_engine import Group, group_key
+from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Regime
 from tools.registry import Tell
 

@@ -363,6 +363,14 @@ class Data(Arguments):
     name: str | None = Field(None, description="what to fetch, such as harmbench")
 
 
+class Plan(Arguments):
+    """how fast a run's searches would have been with more workers: recorded waves replayed at costs measured here"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    workers: str = Field("1,2,4,8,16,32,64,128,256", description="numbers of workers with commas")
+
+
 class Doctor(Arguments):
     """check versions, device, models and keys, and prove on a model that an ablation is exact, and how fast"""
 

@@ -73,6 +73,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("compare", arguments.Compare),
         Tool("models", arguments.Models, works=True),
         Tool("data", arguments.Data, works=True),
+        Tool("plan", arguments.Plan, works=True),
         Tool("doctor", arguments.Doctor, works=True),
         Tool("spec", arguments.Spec),
     )

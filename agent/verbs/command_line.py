@@ -81,9 +81,11 @@ def parser(handlers: Mapping[str, Handler], tool: Handler) -> argparse.ArgumentP
     resume.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
     _llm_budget(resume)
     resume.add_argument("--device", help="go on there: auto, cpu, cuda, cuda:N or mps (default: as it began)")
+    _worker_arguments(resume)
     fork = working("fork", "search again under other settings; no stored ablation is repeated")
     fork.add_argument("run", help="run id, file, or `last`")
     _setting_arguments(fork)
+    _worker_arguments(fork)
     working("demo", "the bundled model: search, rule, question, certificate; offline, under a minute")
     replay = working("replay", "tell a run's story again, from its events")
     replay.add_argument("run", nargs="?", default="last", help="run id, file, or `last`")
@@ -179,6 +181,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     option("task", help="the task, for example arithmetic")
     option("-m", "--model", required=True, help="arith-tiny, smollm2-135m, a local directory or a hub id")
     _setting_arguments(run)
+    _worker_arguments(run)
     option("--budget", type=int, metavar="N", help="stop after N group ablations; what was found is kept")
     option(
         "--llm",
@@ -222,6 +225,25 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
     option("--dtype", help="auto (float32 if it fits, else bfloat16), float32, bfloat16 or float16")
     option("--yes", action="store_true", help="accept the price without being asked")
     option("--dry-run", action="store_true", help="print what would run and what it costs at most, then stop")
+
+
+def _worker_arguments(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--workers",
+        type=_count,
+        metavar="N",
+        help="N processes with a copy of the model each answer the ablations (Ray); results stay the same",
+    )
+    made.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="join a Ray cluster, such as auto or HOST:6379 (default: start one here)",
+    )
+
+
+def workers_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What was said about workers, by the names that `Wanted` takes."""
+    return {"workers": options.workers, "ray": options.ray}
 
 
 def _experiment_arguments(made: argparse.ArgumentParser) -> None:

@@ -28,6 +28,7 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.registry import findable, task_of
+from mecharule_ops.workers.hiring import Wanted, hired
 from tools._contribution import with_contribution
 from tools.result import ToolResult
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 Show = Callable[[Event], None]
 Approve = Callable[[Price], bool]
 BUDGET_SPENT = 5
+ALONE = Wanted()
+"""No workers: this process answers itself."""
 
 
 def config_from(
@@ -108,17 +111,21 @@ def start(
     approve: Approve,
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
+    wanted: Wanted = ALONE,
 ) -> ToolResult:
     """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind.
 
-    `llm_budget` bounds the tokens of the language model that proposes predicates.
+    `llm_budget` bounds the tokens of the language model that proposes predicates; `wanted` workers answer ablations.
     """
+    _check_workers(config, wanted, show)
     task_of(config).describe()
     place(read_shape(resolve(config.model)), this_machine(), config.device, config.dtype)
     _choice(config)
     judge = _judge(config)
-    with begun(config) as store:
-        return _finish(Run(store, should_stop, judge), show, approve, llm_budget)
+    with hired(wanted) as workers, begun(config) as store:
+        run = Run(store, should_stop, judge)
+        run.workers = workers
+        return _finish(run, show, approve, llm_budget)
 
 
 def resume(
@@ -127,13 +134,18 @@ def resume(
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
     device: str | None = None,
+    wanted: Wanted = ALONE,
 ) -> ToolResult:
     """An earlier run, from where it was; its price was accepted when it began. `device` is where it goes on."""
-    with RunStore.open(find_run(run, runs_directory())) as store:
+    path = find_run(run, runs_directory())
+    if wanted.any:
+        _check_workers(config_of(run), wanted, show)
+    with hired(wanted) as workers, RunStore.open(path) as store:
         _take_over_late(store)
         going_on = Run(store, should_stop, _judge(Run(store).config), device)
         if device is not None:
             place(read_shape(resolve(going_on.config.model)), this_machine(), device, going_on.dtype)
+        going_on.workers = workers
         return _finish(going_on, show, lambda price: True, llm_budget)
 
 
@@ -143,15 +155,38 @@ def config_of(run: str) -> RunConfig:
         return Run(store).config
 
 
-def fork(earlier: str, config: RunConfig, show: Show, approve: Approve) -> ToolResult:
+def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: Wanted = ALONE) -> ToolResult:
     """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
     from mecharule_ops.pipeline.fork import check_fork, take_over
 
     path = find_run(earlier, runs_directory())
     check_fork(config_of(earlier), config)
-    with RunStore.open(path, read_only=True) as source, begun(config, forked_from=path.stem) as store:
+    _check_workers(config, wanted, show)
+    with (
+        RunStore.open(path, read_only=True) as source,
+        hired(wanted) as workers,
+        begun(config, forked_from=path.stem) as store,
+    ):
         take_over(store, source)
-        return _finish(Run(store, judge=_judge(config)), show, approve)
+        run = Run(store, judge=_judge(config))
+        run.workers = workers
+        return _finish(run, show, approve)
+
+
+def _check_workers(config: RunConfig, wanted: Wanted, show: Show) -> None:
+    """Say what is started. Raises `UsageError` where workers could not tell a label, and as `Wanted.check`."""
+    wanted.check()
+    if wanted.any and _graded_by_model(config):
+        raise UsageError(
+            "expected a task that the program grades for --workers and --ray, this one asks a language model; "
+            "choose another grader or leave them out"
+        )
+    if wanted.any:
+        show(Notice(text=wanted.sentence))
+
+
+def _graded_by_model(config: RunConfig) -> bool:
+    return str(config.task_settings.get("grader", "")).startswith("llm:")
 
 
 def _take_over_late(store: RunStore) -> None:
@@ -166,7 +201,7 @@ def _take_over_late(store: RunStore) -> None:
 
 def _judge(config: RunConfig) -> Judge | None:
     """The language model that grades; None where the task's own grader does. Raises what choosing raises."""
-    if not str(config.task_settings.get("grader", "")).startswith("llm:"):
+    if not _graded_by_model(config):
         return None
     from agent.llm.judging import judge_of
 

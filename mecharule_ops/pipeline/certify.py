@@ -20,9 +20,9 @@ from mecharule_ops.certificates.certificate import (
     ModelIdentity,
 )
 from mecharule_ops.certificates.verification import totals_of
+from mecharule_ops.engine.asking import Group
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
-from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Regime
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mecharule_ops.engine.asking import Group
 from mecharule_ops.events import LayerCovered
 from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.records import LayerCoverage, Share
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import Neuron
 
 CHUNK = 256
-"""Records a call to the engine, between two signs of progress."""
+"""Records a call to one engine, between two signs of progress; workers get as many each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,7 +57,7 @@ def coverage(
     eligible = run.eligible(found.regime)
     groups: list[Group] = [(neuron,) for neuron in neurons]
     done, flips = 0, np.zeros((len(groups), len(eligible)), bool)
-    for columns in _portions(eligible, found.examples) if groups else ():
+    for columns in _portions(eligible, found.examples, CHUNK * run.width) if groups else ():
         chunk = eligible[columns]
         flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
         seen(Coverage(neurons=tuple(neurons), eligible=chunk, flips=flips[:, columns]))
@@ -66,14 +66,16 @@ def coverage(
     return Coverage(neurons=tuple(neurons), eligible=eligible, flips=flips)
 
 
-def _portions(eligible: Int[np.ndarray, " eligible"], searched: Sequence[int]) -> Iterator[np.ndarray]:
-    """Columns of D_b, a call's worth at a time; those on which the search ran last.
+def _portions(
+    eligible: Int[np.ndarray, " eligible"], searched: Sequence[int], size: int
+) -> Iterator[np.ndarray]:
+    """Columns of D_b, a call's worth of them at a time; those on which the search ran last.
 
     Of these each unit has other outcomes stored; of the rest none has any, so all units are asked about it at once.
     """
     known = np.isin(eligible, searched)
     for part in (np.flatnonzero(~known), np.flatnonzero(known)):
-        yield from np.split(part, range(CHUNK, len(part), CHUNK)) if len(part) else ()
+        yield from np.split(part, range(size, len(part), size)) if len(part) else ()
 
 
 def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[Coverage], None]:

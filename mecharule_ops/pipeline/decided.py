@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from mecharule_ops.findings.counts import Numbers, Share
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import Intervention
-
-if TYPE_CHECKING:
-    from mecharule_ops.engine.ablation import AblationEngine, Outcomes
-    from mecharule_ops.engine.reference import ReferenceEngine
-
-
-@dataclass(frozen=True, slots=True)
-class CountedEngine:
-    """An engine whose outcomes are counted."""
-
-    engine: AblationEngine | ReferenceEngine
-    count: Callable[[int, int], None]
-    """Is told outcomes, and those of them that were decided again."""
-
-    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
-        """As the engine's own."""
-        outcomes = self.engine.evaluate(groups, examples)
-        self.count(outcomes.labels.size, outcomes.decided_again)
-        return outcomes
 
 
 def numbers_of(store: RunStore, interventions: Sequence[Intervention]) -> Numbers | None:

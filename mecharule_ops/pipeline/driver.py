@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Bool
 
 from mecharule_ops.cha.group_search import Search
+from mecharule_ops.engine.asking import Question
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.events import (
     AgonistFound,
@@ -24,7 +27,7 @@ from mecharule_ops.events import (
     PredictionsDropped,
     SearchFinished,
 )
-from mecharule_ops.store.stored_engine import StoredEngine
+from mecharule_ops.store.stored_engine import Cost
 from mecharule_ops.types import (
     Basis,
     ChaNode,
@@ -52,11 +55,23 @@ Asked = tuple[NamedSearch, GroupQuery]
 """A question and whose it is."""
 
 
+@runtime_checkable
+class Answers(Protocol):
+    """What a drive asks, such as a stored engine."""
+
+    @property
+    def cost(self) -> Cost:
+        """What was paid so far."""
+
+    def answered(self, wave: Sequence[Question]) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
+        """(place in the wave, labels) of each question, in any order."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drive:
     """What every search of one regime shares."""
 
-    engine: StoredEngine
+    engine: Answers
     basis: Basis
     regime: Regime
     associated: Sequence[int]
@@ -68,6 +83,8 @@ class Drive:
     budget: int | None = None
     """Group evaluations of the whole run after which searches stop."""
     should_stop: Callable[[], bool] = lambda: False
+    width: int = 1
+    """How many answer at once; from two on every open question is asked at once."""
 
     def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
@@ -79,7 +96,7 @@ class Drive:
             reason = self._reason_to_stop()
             if reason is None:
                 try:
-                    yield from self._answer(_alike(pending)[: self._affordable])
+                    yield from self._answer(self._wave(pending))
                 except AblationStopped:
                     reason = SearchStatus.STOPPED
             if reason is not None:
@@ -117,24 +134,40 @@ class Drive:
             return SearchStatus.BUDGET_SPENT
         return None
 
-    def _answer(self, items: Sequence[Asked]) -> Iterator[Event]:
-        """Ablate what questions about the same examples ask for, and tell the searches."""
+    def _wave(self, pending: Sequence[Asked]) -> list[list[Asked]]:
+        """What is asked at once, questions about the same examples together.
+
+        One answerer gets the largest batch that it can share. Several get all that is open; but under a budget the
+        same as one, so that it ends with the same questions asked.
+        """
+        same = _alike(pending)
+        if self.width == 1 or self.budget is not None:
+            return [max(same, key=len)[: self._affordable]]
+        return [
+            each[begin : begin + self.batch] for each in same for begin in range(0, len(each), self.batch)
+        ]
+
+    def _answer(self, wave: Sequence[Sequence[Asked]]) -> Iterator[Event]:
+        """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes."""
+        for items in wave:
+            for named, query in items:
+                yield asked_event(named.id, query)
+        for place, labels in self.engine.answered([self._question(items) for items in wave]):
+            split = len(wave[place][0][1].associated)
+            for (named, query), flips in zip(wave[place], self.regime.flipped(labels), strict=True):
+                estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
+                for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
+                    yield from self._decided(named.id, node)
+
+    def _question(self, items: Sequence[Asked]) -> Question:
         first = items[0][1]
-        associated = [self.associated[place] for place in first.associated]
-        unrelated = [self.unrelated[place] for place in first.unrelated]
-        for named, query in items:
-            yield asked_event(named.id, query)
-        groups = [
+        groups = (
             tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
             for _, query in items
-        ]
-        flipped = self.regime.flipped(self.engine.labels(groups, [*associated, *unrelated]))
-        for (named, query), flips in zip(items, flipped, strict=True):
-            estimate = FlipEstimate(
-                associated=count(flips[: len(associated)]), unrelated=count(flips[len(associated) :])
-            )
-            for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
-                yield from self._decided(named.id, node)
+        )
+        associated = (self.associated[place] for place in first.associated)
+        unrelated = (self.unrelated[place] for place in first.unrelated)
+        return Question(groups=tuple(groups), examples=(*associated, *unrelated))
 
     def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
         yield tested_event(search, node, self.basis)
@@ -150,12 +183,12 @@ class Drive:
             )
 
 
-def _alike(pending: Sequence[Asked]) -> list[Asked]:
-    """Of the open questions, those about the same examples that are most: the largest batch an engine can share."""
+def _alike(pending: Sequence[Asked]) -> list[list[Asked]]:
+    """The open questions, those about the same examples together: an engine can share work between them."""
     same: dict[tuple[range, range], list[Asked]] = defaultdict(list)
     for item in pending:
         same[item[1].associated, item[1].unrelated].append(item)
-    return max(same.values(), key=len)
+    return list(same.values())
 
 
 def _newly_dropped(guided: list[NamedSearch]) -> Iterator[Event]:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.engine.asking import Group
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.records import SearchAudit, WholeLayer
 from mecharule_ops.mechanism.attribution import eap_ig
@@ -19,7 +20,6 @@ from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
-from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.types import (
     Agonist,
     Basis,
@@ -32,7 +32,7 @@ from mecharule_ops.types import (
 )
 
 BATCH = 8
-"""Groups a call to the engine outside a search, between two signs of progress."""
+"""Groups a call to one engine outside a search, between two signs of progress; workers get as many each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,8 +148,9 @@ def flips_on(
 ) -> list[FlipEstimate]:
     """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
     split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], []
-    for begin in range(0, len(groups), BATCH):
-        for flips in run.flips(groups[begin : begin + BATCH], positions, regime, intervention):
+    at_once = BATCH * run.width
+    for begin in range(0, len(groups), at_once):
+        for flips in run.flips(groups[begin : begin + at_once], positions, regime, intervention):
             estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
         progress(len(estimates), len(groups))
     return estimates
@@ -199,6 +200,7 @@ def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
         tau=run.config.tau,
         budget=run.config.budget,
         should_stop=run.should_stop,
+        width=run.width,
     )
 
 

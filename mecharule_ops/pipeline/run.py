@@ -14,14 +14,16 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.codec import encode
-from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.engine.asking import Answering, Counted, Group, InTurn
+from mecharule_ops.errors import ModelUnavailable, StoreError
 from mecharule_ops.pipeline.contents import RunContents
-from mecharule_ops.pipeline.decided import CountedEngine
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import Cost, Engine, Group, StoredEngine, context_key
+from mecharule_ops.store.stored_engine import Cost, StoredEngine, context_key
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.types import BehaviourRecord, Intervention, Regime
+from mecharule_ops.workers.assignment import Assignment
+from mecharule_ops.workers.pool import Workers
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine
@@ -49,6 +51,8 @@ class Run(RunContents):
         self.device = device
         self.told_where: Callable[[str], None] = lambda reason: None
         """Hears where the model goes, and why, before it is loaded."""
+        self.workers: Workers | None = None
+        """Who answers questions about groups; None is this process."""
         self.cost = Cost()
         self._engines: dict[Intervention, StoredEngine] = {}
         self._tables: dict[Intervention, ReplacementTable] = {}
@@ -111,6 +115,16 @@ class Run(RunContents):
             )
         return self._engines[intervention]
 
+    def stored_only(self, intervention: Intervention) -> StoredEngine:
+        """An engine that asks no model: what is not stored raises `StoreError`."""
+
+        def missing() -> Answering:
+            raise StoreError(
+                f"expected a search that came to its end, run {self.id} lacks outcomes; `mecharule resume {self.id}`"
+            )
+
+        return StoredEngine(missing, self.store, self._context(intervention), self.observed.records, Cost())
+
     def observe_further(self, records: Sequence[BehaviourRecord], train: Bool[np.ndarray, " record"]) -> None:
         """Keep records beyond the run's own; `train` is True for those that may select anything."""
         self.store.put(keys.FURTHER_TRAIN, train)
@@ -160,17 +174,47 @@ class Run(RunContents):
             self.store.put(name, slope)
         return slope
 
-    def _checked_engine(self, intervention: Intervention) -> Engine:
+    @property
+    def width(self) -> int:
+        """How many answer at once."""
+        return 1 if self.workers is None else self.workers.count
+
+    def _checked_engine(self, intervention: Intervention) -> Answering:
         if self._measured_context(intervention) != self._context(intervention):
             raise ModelUnavailable(
                 f"expected {self.config.model} as it was when run {self.id} was made, its weights, tokenizer or "
                 "task have changed; start a new run"
             )
         slope = self._slope(intervention)
-        engine = self.completer(intervention, slope=slope)
+        answering: Answering
+        if self.workers is None:
+            answering = InTurn(self.completer(intervention, slope=slope))
+        else:
+            answering = self.workers.assigned(
+                self._assignment(intervention, slope),
+                alone=lambda: InTurn(self.completer(intervention, slope=slope)),
+                should_stop=self.should_stop,
+            )
         if slope is None or not self.store.writable:
-            return engine
-        return CountedEngine(engine, partial(self._note_decided, keys.decided(intervention)))
+            return answering
+        return Counted(answering, partial(self._note_decided, keys.decided(intervention)))
+
+    def _assignment(self, intervention: Intervention, slope: float | None) -> Assignment:
+        """What a worker must know to answer as this process does."""
+        from mecharule_ops.replacement.table_files import arrays_of
+
+        subject = self.subject
+        return Assignment(
+            settings=self.config.model_dump_json(),
+            device=subject.device.type,
+            dtype=subject.dtype_name,
+            model_hash=subject.model_hash,
+            tokenizer_hash=subject.tokenizer_hash,
+            records=tuple(self.observed.records),
+            intervention=intervention,
+            replacement=arrays_of(self.replacement(intervention)),
+            slope=slope,
+        )
 
     def _note_decided(self, name: keys.Artefact[keys.Decided], outcomes: int, again: int) -> None:
         before = self.store.get(name) if self.store.has(name) else keys.Decided(outcomes=0, again=0)

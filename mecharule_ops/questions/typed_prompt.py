@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.certificates.certificate import ExampleRow
+from mecharule_ops.engine.asking import Group
 from mecharule_ops.pipeline.certify import rows_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.store.stored_engine import Group
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Example, Intervention
 

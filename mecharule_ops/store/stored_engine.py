@@ -8,44 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.codec import canonical_json
+from mecharule_ops.engine.asking import Answer, Answering, Group, Question
 from mecharule_ops.store.outcome_blocks import Outcomes as StoredOutcomes
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import BehaviourRecord, Neuron
-
-Group = tuple[Neuron, ...]
-
-
-@runtime_checkable
-class EngineOutcomes(Protocol):
-    """Labels and margins of groups by examples, and what they cost."""
-
-    @property
-    def labels(self) -> Bool[np.ndarray, "group record"]:
-        """B(x) under do(group), a row a group."""
-
-    @property
-    def margins(self) -> Float[np.ndarray, "group record"]:
-        """Smallest lead of a generated token over the next best one, in logits."""
-
-    @property
-    def example_forwards(self) -> int:
-        """Group × example pairs that were really run."""
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """What answers group ablations: the fast engine or the reference path."""
-
-    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> EngineOutcomes:
-        """Ablates every group on every example, given as positions among the engine's records."""
+from mecharule_ops.types import BehaviourRecord
 
 
 @dataclass(slots=True)
@@ -70,19 +43,41 @@ def group_key(group: Group) -> str:
     return ",".join(sorted(map(str, group)))
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Open:
+    """A question of a wave while its answers come in."""
+
+    labels: Bool[np.ndarray, "group record"]
+    """A row a distinct group."""
+    order: list[int]
+    """Of each group asked its row."""
+    missing: int = 0
+    """Pairs that are not answered yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Part:
+    """What the engine is asked of one question: groups of which the same examples are missing."""
+
+    place: int
+    """The question."""
+    rows: Int[np.ndarray, " group"]
+    columns: Int[np.ndarray, " record"]
+
+
 class StoredEngine:
-    """Answers from the store where it can, from the engine where it must; the engine is made when first needed."""
+    """Answers from the store where it can, from an engine where it must; the engine is made when first needed."""
 
     def __init__(
         self,
-        engine: Callable[[], Engine],
+        engine: Callable[[], Answering],
         store: RunStore,
         context: str,
         records: Sequence[BehaviourRecord],
         cost: Cost,
     ) -> None:
         self._make_engine = engine
-        self._engine: Engine | None = None
+        self._engine: Answering | None = None
         self._evaluated: set[str] = set()
         self._store = store
         self._context = context
@@ -96,23 +91,35 @@ class StoredEngine:
 
         Cost: groups × examples example-forwards, less those stored; new ones are stored before this returns.
         """
-        positions = np.asarray(examples, np.int64)
-        ids = self._ids[positions]
-        keys = [group_key(group) for group in groups]
-        first = {key: keys.index(key) for key in keys}
-        labels = np.zeros((len(groups), len(positions)), bool)
-        by_known: dict[bytes, list[int]] = defaultdict(list)
-        for key, row in first.items():
-            stored = self._store.known_outcomes(self._context, key, ids)
-            labels[row] = stored.labels
-            if not stored.known.all():
-                by_known[stored.known.tobytes()].append(row)
-        for mask, rows in by_known.items():
-            missing = ~np.frombuffer(mask, bool)
-            fresh = self._run([groups[row] for row in rows], positions[missing])
-            labels[np.ix_(np.array(rows), np.flatnonzero(missing))] = fresh
-        self.cost.reused += len(groups) - sum(map(len, by_known.values()))
-        return labels[[first[key] for key in keys]]
+        positions = np.asarray(examples, np.int64).tolist()
+        question = Question(groups=tuple(groups), examples=tuple(positions))
+        ((_, labels),) = self.answered([question])
+        return labels
+
+    def answered(self, wave: Sequence[Question]) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
+        """(place in the wave, labels) of each question as soon as it is wholly answered, in any order.
+
+        Cost: as `labels`, over all questions; what a question is answered is stored before it is given back.
+        """
+        open_: dict[int, _Open] = {}
+        asked: list[Question] = []
+        parts: list[_Part] = []
+        for place, question in enumerate(wave):
+            open_[place], missing = self._stored(place, question)
+            parts += missing
+            asked += [_asked(question, part) for part in missing]
+        for place, found in open_.items():
+            if not found.missing:
+                yield place, found.labels[found.order]
+        for answer in self._answers(asked):
+            part = parts[answer.question]
+            found = open_[part.place]
+            self._keep(asked[answer.question], answer)
+            rows, columns = part.rows[list(answer.rows)], part.columns[list(answer.columns)]
+            found.labels[np.ix_(rows, columns)] = answer.labels
+            found.missing -= answer.labels.size
+            if not found.missing:
+                yield part.place, found.labels[found.order]
 
     def keep(
         self,
@@ -127,20 +134,54 @@ class StoredEngine:
         if fresh.any():
             self._store.put_outcomes(self._context, key, ids[fresh], labels[fresh], margins[fresh])
 
-    def _run(self, groups: Sequence[Group], positions: np.ndarray) -> Bool[np.ndarray, "group record"]:
+    def _stored(self, place: int, question: Question) -> tuple[_Open, list[_Part]]:
+        """What the store knows of a question, and what it does not."""
+        ids = self._ids[np.array(question.examples, np.int64)]
+        keys = [group_key(group) for group in question.groups]
+        first = {key: keys.index(key) for key in keys}
+        found = _Open(labels=np.zeros((len(keys), len(ids)), bool), order=[first[key] for key in keys])
+        by_known: dict[bytes, list[int]] = defaultdict(list)
+        for key, row in first.items():
+            stored = self._store.known_outcomes(self._context, key, ids)
+            found.labels[row] = stored.labels
+            if not stored.known.all():
+                by_known[stored.known.tobytes()].append(row)
+        missing = [
+            _Part(place=place, rows=np.array(rows), columns=np.flatnonzero(~np.frombuffer(mask, bool)))
+            for mask, rows in by_known.items()
+        ]
+        found.missing = sum(len(part.rows) * len(part.columns) for part in missing)
+        self.cost.reused += len(keys) - sum(map(len, by_known.values()))
+        return found, missing
+
+    def _answers(self, asked: Sequence[Question]) -> Iterator[Answer]:
+        """The engine's answers; without a question it is not even made."""
+        if not asked:
+            return
         if self._engine is None:
             self._engine = self._make_engine()
-        outcomes = self._engine.evaluate(groups, positions.tolist())
-        ids = self._ids[positions]
+        yield from self._engine.answers(asked)
+
+    def _keep(self, question: Question, answer: Answer) -> None:
+        """Stores a part of an answer and counts what it cost."""
+        ids = self._ids[np.array(question.examples, np.int64)[list(answer.columns)]]
+        keys = [group_key(question.groups[row]) for row in answer.rows]
         self._store.put_outcomes_many(
             self._context,
             [
-                StoredOutcomes(group=group_key(group), example_ids=ids, labels=labels, margins=margins)
-                for group, labels, margins in zip(groups, outcomes.labels, outcomes.margins, strict=True)
+                StoredOutcomes(group=key, example_ids=ids, labels=labels, margins=margins)
+                for key, labels, margins in zip(keys, answer.labels, answer.margins, strict=True)
             ],
         )
-        new = set(map(group_key, groups)) - self._evaluated
+        new = set(keys) - self._evaluated
         self._evaluated |= new
         self.cost.group_evaluations += len(new)
-        self.cost.example_forwards += outcomes.example_forwards
-        return outcomes.labels
+        self.cost.example_forwards += answer.example_forwards
+
+
+def _asked(question: Question, part: _Part) -> Question:
+    """The part of a question that the store does not know."""
+    return Question(
+        groups=tuple(question.groups[row] for row in part.rows.tolist()),
+        examples=tuple(question.examples[column] for column in part.columns.tolist()),
+    )

@@ -30,12 +30,13 @@ from agent.verbs import runner
 from mecharule_ops.store.stored_engine import StoredEngine
 
 folder, moments = Path(os.environ["MECHARULE_RUNS"]), json.loads(sys.argv[1])
-evaluate = StoredEngine._run
+answers = StoredEngine._answers
 
-def audited(self, groups, positions):
-    line = json.dumps([len(groups), len(positions)]) + "\\n"
-    os.write(audit, line.encode())
-    return evaluate(self, groups, positions)
+def audited(self, asked):
+    for question in asked:
+        line = json.dumps([len(question.groups), len(question.examples)]) + "\\n"
+        os.write(audit, line.encode())
+    return answers(self, asked)
 
 def attempt(number, arguments, moment):
     '''Run the command in a child; kill it once it has told so many events of a kind.'''
@@ -45,7 +46,7 @@ def attempt(number, arguments, moment):
     if child == 0:
         os.close(reader)
         audit = os.open(folder / f"audit{number}", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        StoredEngine._run = audited
+        StoredEngine._answers = audited
         os.dup2(writer, 1)
         os._exit(app.main(arguments))
     os.close(writer)

@@ -12,10 +12,10 @@ from bundled_run import QUICK, finish, new_run, opened
 from agent.verbs.runner import resume
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
+from mecharule_ops.engine.asking import Counted, InTurn, Question
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.registry import load
 from mecharule_ops.passes.greedy import multiplies_bfloat16
-from mecharule_ops.pipeline.decided import CountedEngine
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.second_run import rerun
 from mecharule_ops.report.limits import limits
@@ -82,13 +82,16 @@ def test_the_report_counts_what_was_decided_again(run: Run) -> None:
 def test_outcomes_are_counted_as_they_are_asked() -> None:
     class Fixed:
         labels = np.ones((2, 3), bool)
+        margins = np.ones((2, 3), np.float32)
+        example_forwards = 6
         decided_again = 4
 
         def evaluate(self, groups: object, examples: object) -> Fixed:
             return self
 
     told: list[tuple[int, int]] = []
-    CountedEngine(Fixed(), lambda all_, again: told.append((all_, again))).evaluate([], [])  # type: ignore[arg-type]
+    wave = [Question(groups=(), examples=())]
+    list(Counted(InTurn(Fixed()), lambda all_, again: told.append((all_, again))).answers(wave))
     assert told == [(6, 4)]
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mecharule_ops.engine.asking import Group, InTurn
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import Cost, Group, StoredEngine
+from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import BehaviourRecord, Example
 
 
@@ -21,6 +22,7 @@ class TableOutcomes:
     labels: np.ndarray
     margins: np.ndarray
     example_forwards: int
+    decided_again: int = 0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -68,4 +70,5 @@ def stored(
     store: RunStore, engine: TableEngine, context: str = "c", make: Callable[[], TableEngine] | None = None
 ) -> StoredEngine:
     """The engine behind a store, with a cost of its own."""
-    return StoredEngine(make or (lambda: engine), store, context, records(engine.flips.shape[1]), Cost())
+    made = make or (lambda: engine)
+    return StoredEngine(lambda: InTurn(made()), store, context, records(engine.flips.shape[1]), Cost())

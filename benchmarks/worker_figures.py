@@ -1,0 +1,115 @@
+"""Figures of workers: what one costs over this process, what two gain, what a recorded search would gain with 64."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import torch
+from setting import SMOLLM2, Figure, setting
+
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.asking import Answering, InTurn, Question
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.waves import measured_costs, recorded_plan, recorded_waves
+from mecharule_ops.replacement.baselines import replacement_table
+from mecharule_ops.replacement.table_files import arrays_of
+from mecharule_ops.store.run_directory import list_runs, runs_directory
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Basis, Intervention, Neuron, Regime
+from mecharule_ops.workers.assignment import Assignment
+from mecharule_ops.workers.on_ray import started
+from mecharule_ops.workers.pool import Workers
+from mecharule_ops.workers.schedule import planned
+
+HEADS = Intervention(basis=Basis.ATTN_HEAD)
+PLANNED = 64
+SETTINGS = '{"model": "smollm2-135m"}'
+
+
+def workers() -> Iterator[Figure]:
+    """Every head of SmolLM2 alone on 64 + 64 examples: in this process, by one Ray worker, by two; one thread each."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield from _compared()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _compared() -> Iterator[Figure]:
+    given = setting(SMOLLM2, True)
+    subject, records = given.subject, given.behaviour.records
+    table = replacement_table(subject, records, HEADS)
+    heads = [
+        (Neuron(Basis.ATTN_HEAD, layer, head),)
+        for layer in range(subject.n_layers)
+        for head in range(subject.n_heads)
+    ]
+    wave = [Question(groups=tuple(heads), examples=tuple(given.examples))]
+    first = [Question(groups=tuple(heads[-16:]), examples=tuple(given.examples))]
+    assignment = Assignment(
+        settings=SETTINGS,
+        device=subject.device.type,
+        dtype=subject.dtype_name,
+        model_hash=subject.model_hash,
+        tokenizer_hash=subject.tokenizer_hash,
+        records=tuple(records),
+        intervention=HEADS,
+        replacement=arrays_of(table),
+        slope=None,
+    )
+
+    def alone() -> Answering:
+        return InTurn(AblationEngine(subject, given.task, records, HEADS, table))
+
+    def timed(asked: Answering) -> float:
+        """Seconds of the wave, once models are loaded and clean passes made."""
+        list(asked.answers(first))
+        began = time.perf_counter()
+        list(asked.answers(wave))
+        return time.perf_counter() - began
+
+    def by(count: int) -> float:
+        made = Workers(crew=started(count, processors=count))
+        try:
+            return timed(made.assigned(assignment, alone=alone))
+        finally:
+            made.close()
+
+    one, single, double = timed(alone()), by(1), by(2)
+    note = f"{len(heads)} heads × {len(given.examples)} examples, one thread each"
+    yield Figure(
+        "one Ray worker over this process", single / one, "×", "≤ 1.05 ×", f"{one:.1f} s here; {note}"
+    )
+    yield Figure("two Ray workers over one", single / double, "×", "≥ 1.8 ×", f"{single:.1f} s by one")
+
+
+def plans() -> Iterator[Figure]:
+    """The planned speed-up of every mlp_out search of SmolLM2 in the newest run that has one, such as `make run`."""
+    for listed in list_runs(runs_directory()):
+        try:
+            with RunStore.open(listed.path, read_only=True) as store:
+                run = Run(store)
+                fits = run.finished and run.config.model == SMOLLM2 and Basis.MLP_OUT in run.config.bases
+                if fits:
+                    yield from _planned(run)
+                    return
+        except MechaRuleError:
+            continue
+
+
+def _planned(run: Run) -> Iterator[Figure]:
+    for regime in map(Regime, run.config.regimes):
+        waves = recorded_waves(run, Basis.MLP_OUT, regime, time.perf_counter)
+        costs = measured_costs(run, Basis.MLP_OUT, regime, time.perf_counter)
+        (found,) = planned(waves, costs, [PLANNED])
+        kind = recorded_plan(run, Basis.MLP_OUT, regime).kind.value
+        yield Figure(
+            f"planned speed-up of the {kind} search, {PLANNED} workers",
+            found.speedup,
+            "×",
+            "≥ 45 ×",
+            f"mlp_out {regime.arrow}, {len(waves)} waves, {sum(wave.pairs for wave in waves):,} example-forwards",
+        )

@@ -1,0 +1,1 @@
+"""Several processes with one copy of the model each, which answer what one process asks."""

@@ -1,0 +1,188 @@
+"""Workers as Ray actors, on this machine or on a cluster; the one place where Ray is started.
+
+A Ray of our own listens on the loopback only, keeps its files in a folder that goes with it, and reports nothing to
+anybody. A cluster is joined as it is; `mecharule` must be installed on its machines, the model under the same name.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.workers.assignment import Assignment, Part
+from mecharule_ops.workers.pool import Lost
+
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_LOOPBACK = {
+    **_QUIET,
+    # Workers do what this process would do itself; at Ray's 15 whatever else runs here would go first.
+    "RAY_worker_niceness": "0",
+}
+
+
+def check_installed() -> None:
+    """Raises `ModelUnavailable` with what to install when Ray is not."""
+    if find_spec("ray") is None:
+        raise ModelUnavailable(
+            "expected Ray for --workers and --ray, it is not installed; install it with `pip install 'mecharule[ray]'`"
+        )
+
+
+class RayCrew:
+    """Ray actors that hold a replica each; see `pool.Crew`."""
+
+    def __init__(self, count: int, threads: int, folder: str | None, ours: bool) -> None:
+        """`threads` a worker; `folder` is removed in the end; a Ray that is not `ours` is left running."""
+        self.count = count
+        self._threads = threads
+        self._folder = folder
+        self._ours = ours
+        self._workers: list[Any] = []
+        self._sent: dict[str, Any] = {}
+
+    def hire(self, device: str) -> Any:
+        """A new actor, on a graphics card of its own where the run's model is on one."""
+        import ray
+
+        from mecharule_ops.workers.replica import Replica
+
+        kind = ray.remote(num_cpus=self._threads, num_gpus=1 if device == "cuda" else 0)(Replica)
+        worker = kind.remote(self._threads)
+        self._workers.append(worker)
+        return worker
+
+    def take(self, worker: Any, assignment: Assignment) -> Any:
+        """The call's reference; the assignment is sent to each machine once."""
+        import ray
+
+        if assignment.key not in self._sent:
+            self._sent[assignment.key] = ray.put(assignment)
+        return worker.take.remote(self._sent[assignment.key])
+
+    def answer(self, worker: Any, key: str, part: Part) -> Any:
+        """The call's reference."""
+        return worker.answer.remote(key, part.groups, part.examples)
+
+    def ended(self, tickets: Sequence[Any], seconds: float) -> list[tuple[Any, object]]:
+        """Calls that have ended; a worker that Ray reports dead, or its machine out of memory, is lost."""
+        import ray
+        from ray.exceptions import RayActorError, RayError
+
+        if not tickets:
+            return []
+        ready, _ = ray.wait(list(tickets), num_returns=1, timeout=seconds)
+        more, _ = ray.wait(list(tickets), num_returns=len(tickets), timeout=0)
+        found: list[tuple[Any, object]] = []
+        for ticket in {*ready, *more}:
+            try:
+                found.append((ticket, ray.get(ticket)))
+            except RayActorError:
+                found.append((ticket, Lost(reason="its process ended")))
+            except RayError as error:
+                found.append((ticket, Lost(reason=_first_line(error))))
+        return found
+
+    def dismiss(self, worker: Any) -> None:
+        """End an actor."""
+        import ray
+
+        ray.kill(worker)
+
+    def close(self) -> None:
+        """End every actor, and a Ray that was started for them."""
+        import ray
+
+        if ray.is_initialized():
+            for worker in self._workers:
+                ray.kill(worker)
+            if self._ours:
+                ray.shutdown()
+        self._workers.clear()
+        self._sent.clear()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def started(count: int, processors: int | None = None) -> RayCrew:
+    """A Ray on this machine for so many workers, which share its processors.
+
+    Raises `UsageError` for no worker at all, `ModelUnavailable` when Ray is not installed or does not start.
+    """
+    if count < 1:
+        raise UsageError(f"expected 1 or more workers, got {count}")
+    check_installed()
+    threads = max(1, (processors or _processors()) // count)
+    os.environ.update(_LOOPBACK)
+    # A Ray of one machine asks for a token by itself; this one is written nowhere.
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    folder = tempfile.mkdtemp(prefix="mecharule-", dir=_short(tempfile.gettempdir()))
+    try:
+        ours = _init(here=True, num_cpus=count * threads, include_dashboard=False, _temp_dir=folder)
+    except Exception as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ModelUnavailable(f"expected Ray to start on this machine, got {_first_line(error)}") from error
+    return RayCrew(count, threads, folder, ours)
+
+
+def joined(address: str, count: int | None) -> RayCrew:
+    """A running cluster; without a count one worker a graphics card, or a processor where there is none.
+
+    Raises `ModelUnavailable` when Ray is not installed or nothing answers under this address.
+    """
+    check_installed()
+    os.environ.update(_QUIET)
+    os.environ.setdefault("RAY_gcs_server_request_timeout_seconds", "10")
+    import ray
+
+    try:
+        ours = _init(here=False, address=address)
+    except Exception as error:
+        raise ModelUnavailable(
+            f"expected a Ray cluster at {address}, got {_first_line(error)}; start one with `ray start --head`"
+        ) from error
+    there = ray.cluster_resources()
+    processors, cards = int(there.get("CPU", 1)), int(there.get("GPU", 0))
+    count = count or cards or processors
+    return RayCrew(count, max(1, processors // count), None, ours)
+
+
+def _init(*, here: bool, **settings: Any) -> bool:
+    """Connect, unless this process is connected already, and say which."""
+    import ray
+    from ray._private import ray_constants
+
+    # Ray takes the machine's outward address unless it believes that there can be no cluster; it reads no setting of
+    # this once it is imported, and other packages import it.
+    if ray.is_initialized():
+        return False
+    outward, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, not here
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True, **settings)
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = outward
+    return True
+
+
+def _short(folder: str) -> str:
+    """A folder whose sockets have names that the system takes: they end about 70 characters further, at most at 107."""
+    return folder if len(folder) <= 24 else "/tmp"
+
+
+def _processors() -> int:
+    """Threads that this process computes with."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+def _first_line(error: BaseException) -> str:
+    text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return f"{type(error).__name__}: {text}"[:200]
