@@ -149,15 +149,16 @@ def _child(asked: Mapping[str, Any], out: int, err: int, audit: int, counted: in
 
 
 def _audited(audit: int) -> None:
+    from mecharule_ops.engine.asking import Answer, Question
     from mecharule_ops.store.stored_engine import StoredEngine
 
-    evaluate = StoredEngine._run
+    keep = StoredEngine._keep
 
-    def audited(self: Any, groups: Any, positions: Any) -> Any:
-        os.write(audit, f"{len(groups) * len(positions)}\n".encode())
-        return evaluate(self, groups, positions)
+    def audited(self: StoredEngine, question: Question, answer: Answer) -> None:
+        os.write(audit, f"{answer.labels.size}\n".encode())
+        keep(self, question, answer)
 
-    StoredEngine._run = audited  # type: ignore[method-assign]
+    StoredEngine._keep = audited  # type: ignore[method-assign]
 
 
 def _attempted(asked: Mapping[str, Any], folder: Path) -> dict[str, Any]:
