@@ -10,6 +10,7 @@ from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
 from mecharule_ops.report.document import Block, Bullets, Document, Section, sentence, two_decimals
 from mecharule_ops.report.limits import limits
+from mecharule_ops.report.model_map import NAME as MAP
 from mecharule_ops.report.phrases.searches import predicted_words, search_names
 from mecharule_ops.report.recall_blocks import recall_blocks
 from mecharule_ops.report.run_blocks import run_blocks
@@ -53,7 +54,8 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
 
 def opening_sections(findings: Findings) -> tuple[Section, ...]:
     """What is read first: the summary, then the τ-agonists."""
-    return (Section(title="Summary", blocks=summary(findings)), *_agonist_sections(findings))
+    opening = Section(title="Summary", blocks=summary(findings), opening=(MAP,))
+    return (opening, *_agonist_sections(findings))
 
 
 def _agonist_sections(findings: Findings) -> tuple[Section, ...]:

@@ -21,10 +21,12 @@ class Table:
     """One of `l` or `r` a column."""
     notes: tuple[tuple[str, ...], ...] = ()
     """For each row the full-width lines under it; empty when no row has any."""
+    bars: tuple[float, ...] = ()
+    """For each row a share that a page draws as a bar under its first cell; empty for none."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.header) == len(self.align) for row in self.rows), self.header
-        assert len(self.notes) in (0, len(self.rows)), self.header
+        assert {len(self.notes), len(self.bars)} <= {0, len(self.rows)}, self.header
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,10 @@ class Section:
 
     title: str
     blocks: tuple[Block, ...]
+    opening: tuple[str, ...] = ()
+    """Names of the plots that stand before the blocks; only HTML shows plots."""
     figures: tuple[str, ...] = ()
-    """Names of the plots that belong here; only HTML shows them."""
+    """Names of those after the blocks."""
     folded: bool = False
     """Whether a page shows its title alone until a reader opens it."""
 

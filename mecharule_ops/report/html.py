@@ -32,6 +32,8 @@ th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.75rem; white-s
   border-top: 1px solid var(--line); }
 th { background: var(--soft); font-weight: 600; border-top: 0; }
 .r { text-align: right; }
+.bar { display: block; height: 0.3rem; min-width: 1px; background: currentColor; opacity: 0.6;
+  print-color-adjust: exact; }
 .long { white-space: normal; overflow-wrap: anywhere; min-width: 14rem; max-width: 40rem; }
 .note td { border-top: 0; padding-top: 0; white-space: normal; color: var(--muted); }
 .note div { position: sticky; left: 0.75rem; width: min(44rem, calc(100vw - 3.5rem));
@@ -68,8 +70,11 @@ def fragment_of(title: str, sections: Sequence[Section], figures: Mapping[str, t
 
 
 def _section(section: Section, figures: Mapping[str, tuple[str, str]]) -> str:
-    drawn = [figure_of(*figures[name]) for name in section.figures if name in figures]
-    blocks = [_block(block) for block in section.blocks]
+    first, drawn = (
+        [figure_of(*figures[name]) for name in names if name in figures]
+        for names in (section.opening, section.figures)
+    )
+    blocks = [*first, *map(_block, section.blocks)]
     head = f"<h2>{_text(section.title)}</h2>"
     if section.folded:
         return "\n".join([f"<details><summary>{head}</summary>", *blocks, *drawn, "</details>"])
@@ -97,16 +102,19 @@ def _block(block: Block) -> str:
 def _table(table: Table) -> str:
     head = _row(table.header, table.align, "th")
     notes = table.notes or ((),) * len(table.rows)
+    bars = table.bars or (None,) * len(table.rows)
     body = "\n".join(
-        _row(row, table.align, "td") + "".join(_note(note, len(row)) for note in lines)
-        for row, lines in zip(table.rows, notes, strict=True)
+        _row(row, table.align, "td", bar) + "".join(_note(note, len(row)) for note in lines)
+        for row, lines, bar in zip(table.rows, notes, bars, strict=True)
     )
     return f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
 
 
-def _row(cells: tuple[str, ...], align: str, tag: str) -> str:
+def _row(cells: tuple[str, ...], align: str, tag: str, bar: float | None = None) -> str:
+    under = ["" if bar is None else f'<i class="bar" style="width:{bar:.0%}"></i>', *[""] * (len(cells) - 1)]
     inside = "".join(
-        f"<{tag}{_class(cell, side)}>{_text(cell)}</{tag}>" for cell, side in zip(cells, align, strict=True)
+        f"<{tag}{_class(cell, side)}>{_text(cell)}{drawn}</{tag}>"
+        for cell, side, drawn in zip(cells, align, under, strict=True)
     )
     return f"<tr>{inside}</tr>"
 

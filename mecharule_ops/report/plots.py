@@ -12,6 +12,7 @@ from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy
 from mecharule_ops.report.icicle import icicle
+from mecharule_ops.report.model_map import model_map
 from mecharule_ops.types import Verdict
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _SHADE = {
 
 def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
     """Name → (SVG, caption), named as `content` names them; a plot without data is left out."""
-    drawn: dict[str, tuple[str, str]] = {}
+    drawn = model_map(findings)
     for chain in findings.chains:
         drawn |= chain_figures(chain)
     for index, outcome in enumerate(findings.searches):

@@ -27,7 +27,8 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
         (_control_line(findings, outcome, agonist), _rule_line(findings, outcome, agonist))
         for agonist in strong
     )
-    table = replace(tables.unit_table(findings, outcome, strong), notes=notes)
+    bars = tuple(agonist.estimate.strength for agonist in strong)
+    table = replace(tables.unit_table(findings, outcome, strong), notes=notes, bars=bars)
     risk = ", a risk" if is_risk(findings, outcome) else ""
     return (f"{name}: {plural(len(strong), 'τ-agonist')}{risk}, strongest first.", table)
 

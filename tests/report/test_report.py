@@ -412,7 +412,7 @@ def test_page_is_self_contained(html: str) -> None:
 
 def test_page_has_the_plots_that_have_data(html: str) -> None:
     labels = [value for name, value in read(html).attributes if name == "aria-label"]
-    assert labels == ["layers-0", "recall-0", "tree-0", "layers-1"]
+    assert labels == ["map", "layers-0", "recall-0", "tree-0", "layers-1"]
     assert "currentColor" in html
     assert "prefers-color-scheme: dark" in html
     assert "5 of 5 tested groups are drawn" in html

@@ -1,0 +1,78 @@
+"""What a drawing keeps when it is made small, and the map that a page opens with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from drawn import rows_of_points
+from findings_fixture import FINDINGS, NEGATIVE, POSITIVE
+
+from mecharule_ops.report import render_html
+from mecharule_ops.report.drawing import draw, glyphs
+from mecharule_ops.report.model_map import NAME, model_map
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 50])
+def test_every_point_is_drawn_at_its_place(count: int) -> None:
+    """Rows of three and more are paths with markers: as many points, as far apart as the data."""
+    x, y = np.random.default_rng(count).random((2, count + 3))
+    filled = np.arange(count + 3) < count
+
+    def plot(figure: Figure) -> None:
+        glyphs(figure.subplots(), x, y, filled, ("", ""))
+
+    svg = draw("points", plot)
+    rows = rows_of_points(svg)
+    assert [len(places) for _, places in rows] == ([count, 3] if count > 2 else [3])
+    drawn = np.array(rows[-1][1])
+    across = np.diff(drawn[:, 0]) / np.diff(x[count:])
+    assert across == pytest.approx(np.full(2, across[0]), rel=2e-2)
+    marks = [glyph for glyph, _ in rows]
+    singles = [mark for mark in re.findall(r'<use href="#([^"]+)" x=', svg) if mark not in marks]
+    assert len(set(marks)) == len(marks)
+    assert count > 2 or singles.count(singles[-1]) >= count
+
+
+def test_every_box_is_drawn() -> None:
+    """Boxes of one look are one path; each is closed."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    def plot(figure: Figure) -> None:
+        boxes = [Rectangle((place, place % 7), 0.9, 0.9) for place in range(40)]
+        figure.subplots().add_collection(PatchCollection(boxes, facecolor="#3b82c4", alpha=0.5))
+
+    (path,) = re.findall(r' d="((?:M[-\d.]+ [-\d.]+H[-\d.]+V[-\d.]+H[-\d.]+z)+)"', draw("boxes", plot))
+    assert path.count("M") == path.count("z") == 40
+
+
+def test_the_page_opens_with_the_model_as_a_map() -> None:
+    """Before any sentence: the τ-agonists by name, and the table's bars as long as they are strong."""
+    page = render_html(FINDINGS)
+    (svg, caption) = model_map(FINDINGS)[NAME]
+    assert page.index(svg) < page.index("<p>")
+    strongest = max(POSITIVE.tau_agonists, key=lambda agonist: agonist.estimate.strength)
+    assert f">{strongest.neuron}</text>" in svg
+    assert all(
+        f">{agonist.neuron}</text>" not in svg for agonist in POSITIVE.agonists if not agonist.is_tau_agonist
+    )
+    assert caption.startswith("The model, layer by layer")
+    bars = re.findall(r'class="bar" style="width:(\d+)%"', page)
+    assert int(bars[0]) == round(100 * strongest.estimate.strength)
+    assert len(bars) == len(POSITIVE.tau_agonists)
+
+
+def test_nothing_found_and_nothing_ablated_is_no_map() -> None:
+    """Negative results with whole layers still have one."""
+    bare = replace(NEGATIVE, agonists=(), whole_layers=())
+    assert model_map(replace(FINDINGS, searches=(bare,))) == {}
+    assert set(model_map(replace(FINDINGS, searches=(NEGATIVE,)))) == (
+        {NAME} if NEGATIVE.whole_layers else set()
+    )
