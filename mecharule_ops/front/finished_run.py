@@ -17,7 +17,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.front.checked import Checked, checked
-from mecharule_ops.front.pictures import Part
+from mecharule_ops.front.pictures import Part, pictures
 from mecharule_ops.front.plots import Plots, unit_pictures
 from mecharule_ops.front.rows import (
     CertificateRow,
@@ -43,6 +43,7 @@ from mecharule_ops.report import render_html, render_screen
 from mecharule_ops.report.account_sections import account_section
 from mecharule_ops.report.content import opening_sections
 from mecharule_ops.report.document import Section
+from mecharule_ops.report.model_map import model_map
 from mecharule_ops.types import Basis, Neuron, Regime
 
 if TYPE_CHECKING:
@@ -216,7 +217,8 @@ class FinishedRun:
 
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
-        return Part(title=title, sections=opening_sections(self.findings))._repr_html_()
+        drawn = pictures(model_map(self.findings))
+        return Part(title=title, sections=opening_sections(self.findings), pictures=drawn)._repr_html_()
 
     def __repr__(self) -> str:
         return render_screen(self.findings).rstrip()

@@ -13,6 +13,7 @@ from mecharule_ops.front.tree import Tree, search_index
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.document import Section
+from mecharule_ops.report.model_map import model_map
 from mecharule_ops.report.phrases.searches import search_names
 
 AccountOf = Callable[[str, int | None], tuple[Account, Chain | None]]
@@ -24,6 +25,13 @@ class Plots:
 
     def __init__(self, findings: Findings, account_of: AccountOf) -> None:
         self._findings, self._account_of = findings, account_of
+
+    def map(self) -> Picture:
+        """The model layer by layer with its units. Raises `UsageError` where nothing was found or ablated whole."""
+        drawn = pictures(model_map(self._findings))
+        if not drawn:
+            raise UsageError(f"expected something found to draw, run {self._findings.run} has none")
+        return drawn[0]
 
     def layers(self, basis: str | None = None, regime: int | None = None) -> Picture:
         """Localized units, union and whole-layer flips by layer. Raises `UsageError` where there is nothing to draw."""

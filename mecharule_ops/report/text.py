@@ -34,6 +34,7 @@ def markdown_of(document: Document, pictures: Mapping[str, tuple[str, str]] | No
     parts = [f"# {_escape(document.title)}"]
     for section in document.sections:
         parts.append(f"## {_escape(section.title)}")
+        parts += [_picture(*known[name]) for name in section.opening if name in known]
         parts += [_markdown_block(block) for block in section.blocks]
         parts += [_picture(*known[name]) for name in section.figures if name in known]
     return "\n\n".join(parts) + "\n"

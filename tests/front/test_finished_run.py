@@ -127,6 +127,7 @@ def test_parts_are_well_formed_and_say_what_the_report_says(run: mr.FinishedRun)
     section = account._repr_html_().partition("<p>")[2].partition("</p>")[0]
     assert f"<p>{section}</p>" in page
     assert run.plot.layers().caption in account._repr_html_() + page
+    assert run.plot.map().caption in run._repr_html_()
     assert run.report() == page
     assert str(run.findings.run) in repr(run)
     assert unit in str(account)
