@@ -55,8 +55,8 @@ def test_every_stored_outcome_is_the_one_of_float32(run: Run) -> None:
     groups += [tuple(Neuron(run.config.bases[0], layer, head) for head in (0, 1)) for layer in (0, 1)]
     examples = range(len(run.records))
     true = run.completer(intervention).evaluate(groups, examples)
-    engine = run._checked_engine(intervention)
-    found = engine.evaluate(groups, examples)
+    question = Question(groups=tuple(groups), examples=tuple(examples))
+    (found,) = run._checked_engine(intervention).answers([question])
     assert (found.labels == true.labels).all()
     ids = np.array([record.example.id for record in run.records], np.int64)
     context = run.store.get(keys.context(intervention))
