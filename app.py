@@ -164,6 +164,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], Any]) -> int:
     """Show a run's events while it works, then print its report (or its events, one JSON a line)."""
+    from agent.verbs.interrupts import interrupts
     from tui.display import make_display
 
     if options.display == "full":
@@ -173,15 +174,18 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
     display = make_display(options.display)
     lines = options.output == "jsonl"
 
-    def show(event: Any) -> None:
-        if lines:
-            from mecharule_ops.store.event_json import event_to_json
-
-            print(event_to_json(event), flush=True)
-        display.show(event)
-
     try:
-        result = work(show)
+        with interrupts() as check:
+
+            def show(event: Any) -> None:
+                check()
+                if lines:
+                    from mecharule_ops.store.event_json import event_to_json
+
+                    print(event_to_json(event), flush=True)
+                display.show(event)
+
+            result = work(show)
     finally:
         display.close()
     if lines:

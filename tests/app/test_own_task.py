@@ -55,13 +55,13 @@ def test_the_class_printed_is_the_one_in_the_file(section: str) -> None:
 
 
 def test_the_commands_run_as_printed(section: str, commands: Commands, folder: Path) -> None:
-    """The plan as it stands; the run and the question with a tiny model in the place of SmolLM2."""
-    plan, run, ask = lines(section)
+    """With a tiny model in the place of SmolLM2, which need not be here."""
+    model = str(save_text_model(folder / "model", (" positive", " negative", "\n"), seed=0))
+    plan, run, ask = ([model if word == "smollm2-135m" else word for word in line] for line in lines(section))
     planned = commands.main(*plan)
     assert planned.code == 0, planned.err
     assert '"task": "sentiment"' in planned.out
-    model = str(save_text_model(folder / "model", (" positive", " negative", "\n"), seed=0))
-    done = commands.main(*[model if word == "smollm2-135m" else word for word in run], *SMALL)
+    done = commands.main(*run, *SMALL)
     assert done.code == 0, done.err
     assert "which succeeds on" in done.out
     answered = commands.main(*ask)

@@ -1,0 +1,57 @@
+"""^C ends a verb even where a library swallowed the exception that it raised."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from agent.verbs.interrupts import interrupts
+
+
+def swallowed() -> None:
+    """^C, whose exception ends here as in a callback of C code."""
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_swallowed_interrupt_is_raised_again_at_the_next_event() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts() as check:
+        check()
+        swallowed()
+        with pytest.raises(KeyboardInterrupt):
+            check()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_is_told_while_the_verb_ends_for_it_goes_through() -> None:
+    """Events of a clean-up are shown; a second exception would cut it short."""
+
+    def ending(check: Callable[[], None]) -> None:
+        try:
+            raise KeyboardInterrupt("first")
+        finally:
+            check()
+
+    with interrupts() as check:
+        swallowed()
+        with pytest.raises(KeyboardInterrupt, match="first"):
+            ending(check)
+
+
+def test_outside_the_main_thread_nothing_is_changed() -> None:
+    done = []
+
+    def work() -> None:
+        with interrupts() as check:
+            check()
+            done.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [signal.getsignal(signal.SIGINT)]
