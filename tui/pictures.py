@@ -20,6 +20,7 @@ from tui.words import arrow, counted, lower_bound, rate, upper_bound
 if TYPE_CHECKING:
     from mecharule_ops.findings.accounts import LeadsAndDrops
     from mecharule_ops.findings.records import Findings
+    from mecharule_ops.repair.statistics import Paired
 
 NARROW = 56
 """Columns below which less is said beside a bar."""
@@ -44,6 +45,36 @@ def interval(low: float, value: float, high: float, width: int) -> str:
     cells[first], cells[last] = "├", "┤"
     cells[at] = "●"
     return "".join(cells)
+
+
+def interval_around_zero(
+    low: float, value: float, high: float, scale: tuple[float, float], width: int
+) -> str:
+    """An interval with its estimate on a scale that holds 0, which is marked: `   │ ├─●──┤`, `├──●┼─┤`.
+
+    The mark gives way to an end or the estimate in its cell.
+    """
+    first, last = scale
+    span = (last - first) or 1.0
+    shares = [(one - first) / span for one in (low, value, high)]
+    drawn = list(interval(shares[0], shares[1], shares[2], width))
+    zero = min(width - 1, int(-first / span * width))
+    drawn[zero] = {" ": "│", "─": "┼"}.get(drawn[zero], drawn[zero])
+    return "".join(drawn)
+
+
+def changed_bars(result: Paired, width: int) -> tuple[str, str]:
+    """Bars of the records with label 1 before and after, of all: `█` both times, `░` before alone, `▓` after alone.
+
+    What is not nothing has at least one cell; `·` fills up to all records.
+    """
+    total = result.n or 1
+    broken, fixed = (max(count > 0, round(count / total * width)) for count in (result.broken, result.fixed))
+    kept = min(round((result.before - result.broken) / total * width), width - max(broken, fixed))
+    return (
+        ("█" * kept + "░" * broken).ljust(width, "·"),
+        ("█" * kept + "▓" * fixed).ljust(width, "·"),
+    )
 
 
 def leads_and_drops(points: LeadsAndDrops, width: int, height: int = 10) -> list[str]:
