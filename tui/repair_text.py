@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
-from tui.pictures import changed_bars, interval_around_zero
+from tui.pictures import axis, changed_bars, interval_around_zero
 
 if TYPE_CHECKING:
     from mecharule_ops.findings.repair import Repair, RepairStatus
-    from mecharule_ops.repair.statistics import Paired
     from mecharule_ops.report.document import Block, Document, Section, Table
     from mecharule_ops.types import OutcomeWords
 
@@ -50,10 +49,11 @@ class HeldRepairs:
 
 
 def title(held: HeldRepairs, place: int) -> str:
-    """`1 of 2 · Repair of run 0c1f: 0→1, mlp_out, input gates`."""
+    """`1 of 2 · Repair of run 0c1f: 0→1, mlp_out, input gates`; the place only among several."""
     if not held.repairs:
         return f"Repairs of run {plain(held.run)}: none"
-    return f"{place + 1} of {len(held.repairs)} · {plain(held.document(place).title)}"
+    which = f"{place + 1} of {len(held.repairs)} · " if len(held.repairs) > 1 else ""
+    return f"{which}{plain(held.document(place).title)}"
 
 
 def empty_text(held: HeldRepairs, width: int, key: str) -> Text:
@@ -93,7 +93,7 @@ def repair_text(held: HeldRepairs, place: int, width: int) -> Text:
             else:
                 text.append("\n".join(_lines(block, width)) + "\n")
         text.append("\n")
-    text.right_crop(1)
+    text.rstrip()
     return text
 
 
@@ -144,43 +144,30 @@ def _bars(found: Repair, words: OutcomeWords, width: int) -> Text:
 
 
 def _comparison(found: Repair, width: int) -> Text:
-    """The gates and everything beside them: an interval around no change, in numbers too."""
+    """The gates and everything beside them: an interval around no change, and in numbers."""
     from mecharule_ops.report.phrases.repair import changed_words, points_words
     from mecharule_ops.report.repairs import compared
 
-    rows = compared(found)
-    low = min(0.0, *(result.interval[0] for _, result in rows))
-    high = max(0.0, *(result.interval[1] for _, result in rows))
-    said = max(len(points_words(result)) for _, result in rows)
-    changes = max(len(changed_words(result)) for _, result in rows)
-    text = Text()
-
-    def picture(result: Paired, room: int) -> str:
-        first, last = result.interval
-        return interval_around_zero(first, result.points, last, (low, high), room)
-
-    for index, (name, result) in enumerate(rows):
-        style = "bold" if index == 0 else ""
-        if width >= WIDE:
-            room = min(_MOST_INTERVAL, width // 5)
-            names = width - room - said - changes - 6
+    rows = [(name, result, points_words(result), changed_words(result)) for name, result in compared(found)]
+    ends = [end for _, result, _, _ in rows for end in result.interval]
+    scale = (min(0.0, *ends), max(0.0, *ends))
+    points, changes = max(len(row[2]) for row in rows), max(len(row[3]) for row in rows)
+    wide = width >= WIDE
+    room = min(_MOST_INTERVAL, width // 5 if wide else max(_LEAST_INTERVAL, width - points - 4))
+    names = width - room - points - changes - 6 if wide else 0
+    text = Text(f"{'':<{names + 2}}{axis(scale, room)}\n", "dim")
+    for index, (name, result, point, changed) in enumerate(rows):
+        style = "" if index else "bold"
+        drawn = interval_around_zero(result.interval[0], result.points, result.interval[1], scale, room)
+        if wide:
             first, *rest = _wrapped(name, names).split("\n")
-            text.append(f"{first:<{names}}  ", style).append(picture(result, room), "cyan")
-            text.append(f"  {points_words(result):<{said}}  {changed_words(result)}\n", style)
-            text.append("".join(f"{line}\n" for line in rest), style)
-            continue
-        text.append(_wrapped(f"{name} · {changed_words(result)}", width) + "\n", style)
-        room = min(_MOST_INTERVAL, width - said - 4)
-        if room >= _LEAST_INTERVAL:
-            text.append("  ").append(picture(result, room), "cyan").append(
-                f"  {points_words(result)}\n", style
-            )
+            text.append(f"{first:<{names}}  ", style).append(drawn, "cyan")
+            text.append("\n".join([f"  {point:<{points}}  {changed}", *rest]) + "\n", style)
         else:
-            text.append("  ").append(picture(result, width - 2), "cyan")
-            text.append(f"\n{_wrapped(points_words(result), width)}\n", style)
-    return text.append(
-        _wrapped("│ is no change; a line is a 95 % interval, ● what was measured", width) + "\n", "dim"
-    )
+            text.append(f"{_wrapped(f'{name} · {changed}', width)}\n  ", style).append(drawn, "cyan")
+            text.append(f"  {point}\n" if room + points + 4 <= width else f"\n  {point}\n", style)
+    legend = "the axis is the change in points; a line is a 95 % interval, ● what was measured, │ no change"
+    return text.append(f"{_wrapped(legend, width)}\n", "dim")
 
 
 def _examples(table: Table, width: int) -> Text:
@@ -202,7 +189,7 @@ def _lines(block: Block, width: int) -> list[str]:
     from mecharule_ops.report.text import block_lines
 
     if not isinstance(block, Table) or width >= _A_COLUMN * len(block.header):
-        return block_lines(block, width)
+        return [line.rstrip() for line in block_lines(block, width)]
     rows = (
         " · ".join(f"{name} {cell}".strip() for name, cell in zip(block.header, row, strict=True))
         for row in block.rows

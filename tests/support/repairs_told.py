@@ -69,7 +69,7 @@ def helping(run: str = "0c1f") -> Repair:
         examples=(
             shown("12-7=4\n120-7=", "114", "113"),
             shown("12-7=4\n64-305=", "-214", "-241"),
-            shown("12-7=4\n9+8=", "17", "18", fixed=False),
+            shown("12-7=4\n91+88=", "179", "1798", fixed=False),
         ),
         certificates=("7f3a0000aaaa", "81b00000bbbb"),
         hypothesis="3b1d0009",

@@ -81,17 +81,8 @@ class RunScreen(Talking):
             words["back"] = "stop"
             names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
         else:
-            names = (
-                "back",
-                "pane-chat",
-                "why-unit",
-                "replay",
-                "ledger",
-                "repairs",
-                "report",
-                "resume",
-                "help",
-            )
+            then = ("repairs", "report") if self.session.state.finished else ("report", "resume")
+            names = ("back", "pane-chat", "why-unit", "replay", "ledger", *then, "help")
         model = [] if narrow else [f"LLM {self.owner.backend.provider}"]
         return [*model, *hint_parts("run", names, words), "^P palette"]
 
