@@ -29,7 +29,8 @@ from mecharule_ops.types import RIGHT_OR_WRONG, OutcomeWords
 from tools import repair as tool
 from tools.arguments import Repair as Arguments
 from tools.registry import call
-from tui.backend import Backend
+from tui.ascii import ascii_only
+from tui.backend import Backend, _given
 from tui.panes.chat import ChatPane
 from tui.pictures import axis, changed_bars, interval_around_zero
 from tui.repair_text import HeldRepairs, empty_text, repair_text
@@ -110,6 +111,7 @@ def test_bars_hold_their_counts_to_half_a_cell_and_show_whatever_is_not_nothing(
         assert "░" not in second
         for bar, count in ((first, before), (second, result.after)):
             assert abs(width - bar.count("·") - count / n * width) <= 2
+    assert ascii_only("█░▓·") == "#-+.", "told apart in ASCII too"
     assert changed_bars(Paired(n=100, before=80, fixed=10, broken=20, acted=30), 10) == (
         "██████░░··",
         "██████▓···",
@@ -432,8 +434,6 @@ def test_a_run_that_cannot_be_read_or_is_being_worked_on_is_said(tmp_path: Path)
 
 def test_the_slash_word_opens_the_screen_and_the_verb_is_about_the_open_run(tmp_path: Path) -> None:
     """`/repairs` is the screen's; `/repair` is the tool's, whose run stands as its first word."""
-    from tui.backend import _given
-
     assert _given("repair", [], "0c1f") == {"what": "0c1f"}
     assert _given("repair", ["last", "--units", "3"], "0c1f") == {"what": "last", "units": 3}
     assert _given("repair", ["export", "out"], "0c1f") == {"what": "export", "folder": "out", "run": "0c1f"}
