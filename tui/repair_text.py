@@ -98,17 +98,16 @@ def repair_text(held: HeldRepairs, place: int, width: int) -> Text:
 
 
 def _result(found: Repair, section: Section, width: int) -> Text:
-    """The point first, after the glyph of the status; then the status in words; then the rest, dimmed."""
+    """The point first, after the glyph of the status; then the status in words; then the rest."""
     from mecharule_ops.report.text import block_lines
 
     glyph, style = _look(found.status)
     styles = ("bold", style) if found.test is not None else (style,)
+    styles += ("",) * len(section.blocks)
     text = Text()
     for index, block in enumerate(section.blocks):
         said = f"{glyph} {block}" if index == 0 else block
-        text.append(
-            "\n".join(block_lines(said, width)) + "\n", styles[index] if index < len(styles) else "dim"
-        )
+        text.append("\n".join(block_lines(said, width)) + "\n", styles[index])
     return text.append("\n")
 
 

@@ -59,6 +59,8 @@ class RepairRequest:
     """Whether a free-form gate stands beside."""
     solution: bool = False
     """Whether gates may read the columns that tell the right answer."""
+    harmless: str = ""
+    """A file of requests without harm, on which gates that make refused what was answered are tried too."""
     learning: GateSettings = field(default_factory=GateSettings)
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from mecharule_ops.findings.repair import (
     Control,
     ControlKind,
+    Elsewhere,
+    PairEffect,
     Repair,
     RepairStatus,
     ShownExample,
@@ -14,7 +16,7 @@ from mecharule_ops.findings.repair import (
     SplitResult,
 )
 from mecharule_ops.repair.gates import Gate
-from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.repair.statistics import Paired, TextEffect
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, Neuron, Regime
 
@@ -66,6 +68,26 @@ def helping(run: str = "0c1f") -> Repair:
             Control(kind=kind, name=f"name {place}", result=result(3 + place, 9 - place, 600))
             for place, kind in enumerate(ControlKind)
         ),
+        pairs=(
+            PairEffect(
+                first=UNITS[0],
+                second=UNITS[1],
+                alone=Paired(n=12, before=4, fixed=5, broken=1, acted=12),
+                both=Paired(n=12, before=4, fixed=6, broken=2, acted=12),
+                added=Paired(n=12, before=8, fixed=1, broken=1, acted=12),
+            ),
+        ),
+        elsewhere=(
+            Elsewhere(
+                name="prose",
+                prompts=30,
+                acted=2,
+                gated=TextEffect(tokens=900, kl=0.00003, before=41.2, after=41.25),
+                worst=UNITS[2],
+                always=TextEffect(tokens=900, kl=0.012, before=41.2, after=44.0),
+            ),
+        ),
+        innocent=Paired(n=40, before=38, fixed=0, broken=3, acted=5),
         examples=(
             shown("12-7=4\n120-7=", "114", "113"),
             shown("12-7=4\n64-305=", "-214", "-241"),
@@ -79,7 +101,8 @@ def helping(run: str = "0c1f") -> Repair:
 def unopened(run: str = "0c1f", status: RepairStatus = RepairStatus.NO_RULE) -> Repair:
     """No gate was found, so that the test records stayed closed."""
     bare = replace(helping(run), status=status, gates=(), controls=(), examples=(), certificates=())
-    return replace(bare, splits=(), hindsight=None, opened=0, hypothesis="", solution=False)
+    bare = replace(bare, pairs=(), elsewhere=(), innocent=None, splits=(), hindsight=None)
+    return replace(bare, opened=0, hypothesis="", solution=False)
 
 
 def hostile(text: str) -> Repair:
