@@ -66,9 +66,16 @@ def _cell(value: float, scale: Scale, width: int) -> int:
 
 
 def interval_around_zero(low: float, value: float, high: float, scale: Scale, width: int) -> str:
-    """An interval with its estimate and a mark at 0, which it holds where they meet: `   │ ├─●──┤`, `├──●┼─┤`."""
+    """An interval with its estimate and a mark at 0, which it holds where they meet: `   │ ├─●──┤`, `├──●┼─┤`.
+
+    What lies off the scale is an arrow at its end: `◂─┤   │`.
+    """
     first, at, last, zero = (_cell(one, scale, width) for one in (low, value, high, 0.0))
     drawn = list(_span(first, min(max(at, first), last), last, width))
+    if low < scale[0]:
+        drawn[0] = "◂"
+    if high > scale[1]:
+        drawn[-1] = "▸"
     drawn[zero] = {" ": "│", "─": "┼"}.get(drawn[zero], drawn[zero])
     return "".join(drawn)
 

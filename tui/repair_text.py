@@ -27,6 +27,8 @@ REPAIR_HELP = (
 )
 WIDE = 110
 """Columns from which a comparison takes one line."""
+_REACH = 1.5
+"""The axis goes this many times as far as what the gates do and could do; a control that does more has an arrow."""
 _A_COLUMN = 9
 """Columns of the screen that a table needs for each of its own."""
 _MOST_BAR, _MOST_INTERVAL, _LEAST_INTERVAL = 60, 24, 10
@@ -102,8 +104,7 @@ def _result(found: Repair, section: Section, width: int) -> Text:
     from mecharule_ops.report.text import block_lines
 
     glyph, style = _look(found.status)
-    styles = ("bold", style) if found.test is not None else (style,)
-    styles += ("",) * len(section.blocks)
+    styles = [*(("bold", style) if found.test is not None else (style,)), *[""] * len(section.blocks)]
     text = Text()
     for index, block in enumerate(section.blocks):
         said = f"{glyph} {block}" if index == 0 else block
@@ -149,12 +150,13 @@ def _comparison(found: Repair, width: int) -> Text:
 
     rows = [(name, result, points_words(result), changed_words(result)) for name, result in compared(found)]
     ends = [end for _, result, _, _ in rows for end in result.interval]
-    scale = (min(0.0, *ends), max(0.0, *ends))
+    most = _REACH * max(map(abs, [end for _, result, _, _ in rows[:2] for end in result.interval]))
+    scale = (max(-most, min(0.0, *ends)), min(most, max(0.0, *ends)))
     points, changes = max(len(row[2]) for row in rows), max(len(row[3]) for row in rows)
     wide = width >= WIDE
     room = min(_MOST_INTERVAL, width // 5 if wide else max(_LEAST_INTERVAL, width - points - 4))
     names = width - room - points - changes - 6 if wide else 0
-    text = Text(f"{'':<{names + 2}}{axis(scale, room)}\n", "dim")
+    text = Text(f"{'':<{names + 2}}{axis(scale, room)}".rstrip() + "\n", "dim")
     for index, (name, result, point, changed) in enumerate(rows):
         style = "" if index else "bold"
         drawn = interval_around_zero(result.interval[0], result.points, result.interval[1], scale, room)
@@ -165,7 +167,10 @@ def _comparison(found: Repair, width: int) -> Text:
         else:
             text.append(f"{_wrapped(f'{name} · {changed}', width)}\n  ", style).append(drawn, "cyan")
             text.append(f"  {point}\n" if room + points + 4 <= width else f"\n  {point}\n", style)
-    legend = "the axis is the change in points; a line is a 95 % interval, ● what was measured, │ no change"
+    legend = (
+        "the axis is the change in points; a line is a 95 % interval, ● what was measured, │ no change, "
+        "◂ off the axis"
+    )
     return text.append(f"{_wrapped(legend, width)}\n", "dim")
 
 

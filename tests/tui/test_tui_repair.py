@@ -111,7 +111,7 @@ def test_bars_hold_their_counts_to_half_a_cell_and_show_whatever_is_not_nothing(
         assert "░" not in second
         for bar, count in ((first, before), (second, result.after)):
             assert abs(width - bar.count("·") - count / n * width) <= 2
-    assert ascii_only("█░▓·") == "#-+.", "told apart in ASCII too"
+    assert ascii_only("█░▓·◂") == "#-+.<", "told apart in ASCII too"
     assert changed_bars(Paired(n=100, before=80, fixed=10, broken=20, acted=30), 10) == (
         "██████░░··",
         "██████▓···",
@@ -126,6 +126,8 @@ def test_an_interval_stands_left_right_or_across_the_mark_of_no_change() -> None
     assert interval_around_zero(-3.0, -1.0, 2.0, scale, 10) == "  ├─●┼─┤  "
     assert interval_around_zero(0.1, 0.5, 1.9, scale, 10) == "     │●   ", "above it in one cell, not on it"
     assert interval_around_zero(-1.9, -0.5, -0.1, scale, 10) == "   ├●│    "
+    assert interval_around_zero(-80.0, -75.0, -70.0, scale, 10) == "◂    │    "
+    assert interval_around_zero(-80.0, -3.0, 70.0, scale, 10) == "◂─●──┼───▸"
     assert interval_around_zero(0.0, 0.0, 0.0, (0.0, 0.0), 6) == "●     "
     assert axis(scale, 20) == "-5.0      0     +5.0"
     assert axis((0.0, 5.0), 10) == "0     +5.0"
@@ -203,7 +205,7 @@ def test_the_point_comes_first_then_bars_then_every_control() -> None:
     for name, result in rows:
         line = next(one for one in lines if one.startswith(name[:20]) and points_words(result) in one)
         assert changed_words(result) in line
-        assert "●" in line
+        assert "●" in line or "◂" in line
 
 
 def test_what_is_told_apart_by_colour_is_told_apart_by_words_and_signs_too() -> None:
