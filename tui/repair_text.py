@@ -149,9 +149,9 @@ def _comparison(found: Repair, width: int) -> Text:
     from mecharule_ops.report.repairs import compared
 
     rows = [(name, result, points_words(result), changed_words(result)) for name, result in compared(found)]
-    ends = [end for _, result, _, _ in rows for end in result.interval]
-    most = _REACH * max(map(abs, [end for _, result, _, _ in rows[:2] for end in result.interval]))
-    scale = (max(-most, min(0.0, *ends)), min(most, max(0.0, *ends)))
+    most = _REACH * max(abs(end) for _, result, _, _ in rows[:2] for end in result.interval)
+    ends = [end for _, result, _, _ in rows for end in result.interval if abs(end) <= most]
+    scale = (min(0.0, *ends), max(0.0, *ends))
     points, changes = max(len(row[2]) for row in rows), max(len(row[3]) for row in rows)
     wide = width >= WIDE
     room = min(_MOST_INTERVAL, width // 5 if wide else max(_LEAST_INTERVAL, width - points - 4))

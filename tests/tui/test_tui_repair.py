@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bundled_run import opened
-from repairs_told import RULES, helping, hostile, unopened
+from repairs_told import RULES, helping, hostile, result, unopened
 from rich.cells import cell_len
 from tui_driving import Driver, drive
 from tui_story import HOSTILE, FakeBackend
@@ -101,15 +101,15 @@ def test_bars_hold_their_counts_to_half_a_cell_and_show_whatever_is_not_nothing(
         n = draw.randint(1, 9000)
         before = draw.randint(0, n)
         fixed, broken = draw.randint(0, n - before), draw.randint(0, before)
-        result = Paired(n=n, before=before, fixed=fixed, broken=broken, acted=fixed + broken)
+        paired = Paired(n=n, before=before, fixed=fixed, broken=broken, acted=fixed + broken)
         width = draw.randint(8, 60)
-        first, second = changed_bars(result, width)
+        first, second = changed_bars(paired, width)
         assert len(first) == len(second) == width
         assert first.count("█") == second.count("█")
         assert ("░" in first, "▓" in second) == (broken > 0, fixed > 0)
         assert "▓" not in first
         assert "░" not in second
-        for bar, count in ((first, before), (second, result.after)):
+        for bar, count in ((first, before), (second, paired.after)):
             assert abs(width - bar.count("·") - count / n * width) <= 2
     assert ascii_only("█░▓·◂") == "#-+.<", "told apart in ASCII too"
     assert changed_bars(Paired(n=100, before=80, fixed=10, broken=20, acted=30), 10) == (
@@ -202,10 +202,24 @@ def test_the_point_comes_first_then_bars_then_every_control() -> None:
     assert "517/600 (86 %)" in text
     rows = compared(made)
     assert len(rows) == 2 + len(ControlKind) + 1
-    for name, result in rows:
-        line = next(one for one in lines if one.startswith(name[:20]) and points_words(result) in one)
-        assert changed_words(result) in line
+    for name, paired in rows:
+        line = next(one for one in lines if one.startswith(name[:20]) and points_words(paired) in one)
+        assert changed_words(paired) in line
         assert "●" in line or "◂" in line
+
+
+def test_a_control_that_goes_far_off_does_not_squeeze_the_others() -> None:
+    """Everything but its own line is drawn as without it; its line has an arrow, and its numbers."""
+    made = helping()
+    ruin = Control(kind=ControlKind.EXAMPLES, name="ruin", result=result(0, 494, 600))
+    without, with_it = (
+        repair_text(held(replace(made, controls=controls)), 0, 78).plain.splitlines()
+        for controls in (made.controls, (*made.controls, ruin))
+    )
+    more = [line for line in with_it if line not in without]
+    assert [line for line in with_it if line not in more] == without
+    (arrow,) = [line for line in more if "◂" in line]
+    assert points_words(ruin.result) in arrow
 
 
 def test_what_is_told_apart_by_colour_is_told_apart_by_words_and_signs_too() -> None:
