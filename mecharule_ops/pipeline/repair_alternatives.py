@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -38,7 +37,7 @@ def with_examples(found: Material, request: RepairRequest, lines: int) -> Contro
         except UsageError:
             solved = solved[: len(solved) // 2]
             continue
-        result = Paired.of(found.good[found.test], _wanted(records, request), np.ones(len(tests), bool))
+        result = Paired.of(found.good[found.test], request.wanted_of(records), np.ones(len(tests), bool))
         return Control(kind=ControlKind.EXAMPLES, name=str(len(solved)), result=result)
     return None
 
@@ -54,7 +53,7 @@ def tried_again(found: Material, request: RepairRequest, tested: Tested) -> Cont
         drawn = subject.sample(
             prompts, task.max_new_tokens, subject.stop_ids(task.stop), seed=found.run.config.seed
         )
-        after[places] = _wanted(labelled(task, subject, examples, drawn), request)
+        after[places] = request.wanted_of(labelled(task, subject, examples, drawn))
     result = Paired.of(tested.before, after, tested.acts != NOTHING)
     return Control(kind=ControlKind.RETRY, name="", result=result)
 
@@ -62,7 +61,3 @@ def tried_again(found: Material, request: RepairRequest, tested: Tested) -> Cont
 def _solved(record: BehaviourRecord, prefix: str) -> str:
     """A record as a line of its own: its question, and what the model wrote."""
     return f"{record.example.prompt.removeprefix(prefix)}{record.completion.rstrip()}\n"
-
-
-def _wanted(records: Sequence[BehaviourRecord], request: RepairRequest) -> np.ndarray:
-    return np.array([record.label != bool(request.regime.value) for record in records], bool)

@@ -38,8 +38,8 @@ def pair_effects(found: Material, request: RepairRequest, gates: Sequence[Gate])
         first, second = sorted(pair, key=lambda unit: -gain[unit])
         before = found.good[found.choose][places]
         alone = found.alone[found.units.index(first), split + places]
-        together = _wanted(found, request, (first, second), found.choose[places])
-        everywhere = np.ones(len(places), bool)
+        labels = found.engine.evaluate([(first, second)], found.choose[places].tolist()).labels[0]
+        together, everywhere = request.wanted(labels), np.ones(len(places), bool)
         made.append(
             PairEffect(
                 first=first,
@@ -61,7 +61,8 @@ def all_together(found: Material, request: RepairRequest, gates: Sequence[Gate],
     sets = {place: tuple(units[one] for one in np.flatnonzero(fires[:, place])) for place in several.tolist()}
     for group in dict.fromkeys(sets.values()):
         places = [place for place, one in sets.items() if one == group]
-        after[places] = _wanted(found, request, group, found.test[places])
+        labels = found.engine.evaluate([group], found.test[places].tolist()).labels[0]
+        after[places] = request.wanted(labels)
     return Control(
         kind=ControlKind.TOGETHER, name="", result=Paired.of(tested.before, after, np.asarray(fires.any(0)))
     )
@@ -73,10 +74,3 @@ def _by_unit(
     """Where any gate of each unit fires."""
     owners = np.array([str(gate.unit) for gate in gates])
     return {unit: fires[owners == str(unit)].any(0) for unit in units_of(gates)}
-
-
-def _wanted(
-    found: Material, request: RepairRequest, group: tuple[Neuron, ...], records: np.ndarray
-) -> Bool[np.ndarray, " record"]:
-    """Whether the outcome is the wanted one with the whole group ablated."""
-    return found.engine.evaluate([group], records.tolist()).labels[0] != bool(request.regime.value)
