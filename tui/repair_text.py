@@ -64,13 +64,9 @@ def empty_text(held: HeldRepairs, width: int, key: str) -> Text:
     from mecharule_ops.report.text import block_lines
 
     text = Text(f"Run {plain(held.run)} holds no repair yet.\n\n", "bold")
-    command = f"`mecharule repair {plain(held.run)}`"
-    for block in (
-        what_repair_is(held.words),
-        f"{key} makes one here and says its price first; on the command line {command} does.",
-    ):
-        text.append("\n".join(block_lines(block, width)) + "\n\n")
-    return text
+    text.append("\n".join(block_lines(what_repair_is(held.words), width)))
+    text.append("\n\n" + _wrapped(f"{key} makes one here, its price said first. On the command line:", width))
+    return text.append(f"\n`mecharule repair {plain(held.run)}`")
 
 
 def repair_text(held: HeldRepairs, place: int, width: int) -> Text:
