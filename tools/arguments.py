@@ -6,6 +6,7 @@ without a flag. Nothing here computes, so listing every tool loads no numerical 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,6 +33,11 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     positional: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def about(cls, run: str, given: Mapping[str, object]) -> dict[str, object]:
+        """What is given, with this run where it names none."""
+        return {"run": run, **given} if "run" in cls.model_fields else dict(given)
 
 
 class TableArguments(Arguments):
@@ -254,6 +260,11 @@ class Repair(Arguments):
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
     show_text: ShowText = False
+
+    @classmethod
+    def about(cls, run: str, given: Mapping[str, object]) -> dict[str, object]:
+        """The run is the first word, or what is exported."""
+        return {"run" if given.get("what") == "export" else "what": run, **given}
 
 
 class Hypotheses(TableArguments):

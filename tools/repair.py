@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from mecharule_ops.codec import encode
@@ -22,11 +23,12 @@ from tools.registry import Tell
 from tools.result import ToolResult
 
 
-def repair(given: Repair, tell: Tell) -> ToolResult:
+def repair(given: Repair, tell: Tell, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
     """The gates with their one test, which is kept in the run; a repair that the run holds is read.
 
     Cost: `records` completions and `tried` units ablated on two thirds of them, said before they are run. A repair
-    that helps nothing is a result.
+    that helps nothing is a result. Where `should_stop` says so between two batches, `AblationStopped` is raised and
+    nothing of the repair is kept.
     """
     if given.what == "export":
         from tools._repair_export import exported
@@ -44,7 +46,7 @@ def repair(given: Repair, tell: Tell) -> ToolResult:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if known is None:
         accepted(price, given.yes, tell)
-        with opened(given.what, write=True, tell=tell) as run:
+        with opened(given.what, write=True, tell=tell, should_stop=should_stop) as run:
             known = new_repair(run, request, mended_words(run.task.words, request.regime), tell)
     with opened(given.what) as run:
         concealed = run.task.concealed and not given.show_text

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import ClassVar
@@ -30,9 +29,9 @@ from tui.screens.base import CommandScreen
 from tui.screens.home import HomeScreen
 from tui.session import Session
 from tui.style import STYLE
+from tui.twice import Twice
 from tui.writing import WritingApp
 
-TWICE_SECONDS = 3.0
 OUTPUT_LINES = 500
 """Lines of captured program output kept for reading."""
 
@@ -50,7 +49,7 @@ class MechaRuleApp(WritingApp):
         self.output: deque[str] = deque(maxlen=OUTPUT_LINES)
         """What programs printed while the app ran."""
         self._working: Session | None = None
-        self._asked_to_quit = float("-inf")
+        self._quitting = Twice()
         if os.environ.get("MECHARULE_ASCII"):
             self._filters.append(AsciiFilter())
 
@@ -197,11 +196,9 @@ class MechaRuleApp(WritingApp):
             self._working.stop()
             self.tell("stopping after this batch; the checkpoint is kept")
             return
-        now = time.monotonic()
-        if now - self._asked_to_quit <= TWICE_SECONDS:
+        if self._quitting.again():
             self.do_quit()
         else:
-            self._asked_to_quit = now
             self.tell("press ^C again to quit")
 
     def do_quit(self) -> None:

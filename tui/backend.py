@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mecharule_ops.events import Event
     from mecharule_ops.store.run_directory import RunSummary
     from tools.result import ToolResult
+    from tui.repair_text import HeldRepairs
     from tui.session import Session
 
 Tell = Callable[[str], None]
@@ -140,6 +141,37 @@ class Backend:
         """Who answers questions in the chat, in a few words."""
         return self._provider
 
+    def repairs(self, run: str) -> HeldRepairs:
+        """The repairs that a run's file holds, latest first. Raises `StoreError`, and what its task raises."""
+        from mecharule_ops.pipeline.contents import RunContents
+        from mecharule_ops.store.run_directory import find_run
+        from mecharule_ops.store.run_store import RunStore
+        from tui.repair_text import HeldRepairs
+
+        with RunStore.open(find_run(run, self.folder()), read_only=True) as store:
+            held = RunContents(store)
+            return HeldRepairs(
+                run=held.id, repairs=held.repairs[::-1], words=held.task.words, concealed=held.task.concealed
+            )
+
+    def make_repair(self, run: str, session: Session) -> None:
+        """A repair of a stored run with the verb's own settings; its price is put to the person."""
+        from tools.arguments import Repair
+        from tools.repair import repair
+
+        asked = Repair.model_validate({"what": run, "yes": True})
+        priced = repair(asked.model_copy(update={"estimate": True}), session.note)
+        price: Any = priced.data["price"]
+        if not price["example_forwards"]:
+            raise UsageError(
+                f"expected a repair to make, run {run} holds the one of the usual settings; in the chat /repair "
+                "--again --yes makes it anew, and `mecharule repair --help` lists other settings"
+            )
+        said = f"A repair of run {run}: at most {asked.units} gates,\n{asked.records:,} fresh records.\n{priced.text}"
+        if not session.approve(said):
+            raise UsageError("expected a yes to the price; nothing slow was started")
+        repair(asked, session.note, session.should_stop)
+
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
         from mecharule_ops.report import render_html
@@ -203,6 +235,4 @@ def _given(name: str, words: Sequence[str], run: str | None) -> Mapping[str, obj
         else:
             parser.add_argument(*flags, **keywords)
     options = {key: value for key, value in vars(parser.parse_args(list(words))).items() if value is not None}
-    if run is not None and "run" in arguments.model_fields:
-        options.setdefault("run", run)
-    return options
+    return options if run is None else arguments.about(run, options)

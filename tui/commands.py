@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 
-EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger"})
+EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger", "repair"})
 _VIEWS = frozenset({"run", "replay"})
-_LISTS = _VIEWS | {"home", "compare", "ledger"}
-_TABLES = _VIEWS | {"compare", "ledger"}
+_LISTS = _VIEWS | {"home", "compare", "ledger", "repair"}
+_TABLES = _VIEWS | {"compare", "ledger", "repair"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +138,30 @@ COMMANDS: tuple[Command, ...] = (
         help="read the hypothesis ledger: what was predicted, and what came out",
         keys=("h",),
         screens=_VIEWS,
+    ),
+    Command(
+        name="repairs",
+        help="read the repairs: right answers before and after, beside controls, with the gates",
+        keys=("r",),
+        screens=_at("run"),
+    ),
+    Command(
+        name="next-repair",
+        help="show the repair made before this one",
+        keys=("right_square_bracket",),
+        screens=_at("repair"),
+    ),
+    Command(
+        name="previous-repair",
+        help="show the repair made after this one",
+        keys=("left_square_bracket",),
+        screens=_at("repair"),
+    ),
+    Command(
+        name="make-repair",
+        help="make a repair of this run; its price is said first",
+        keys=("m",),
+        screens=_at("repair"),
     ),
     Command(name="replay", help="scrub through the search", keys=("t",), screens=_at("run")),
     Command(name="forward", help="one event forward", keys=("right",), screens=_at("replay")),

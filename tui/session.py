@@ -50,7 +50,7 @@ class Session:
         self.activity = Activity.READING
         self.failure = ""
         """One line on why the work failed."""
-        self.question: Price | None = None
+        self.question: Price | str | None = None
         """The price that waits for a yes or no."""
         self.findings: Findings | None = None
         self.certificates: tuple[Certificate, ...] = ()
@@ -91,11 +91,17 @@ class Session:
         if turn is not None:
             self.turns.append(turn)
 
+    def note(self, line: str) -> None:
+        """Take a line that the work says. Raises `WorkStopped` once a stop was asked for."""
+        if self._stop.is_set():
+            raise WorkStopped
+        self.turns.append(Entry(who="note", text=line))
+
     def should_stop(self) -> bool:
         return self._stop.is_set()
 
-    def approve(self, price: Price) -> bool:
-        """Wait until the person has answered; a stop is a no."""
+    def approve(self, price: Price | str) -> bool:
+        """Wait until the person has answered a price, or a sentence that says one; a stop is a no."""
         self._answered.clear()
         self.question = price
         while not self._answered.wait(0.1):

@@ -5,6 +5,8 @@ Screen { layers: base; }
 .title { text-style: bold; }
 .status { background: $panel; }
 #runs, #comparison, #ledger, #form { height: 1fr; }
+#repair { height: 1fr; scrollbar-gutter: stable; scrollbar-size-vertical: 1; }
+#making { background: $panel; }
 #hypothesis { height: 45%; max-height: 9; border-top: solid $primary; }
 #upper { height: 3fr; }
 #chat { height: 2fr; min-height: 5; }

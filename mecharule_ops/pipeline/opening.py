@@ -23,14 +23,18 @@ from mecharule_ops.types import Neuron, Regime
 
 @contextmanager
 def opened(
-    run: str, *, write: bool = False, tell: Callable[[str], None] = lambda line: None
+    run: str,
+    *,
+    write: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Run]:
-    """An open run; `tell` hears where its model goes, if it is loaded.
+    """An open run; `tell` hears where its model goes, if it is loaded; `should_stop` is asked between its batches.
 
     Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read.
     """
     with RunStore.open(find_run(run, runs_directory()), read_only=not write) as store:
-        found = Run(store)
+        found = Run(store, should_stop)
         found.told_where = tell
         yield found
 

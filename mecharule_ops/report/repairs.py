@@ -7,6 +7,7 @@ from mecharule_ops.repair.statistics import Paired, TextEffect
 from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, percent
 from mecharule_ops.report.phrases.repair import (
     changed_words,
+    concealed_sentence,
     elsewhere_sentence,
     harmless_sentence,
     limits_sentences,
@@ -18,9 +19,12 @@ from mecharule_ops.report.phrases.repair import (
 )
 from mecharule_ops.types import OutcomeWords
 
+RESULT, ON_TEST, EXAMPLES = "Result", "On the test records", "Examples"
+"""Titles of the sections that a screen draws in its own way."""
+
 
 def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = False) -> Document:
-    """The whole report; examples stay out where prompts and completions are concealed."""
+    """The whole report; where prompts and completions are concealed, examples are counted and not shown."""
     summary: list[Block] = [test_sentence(found, words)]
     if found.test is not None:
         summary.append(f"{found.status.value[:1].upper()}{found.status.value[1:]}.")
@@ -30,16 +34,17 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
         summary.append(said)
     if cited := " ".join(f"[c:{one}]" for one in found.certificates):
         summary.append(f"Certificates: {cited}")
-    sections = [Section(title="Result", blocks=tuple(summary))]
+    sections = [Section(title=RESULT, blocks=tuple(summary))]
     if found.gates:
-        sections.append(Section(title="Gates", blocks=(_gates(found),)))
+        sections.append(Section(title="Gates", blocks=(gates_table(found),)))
     if found.test is not None:
-        sections.append(Section(title="On the test records", blocks=(_comparison(found),)))
+        sections.append(Section(title=ON_TEST, blocks=(_comparison(found),)))
         sections.append(Section(title="On other text", blocks=_on_other_text(found)))
     if found.pairs:
         sections.append(Section(title="Units whose gates fire together", blocks=(_pairs(found),)))
-    if found.examples and not concealed:
-        sections.append(Section(title="Examples", blocks=(_examples(found),)))
+    if found.examples:
+        shown = concealed_sentence(found) if concealed else _examples(found)
+        sections.append(Section(title=EXAMPLES, blocks=(shown,)))
     sections.append(
         Section(
             title="What it does not show",
@@ -52,7 +57,8 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
     return Document(title=title, sections=tuple(sections))
 
 
-def _gates(found: Repair) -> Table:
+def gates_table(found: Repair) -> Table:
+    """The gates in the order in which they were chosen."""
     return Table(
         header=("unit", "fires where", "gain", "fixed", "broken", "fired"),
         rows=tuple(
@@ -70,17 +76,22 @@ def _gates(found: Repair) -> Table:
     )
 
 
-def _comparison(found: Repair) -> Table:
-    """The gates, hindsight and every control, one line each."""
-    assert found.test is not None
-    rows = [_line("the gates", found.test)]
+def compared(found: Repair) -> tuple[tuple[str, Paired], ...]:
+    """The gates, hindsight and every control by name, on the test records; empty where those were not opened."""
+    if found.test is None:
+        return ()
+    rows = [("the gates", found.test)]
     if found.hindsight is not None:
-        rows.append(_line("the best of their units, known afterwards", found.hindsight))
-    rows += [
-        _line(f"{one.kind.value}{f': {one.name}' if one.name else ''}", one.result) for one in found.controls
-    ]
+        rows.append(("the best of their units, known afterwards", found.hindsight))
+    rows += [(f"{one.kind.value}{f': {one.name}' if one.name else ''}", one.result) for one in found.controls]
+    return tuple(rows)
+
+
+def _comparison(found: Repair) -> Table:
+    """What was compared, one line each."""
     header = ("what", "after", "change [95 %]", "changed answers", "McNemar", "acts on")
-    return Table(header=header, rows=tuple(rows), align="lrrlrr")
+    rows = tuple(_line(name, result) for name, result in compared(found))
+    return Table(header=header, rows=rows, align="lrrlrr")
 
 
 def _on_other_text(found: Repair) -> tuple[Block, ...]:

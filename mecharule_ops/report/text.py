@@ -20,7 +20,7 @@ def text_of(document: Document, width: int) -> str:
     for section in document.sections:
         lines += ["", plain(section.title), "-" * min(width, len(section.title))]
         for block in section.blocks:
-            lines += [*_text_block(block, width), ""]
+            lines += [*block_lines(block, width), ""]
         lines.pop()
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -40,7 +40,8 @@ def markdown_of(document: Document, pictures: Mapping[str, tuple[str, str]] | No
     return "\n\n".join(parts) + "\n"
 
 
-def _text_block(block: Block, width: int) -> list[str]:
+def block_lines(block: Block, width: int) -> list[str]:
+    """One block as `text_of` prints it: a wrapped paragraph, a list, or a table with its header."""
     if isinstance(block, str):
         return _wrap(plain(block), width)
     if isinstance(block, Bullets):

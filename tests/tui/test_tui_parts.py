@@ -49,6 +49,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen
 from tui.screens.ledger import LedgerScreen
 from tui.screens.new_run import NewRunScreen
+from tui.screens.repair import RepairScreen
 from tui.screens.replay import ReplayScreen
 from tui.screens.run import RunScreen
 from tui.timeline import STRIDE, Timeline
@@ -92,6 +93,7 @@ SCREENS: tuple[type[CommandScreen], ...] = (
     ReplayScreen,
     CompareScreen,
     LedgerScreen,
+    RepairScreen,
 )
 
 

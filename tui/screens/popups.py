@@ -26,19 +26,22 @@ class PricePopup(ModalScreen[bool]):
         Binding("n,escape", "dismiss(False)", "do not start", show=False),
     ]
 
-    def __init__(self, price: Price) -> None:
+    def __init__(self, price: Price | str) -> None:
         super().__init__()
         self.price = price
 
     def compose(self) -> ComposeResult:
-        said = (
-            f"{self.price.ablations.capitalize()},\n"
-            f"{self.price.time(clock)}; the search usually\n"
-            "needs a small part of the most.\n\n"
-            "Start?  y yes   n no"
-        )
+        price = self.price if isinstance(self.price, str) else _search_price(self.price)
         with Vertical(classes="popup"):
-            yield Static(Text(said), markup=False)
+            yield Static(Text(f"{price}\n\nStart?  y yes   n no"), markup=False)
+
+
+def _search_price(price: Price) -> str:
+    """What a search costs."""
+    return (
+        f"{price.ablations.capitalize()},\n{price.time(clock)}; the search usually\n"
+        "needs a small part of the most."
+    )
 
 
 class HelpPopup(ModalScreen[None]):

@@ -15,15 +15,15 @@ from tui.panes.table import TextTable
 from tui.panes.tree import TreePane
 from tui.screens.base import Line, fitted, hint_parts
 from tui.screens.popups import PricePopup
+from tui.screens.repair import RepairScreen
 from tui.screens.talking import Talking
 from tui.session import Activity, Session
+from tui.twice import Twice
 from tui.words import arrow
 
 FLUSHES_A_SECOND = 8
 PACE_SECONDS = 5.0
 """The pace in the header is over this long."""
-TWICE_SECONDS = 3.0
-"""A second Esc within this time stops the search."""
 
 
 class RunScreen(Talking):
@@ -38,7 +38,7 @@ class RunScreen(Talking):
         self._drawn: tuple[object, ...] = ()
         self._turns = 0
         """Turns of the session that the chat has."""
-        self._asked_to_stop = float("-inf")
+        self._stopping = Twice()
         self._paces: deque[tuple[float, int]] = deque()
 
     def on_mount(self) -> None:
@@ -81,7 +81,8 @@ class RunScreen(Talking):
             words["back"] = "stop"
             names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
         else:
-            names = ("back", "pane-chat", "why-unit", "replay", "ledger", "report", "resume", "help")
+            then = ("repairs", "report") if self.session.state.finished else ("report", "resume")
+            names = ("back", "pane-chat", "why-unit", "replay", "ledger", *then, "help")
         model = [] if narrow else [f"LLM {self.owner.backend.provider}"]
         return [*model, *hint_parts("run", names, words), "^P palette"]
 
@@ -117,12 +118,10 @@ class RunScreen(Talking):
             super().do_back()
 
     def _stop_when_twice(self) -> None:
-        now = time.monotonic()
-        if now - self._asked_to_stop <= TWICE_SECONDS:
+        if self._stopping.again():
             self.session.stop()
             self.owner.tell("stopping after this batch; the checkpoint is kept")
         else:
-            self._asked_to_stop = now
             self.owner.tell("press Esc again to stop the search (checkpoint kept)")
 
     def do_freeze(self) -> None:
@@ -166,6 +165,12 @@ class RunScreen(Talking):
 
     def do_replay(self) -> None:
         self.owner.open_replay(self.session)
+
+    def do_repairs(self) -> None:
+        if self.session.run is None:
+            self.owner.tell("this run has not begun yet")
+        else:
+            self.app.push_screen(RepairScreen(self.session))
 
     def do_report(self) -> None:
         self.owner.write_report(self.session)

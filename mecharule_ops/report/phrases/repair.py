@@ -45,6 +45,25 @@ def test_sentence(found: Repair, words: OutcomeWords) -> str:
     )
 
 
+def what_repair_is(words: OutcomeWords) -> str:
+    """What a repair is, for who has none yet."""
+    wanted = mended_words(words, Regime(int(words.success_is_harm)))
+    return (
+        f"A repair is a few gates: each ablates one unit only where its rule holds, so that more answers become "
+        f"{wanted} than stop being so; they are learned and chosen on two thirds of fresh records and "
+        "tested once on the rest."
+    )
+
+
+def concealed_sentence(found: Repair) -> str:
+    """In the place of examples of a task that conceals them."""
+    fixed = sum(one.fixed for one in found.examples)
+    return (
+        f"{fixed} fixed and {len(found.examples) - fixed} broken examples are kept; this task conceals prompts and "
+        "completions, --show-text shows them."
+    )
+
+
 def overfit_sentence(found: Repair) -> str:
     """What the gates promised on the records that made them; empty where they were not made."""
     parts = [
