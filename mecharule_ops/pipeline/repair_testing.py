@@ -106,4 +106,6 @@ def lead_only(found: Material, request: RepairRequest, gates: Sequence[Gate]) ->
         readings = found.readings(request, found.test, Family.CLEAN_RUN).leads_alone
         acts = acting([gate.gain for gate in gates], firing(gates, readings))
         result = applied(found, request, [gate.unit for gate in gates], acts).result
-    return Control(kind=ControlKind.LEAD_ONLY, name=f"{len(gates)} clauses", result=result)
+    return Control(
+        kind=ControlKind.LEAD_ONLY, name=f"{len(gates)} clause{'s' * (len(gates) != 1)}", result=result
+    )
