@@ -41,7 +41,7 @@ from mecharule_ops.types import (
     SearchStatus,
     Verdict,
 )
-from mecharule_ops.workers.dealing import LEAST
+from mecharule_ops.workers.dealing import LEAST, cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,8 @@ class Drive:
         """
         if self.width == 1 or self.budget is not None or not self.ahead:
             return []
-        idle = self.width * LEAST - sum(query.examples for items in wave for _, query in items)
+        parts = cut([self._question(items) for items in wave], self.width)
+        idle = (self.width - len(parts)) * LEAST
         found: list[Asked] = []
         likely = [
             (place, named, query)
