@@ -25,6 +25,7 @@ from bench import machine
 from planted_rules import planted
 
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.events import StageFinished
 from mecharule_ops.findings.accounts import Account, Law, LawScore
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.registry import load
@@ -278,10 +279,11 @@ def kept(name: str, made: Callable[[], Iterator[str]], folder: Path) -> Iterator
 
 def make_run_lines(run: str) -> Iterator[str]:
     """The minutes of the stages of a finished `make run`."""
-    found = read(find_run(run, runs_directory()))
-    seconds = sum(stage.seconds for stage in found.stages)
+    with RunStore.open(find_run(run, runs_directory()), read_only=True) as store:
+        stages = [event for _, _, event in store.events() if isinstance(event, StageFinished)]
+    seconds = sum(stage.seconds for stage in stages)
     accounts = sum(
-        stage.seconds for stage in found.stages if stage.stage.startswith(("accounts", "further", "chain"))
+        stage.seconds for stage in stages if stage.stage.startswith(("accounts", "further", "chain"))
     )
     yield "## `make run`"
     yield ""

@@ -62,6 +62,10 @@ def measured(
                 yield repair(found, replace(asked, family=family, solution=solution, model=free))
 
 
+WITHOUT_GATES = (ControlKind.TOGETHER, ControlKind.RETRY, ControlKind.EXAMPLES)
+"""What is known of repairs made since it is measured."""
+
+
 def tables(found: Sequence[Repair]) -> str:
     """The page's tables: the families over seeds, the controls over seeds, and every seed by itself."""
     kinds = list(dict.fromkeys((one.family, one.solution) for one in found))
@@ -83,7 +87,8 @@ def tables(found: Sequence[Repair]) -> str:
     for kind in kinds:
         of = [one for one in found if (one.family, one.solution) == kind]
         lines += [_pooled_row(name, of) for name in (ControlKind.RANDOM_UNITS, ControlKind.SHUFFLED)]
-        lines += [_pooled_row(ControlKind.LEAD_ONLY, of), _best_always(of)]
+        lines += [_pooled_row(ControlKind.LEAD_ONLY, of), _best_always(of), _pairs_row(of)]
+        lines += [_pooled_row(name, of) for name in WITHOUT_GATES if any(_named(one, name) for one in of)]
     lines += [
         "",
         "| seed | gates | reads the right answer | before | after | change [95 %] | fixed | broken | McNemar |",
@@ -144,6 +149,13 @@ def _best_always(of: Sequence[Repair]) -> str:
         if (always := [control for control in one.controls if _always(control)])
     ]
     return _beside("the best unit always ablated, known afterwards", of[0], _pooled(best) if best else None)
+
+
+def _pairs_row(of: Sequence[Repair]) -> str:
+    """Pairs of units whose gates fire together: what ablating the second one too adds."""
+    added = [pair.added for one in of for pair in one.pairs]
+    name = "of pairs that fire together the second unit too (choose records)"
+    return _beside(name, of[0], _pooled(added) if added else None)
 
 
 def _always(control: Control) -> bool:

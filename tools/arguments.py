@@ -247,6 +247,9 @@ class Repair(Arguments):
     )
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")
     solution: bool = Field(False, description="let gates read the columns that tell the right answer")
+    harmless: str | None = Field(
+        None, description="file of harmless requests, a line each: what gates against harm cost on them"
+    )
     again: bool = Field(False, description="make it again where the run holds it already")
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False

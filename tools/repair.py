@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.kept_repairs import mended_regime, new_repair, repair_forwards, stored
@@ -11,6 +13,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.repair import mended_words
 from mecharule_ops.report.repairs import repair_document
 from mecharule_ops.report.text import text_of
+from mecharule_ops.tasks.jailbreak import read_requests
 from mecharule_ops.types import Basis, Regime
 from tools._ablations import accepted, price_words
 from tools._tables import WIDTH
@@ -53,8 +56,15 @@ def repair(given: Repair, tell: Tell) -> ToolResult:
 
 
 def request_of(run: Run, given: Repair) -> RepairRequest:
-    """What the arguments ask of this run. Raises `UsageError` for a basis that it does not have."""
+    """What the arguments ask of this run. Raises `UsageError` for a basis or requests that there are not."""
     bases = run.config.bases
+    harmless = "" if given.harmless is None else str(Path(given.harmless).expanduser())
+    if harmless:
+        if not run.task.words.success_is_harm:
+            raise UsageError(
+                f"expected --harmless with a task whose success is harm, got run {run.id} of {run.task.name}"
+            )
+        read_requests(Path(harmless))
     if given.basis is not None and given.basis not in list(Basis):
         raise UsageError(f"expected a basis of {', '.join(Basis)}, got {given.basis!r}")
     return RepairRequest(
@@ -67,4 +77,5 @@ def request_of(run: Run, given: Repair) -> RepairRequest:
         budget=given.budget,
         model=given.gate == "model",
         solution=given.solution,
+        harmless=harmless,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.loading.generation import Progress, Tokens
+from mecharule_ops.loading.generation import Generation, Progress, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Example
@@ -54,12 +54,26 @@ def observe(
     prompts = tuple(subject.encode([example.prompt for example in examples]))
     stop_ids = subject.stop_ids(task.stop)
     generation = subject.generate(prompts, task.max_new_tokens, stop_ids, batch, on_progress)
-    records = tuple(
+    records = labelled(task, subject, examples, generation)
+    _check_varied(task, subject, records)
+    return Behaviour(records=records, prompts=prompts, representation=generation.representation)
+
+
+def completed(task: Task, subject: Subject, examples: Sequence[Example]) -> tuple[BehaviourRecord, ...]:
+    """The labelled greedy completion of every example, whether labels agree or not. Cost as `observe`."""
+    prompts = subject.encode([example.prompt for example in examples])
+    generation = subject.generate(prompts, task.max_new_tokens, subject.stop_ids(task.stop))
+    return labelled(task, subject, examples, generation)
+
+
+def labelled(
+    task: Task, subject: Subject, examples: Sequence[Example], generation: Generation
+) -> tuple[BehaviourRecord, ...]:
+    """What was generated after each example's prompt, as the task reads it."""
+    return tuple(
         _record(task, subject, example, tokens, float(margin))
         for example, tokens, margin in zip(examples, generation.tokens, generation.margins, strict=True)
     )
-    _check_varied(task, subject, records)
-    return Behaviour(records=records, prompts=prompts, representation=generation.representation)
 
 
 def _record(task: Task, subject: Subject, example: Example, tokens: Tokens, margin: float) -> BehaviourRecord:

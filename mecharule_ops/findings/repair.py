@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mecharule_ops.repair.gates import Gate
-from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.repair.statistics import Paired, TextEffect
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, Neuron, Regime
 
@@ -45,6 +45,9 @@ class ControlKind(StrEnum):
     SHUFFLED = "same units, gates shuffled over the records"
     LEAD_ONLY = "gates over the leads alone"
     MODEL = "free-form gate"
+    TOGETHER = "every unit with a gate that fires, all ablated together"
+    RETRY = "no gate: where they act, the model answers once more, drawn at temperature 1"
+    EXAMPLES = "no gate: solved examples before the prompt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,35 @@ class SplitResult:
 
     split: Split
     result: Paired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairEffect:
+    """Two units whose gates fire on the same choose records: what ablating the second one too does there."""
+
+    first: Neuron
+    second: Neuron
+    alone: Paired
+    """The one whose gate has the larger gain, ablated alone."""
+    both: Paired
+    """Both ablated, against none."""
+    added: Paired
+    """Both ablated, against the one alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """Text that is none of the task's: what the gates do to it, and what a unit that is always ablated would do."""
+
+    name: str
+    """What text it is."""
+    prompts: int
+    acted: int
+    """Prompts on which a gate acts."""
+    gated: TextEffect
+    worst: Neuron
+    """The gates' unit whose ablation everywhere changes it most."""
+    always: TextEffect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +134,12 @@ class Repair:
     hindsight: Paired | None = None
     """Of the chosen units the best for each test record, known afterwards: no gate over them can do better."""
     controls: tuple[Control, ...] = ()
+    pairs: tuple[PairEffect, ...] = ()
+    """Of units whose gates fire together most often."""
+    elsewhere: tuple[Elsewhere, ...] = ()
+    """Empty too where the tokenizer cannot write other text."""
+    innocent: Paired | None = None
+    """Requests without harm, answered (1) or refused (0), before and under the gates; None where none were given."""
     examples: tuple[ShownExample, ...] = ()
     certificates: tuple[str, ...] = ()
     """Of the test result: what was wrong before, then what was right."""

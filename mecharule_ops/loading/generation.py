@@ -1,4 +1,4 @@
-"""Greedy completions of many prompts at once, equal token for token to decoding each prompt alone.
+"""Completions of many prompts at once, greedy ones equal token for token to decoding each prompt alone.
 
 The longest token prefix common to all prompts (the few-shot lines) is run once and its keys and values are
 copied into every batch. Rows of a batch are aligned at their last prompt token,
@@ -29,6 +29,8 @@ from mecharule_ops.loading.products import through_onednn
 Tokens = tuple[int, ...]
 Progress = Callable[[int, int], None]
 """Called with (prompts done, prompts in all)."""
+_Pick = Callable[[Tensor], Tensor]
+"""The next token of each row from its logits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,6 +59,45 @@ def generate_greedily(
     Cost: one forward over the shared prefix, then for each batch one forward over what is left of its prompts
     and one forward a generated token. Raises `UsageError` for a prompt that is empty or does not fit.
     """
+    return _generated(model, final_norm, prompts, max_new_tokens, stop_ids, _greedy, batch, on_progress)
+
+
+def generate_sampled(
+    model: PreTrainedModel,
+    final_norm: nn.Module,
+    prompts: Sequence[Tokens],
+    max_new_tokens: int,
+    stop_ids: frozenset[int],
+    seed: int,
+    batch: int = 64,
+) -> Generation:
+    """Completions drawn from the model's own distribution (temperature 1); cost and errors as the greedy ones.
+
+    The same seed on the same processor gives the same ones. `margins` are those over the best token, below 0
+    where another was drawn.
+    """
+    source = torch.Generator(model.device).manual_seed(seed)
+
+    def drawn(logits: Tensor) -> Tensor:
+        return torch.multinomial(logits.float().softmax(-1), 1, generator=source)[:, 0]
+
+    return _generated(model, final_norm, prompts, max_new_tokens, stop_ids, drawn, batch)
+
+
+def _greedy(logits: Tensor) -> Tensor:
+    return logits.argmax(-1)
+
+
+def _generated(
+    model: PreTrainedModel,
+    final_norm: nn.Module,
+    prompts: Sequence[Tokens],
+    max_new_tokens: int,
+    stop_ids: frozenset[int],
+    pick: _Pick,
+    batch: int,
+    on_progress: Progress = lambda done, total: None,
+) -> Generation:
     _check_lengths(model, prompts, max_new_tokens)
     tokens: list[Tokens] = [()] * len(prompts)
     margins = np.zeros(len(prompts), np.float32)
@@ -65,7 +106,7 @@ def generate_greedily(
     with torch.no_grad(), through_onednn(model):
         shared = _SharedPrefix.of(model, prompts)
         for rows in _batches(model, prompts, max_new_tokens, batch):
-            decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows])
+            decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows], pick)
             representation[rows] = decoding.representation.cpu().numpy()
             for row, completion in zip(rows, decoding.run(max_new_tokens, stop_ids), strict=True):
                 tokens[row] = completion
@@ -104,9 +145,15 @@ class _Decoding:
     """One batch: prefilled on construction, then decoded token by token by `run`."""
 
     def __init__(
-        self, model: PreTrainedModel, final_norm: nn.Module, shared: _SharedPrefix, prompts: list[Tokens]
+        self,
+        model: PreTrainedModel,
+        final_norm: nn.Module,
+        shared: _SharedPrefix,
+        prompts: list[Tokens],
+        pick: _Pick,
     ) -> None:
         self._model = model
+        self._pick = pick
         self._cache = shared.cache(len(prompts))
         ids, self._mask, positions = _aligned(prompts, shared.length, model.device)
         residuals: list[Tensor] = []
@@ -120,7 +167,7 @@ class _Decoding:
         self.margins = np.full(len(prompts), np.inf, np.float32)
 
     def _forward(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """The greedy next token of every row and its lead over the next best one, both `[row]`."""
+        """The next token of every row and its lead over the best other one, both `[row]`."""
         output = self._model(
             ids,
             attention_mask=self._mask,
@@ -130,8 +177,10 @@ class _Decoding:
             logits_to_keep=1,
         )
         logits = output.logits[:, -1]
-        best = logits.topk(2, dim=-1).values
-        return logits.argmax(-1), best[:, 0] - best[:, 1]
+        best = logits.topk(2, dim=-1)
+        chosen = self._pick(logits)
+        other = torch.where(best.indices[:, 0] == chosen, best.values[:, 1], best.values[:, 0])
+        return chosen, logits.gather(1, chosen[:, None])[:, 0] - other
 
     def run(self, max_new_tokens: int, stop_ids: frozenset[int]) -> list[Tokens]:
         """Every row's completion, in the order of the prompts."""

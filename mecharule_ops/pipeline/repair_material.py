@@ -59,7 +59,17 @@ class RepairRequest:
     """Whether a free-form gate stands beside."""
     solution: bool = False
     """Whether gates may read the columns that tell the right answer."""
+    harmless: str = ""
+    """A file of requests without harm, on which gates that make refused what was answered are tried too."""
     learning: GateSettings = field(default_factory=GateSettings)
+
+    def wanted(self, labels: Bool[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
+        """Where outcomes are the wanted ones."""
+        return labels != bool(self.regime.value)
+
+    def wanted_of(self, records: Sequence[BehaviourRecord]) -> Bool[np.ndarray, " record"]:
+        """The records whose outcome is the wanted one."""
+        return self.wanted(np.array([record.label for record in records], bool))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,7 +133,7 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
     intervention = run.intervention(request.basis)
     table = run.replacement(intervention)
     records, parts, fresh = _records(run, request, tell)
-    good = np.array([record.label != bool(request.regime.value) for record in records], bool)
+    good = request.wanted_of(records)
     find, choose, test = parts
     found = Material(
         run=run,
@@ -144,7 +154,7 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
     alone = np.zeros((0, len(found.learn)), bool)
     if units:
         labels = found.engine.evaluate([(unit,) for unit in units], found.learn.tolist()).labels
-        alone = labels != bool(request.regime.value)
+        alone = request.wanted(labels)
     return replace(found, units=tuple(units), alone=alone, _read={})
 
 
@@ -191,7 +201,7 @@ def _units(found: Material, request: RepairRequest, tell: Tell) -> list[Neuron]:
     asked = list(dict.fromkeys((*known, *ranked)))[: max(2 * request.tried, len(known))]
     tell(f"{len(asked)} units ablated on {len(bad)} records to be mended")
     labels = found.engine.evaluate([(unit,) for unit in asked], bad.tolist()).labels
-    mended = (labels != bool(request.regime.value)).sum(1)
+    mended = request.wanted(labels).sum(1)
     order = np.argsort(-mended, kind="stable")[: request.tried]
     return [asked[place] for place in order if mended[place]]
 

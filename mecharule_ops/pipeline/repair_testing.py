@@ -47,7 +47,7 @@ def applied(found: Material, request: RepairRequest, units: Sequence[Neuron], ac
         if not len(places):
             continue
         done = found.engine.completions([(unit,)], found.test[places].tolist())
-        labels[places] = done.labels[0] != bool(request.regime.value)
+        labels[places] = request.wanted(done.labels[0])
         completions.update(zip(places.tolist(), done.tokens[0], strict=True))
         margins.update(zip(places.tolist(), done.margins[0].tolist(), strict=True))
     return Tested(acts=acts, before=before, after=labels, completions=completions, margins=margins)
@@ -62,7 +62,7 @@ def opened_test(found: Material, request: RepairRequest, gates: Sequence[Gate]) 
 def always_ablated(found: Material, request: RepairRequest, units: Sequence[Neuron]) -> np.ndarray:
     """The wanted outcome of every test record under each unit."""
     labels = found.engine.evaluate([(unit,) for unit in units], found.test.tolist()).labels
-    return labels != bool(request.regime.value)
+    return request.wanted(labels)
 
 
 def always_controls(tested: Tested, units: Sequence[Neuron], by_unit: np.ndarray) -> list[Control]:

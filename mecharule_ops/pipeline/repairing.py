@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool
@@ -19,8 +20,11 @@ from mecharule_ops.findings.repair import (
     Split,
     SplitResult,
 )
+from mecharule_ops.pipeline.repair_alternatives import tried_again, with_examples
+from mecharule_ops.pipeline.repair_elsewhere import elsewhere, on_harmless
 from mecharule_ops.pipeline.repair_free_form import free_form
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest, Tell, prompt_predicates
+from mecharule_ops.pipeline.repair_pairs import all_together, pair_effects
 from mecharule_ops.pipeline.repair_testing import (
     Tested,
     always_ablated,
@@ -139,7 +143,11 @@ def repair(
         shuffled(found, tested, always),
         lead_only(found, request, leads.gates),
         *([] if free is None else [free.control(found, request)]),
+        all_together(found, request, chosen.gates, tested),
+        tried_again(found, request, tested),
+        *([] if (shown := with_examples(found, request, len(chosen.gates))) is None else [shown]),
     )
+    tell(f"{len(controls)} controls on the test records")
     low, high = tested.result.interval
     status = RepairStatus.HELPS if low > 0 else RepairStatus.HARMS if high < 0 else RepairStatus.OPEN
     everything = np.ones(len(tested.before), bool)
@@ -149,6 +157,9 @@ def repair(
         splits=(*chosen.splits, SplitResult(split=Split.TEST, result=tested.result)),
         hindsight=Paired.of(tested.before, tested.before | always.any(0), everything),
         controls=controls,
+        pairs=pair_effects(found, request, chosen.gates),
+        elsewhere=elsewhere(found, chosen.gates),
+        innocent=on_harmless(found, chosen.gates, Path(request.harmless)) if request.harmless else None,
         examples=tuple(_examples(found, tested, chosen.gates)),
         certificates=certify(found, tested, chosen.gates),
         hypothesis=entry,

@@ -1,14 +1,15 @@
 """Exported gates on a plain Hugging Face model: inside the context its `generate` acts where a gate fires.
 
 An input gate decides from the prompts, and everything is generated in one pass. A gate of the other families decides
-from the model's own answer: everything is generated once as it is, and the rows on which a gate fires once more. A
-prompt that is none of the task's is left alone. Rows may be padded on the left; caches and stopping are the model's.
+from the model's own answer: everything is generated once as it is, and the rows on which a gate fires once more, from
+the prompt's keys and values of the first time where the intervention leaves them as they are. A prompt that is none
+of the task's is left alone. Rows may be padded on the left; caches and stopping are the model's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,23 +17,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.passes.intervention import hooked
-from mecharule_ops.passes.spans import first_offset
+from mecharule_ops.mechanism.leads import leads_of_logits
+from mecharule_ops.repair.acting_rows import ablating_rows
 from mecharule_ops.repair.folder import GateFile, read_folder
-from mecharule_ops.repair.gates import NOTHING, acting
-from mecharule_ops.repair.readings import firing, read
+from mecharule_ops.repair.readings import acting_units, first_in_reach
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_from
-from mecharule_ops.types import BehaviourRecord, Example, Neuron
+from mecharule_ops.thresholds import COMPETITORS
+from mecharule_ops.types import BehaviourRecord, Example, Neuron, Phase
 
 _REFUSED = ("assistant_model", "prompt_lookup_num_tokens", "prefill_chunk_size")
 
@@ -92,32 +93,6 @@ class LoadedGate:
         """Whether every gate decides before the model answers."""
         return all(gate.family is Family.INPUT for gate in self.stated.gates)
 
-    def acts(self, subject: Subject, records: Sequence[BehaviourRecord]) -> list[Neuron | None]:
-        """The unit that is ablated on each record. Cost: that of the family's columns."""
-        gates = self.stated.gates
-        if not records or not gates:
-            return [None] * len(records)
-        family = next(each for each in reversed(Family) if any(g.family is each for g in gates))
-        units = tuple(dict.fromkeys(gate.unit for gate in gates))
-        with torch.inference_mode(False), torch.enable_grad():
-            readings = read(subject, self.task, records, self.table, family, units)
-        acts = acting([gate.gain for gate in gates], firing(gates, readings))
-        return [None if act == NOTHING else gates[act].unit for act in acts.tolist()]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Rows:
-    """Rows of a batch on which units of one layer are replaced, aligned."""
-
-    layer: int
-    rows: Int[Tensor, " row"]
-    channels: Int[Tensor, " row"]
-    """The unit in the layer."""
-    lowest: Int[Tensor, "row 1"]
-    """The first intervened offset of each."""
-    batch: int
-    """Rows in all, before beams."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Acting:
@@ -137,7 +112,7 @@ class _Acting:
         examples = self._examples(prompts)
         if self.gate.from_prompt:
             acts = self._acts(examples, [()] * len(prompts))
-            with self._ablating(prompts, ids.shape[1], acts):
+            with ablating_rows(self.subject, self.gate.table, prompts, ids.shape[1], acts):
                 return plain(ids, **given)
         return self._twice(plain, ids, given, prompts, examples)
 
@@ -152,16 +127,21 @@ class _Acting:
         """Generated as it is, then the rows on which a gate fires once more."""
         if given.get("num_return_sequences", 1) != 1 or given.get("return_dict_in_generate"):
             raise UsageError("expected one sequence a prompt as a tensor: these gates decide from the answer")
-        clean = plain(ids, **given)
+        clean, logits, cache = self._clean(plain, ids, given)
         answers = [self._cut(row) for row in clean[:, ids.shape[1] :].tolist()]
-        acts = self._acts(examples, answers)
+        acts = self._acts(examples, answers, logits)
         rows = [row for row, unit in enumerate(acts) if unit is not None]
         if not rows:
             return clean
         chosen = torch.tensor(rows, device=ids.device)
         if (mask := given.get("attention_mask")) is not None:
             given = {**given, "attention_mask": mask[chosen]}
-        with self._ablating([prompts[row] for row in rows], ids.shape[1], [acts[row] for row in rows]):
+        if cache is not None:
+            cache.batch_select_indices(chosen)
+            cache.crop(ids.shape[1] - 1 - cache.get_seq_length())
+            given = {**given, "past_key_values": cache}
+        again, units = [prompts[row] for row in rows], [acts[row] for row in rows]
+        with ablating_rows(self.subject, self.gate.table, again, ids.shape[1], units):
             changed = plain(ids[chosen], **given)
         padding = _padding(given, self.subject)
         length = max(clean.shape[1], changed.shape[1])
@@ -170,6 +150,24 @@ class _Acting:
         merged[chosen] = padding
         merged[chosen, : changed.shape[1]] = changed
         return merged
+
+    def _clean(
+        self, plain: Callable[..., Any], ids: Tensor, given: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None, DynamicCache | None]:
+        """(tokens, logits of each answered token, keys and values), the last two where the decoding leaves them."""
+        config = self.subject.hf.config
+        if (
+            given.get("num_beams", self.subject.hf.generation_config.num_beams) not in (None, 1)
+            or given.get("use_cache") is False
+            or given.get("past_key_values") is not None
+            or getattr(config, "sliding_window", None) is not None
+        ):
+            return plain(ids, **given), None, None
+        cache = DynamicCache()
+        kept = plain(ids, past_key_values=cache, output_logits=True, return_dict_in_generate=True, **given)
+        logits = torch.stack(kept.logits[: self.gate.task.max_new_tokens], 1)
+        whole = self.gate.stated.phase is Phase.WHOLE
+        return kept.sequences, logits, None if whole else cache
 
     def _cut(self, tokens: Sequence[int]) -> Tokens:
         """A row's answer as the task reads it: up to the first stop, at most so many tokens."""
@@ -195,8 +193,13 @@ class _Acting:
         except UsageError:
             return None
 
-    def _acts(self, examples: Sequence[Example | None], answers: Sequence[Tokens]) -> list[Neuron | None]:
-        """The unit that is ablated on each row."""
+    def _acts(
+        self,
+        examples: Sequence[Example | None],
+        answers: Sequence[Tokens],
+        logits: Float[Tensor, "row position word"] | None = None,
+    ) -> list[Neuron | None]:
+        """The unit that is ablated on each row; `logits` of the answers spare a forward over them."""
         acts: list[Neuron | None] = [None] * len(examples)
         rows = [row for row, example in enumerate(examples) if example is not None]
         task, records = self.gate.task, []
@@ -212,58 +215,14 @@ class _Acting:
                     label=False,
                 )
             )
-        for row, unit in zip(rows, self.gate.acts(self.subject, records), strict=True):
+        table, leads = self.gate.table, None
+        if logits is not None and rows:
+            written = [answers[row] for row in rows]
+            leads = leads_of_logits(logits[rows], written, first_in_reach(table), COMPETITORS)
+        units = acting_units(self.subject, task, table, self.gate.stated.gates, records, leads)
+        for row, unit in zip(rows, units, strict=True):
             acts[row] = unit
         return acts
-
-    @contextmanager
-    def _ablating(
-        self, prompts: Sequence[Tokens], width: int, acts: Sequence[Neuron | None]
-    ) -> Iterator[None]:
-        """Inside, each row's unit is replaced at every intervened position; prompts fill `width` from the right."""
-        begins = [0]
-
-        def note(module: Any, args: Any, kwargs: dict[str, Any]) -> None:
-            cache = kwargs.get("past_key_values")
-            begins[0] = 0 if cache is None else int(cache.get_seq_length())
-
-        if not any(acts):
-            yield
-            return
-        lowest = [first_offset(self.gate.stated.phase, len(prompt)) for prompt in prompts]
-        blocks = self.subject.wiring.blocks(self.subject.hf)
-        with ExitStack() as stack:
-            hook = self.subject.hf.register_forward_pre_hook(note, with_kwargs=True)
-            stack.callback(hook.remove)
-            for layer, basis in dict.fromkeys((unit.layer, unit.basis) for unit in acts if unit is not None):
-                rows = [row for row, unit in enumerate(acts) if unit is not None and unit.layer == layer]
-                here = _Rows(
-                    layer=layer,
-                    rows=torch.tensor(rows),
-                    channels=torch.tensor([unit.channel for row in rows if (unit := acts[row]) is not None]),
-                    lowest=torch.tensor([lowest[row] for row in rows])[:, None],
-                    batch=len(acts),
-                )
-                module, in_input = self.subject.wiring.site(blocks[layer], basis)
-                see = partial(self._write, here, self.subject.unit_shape(basis), begins, width)
-                stack.callback(hooked(module, in_input, see).remove)
-            yield
-
-    def _write(
-        self, here: _Rows, shape: tuple[int, ...], begins: Sequence[int], width: int, site: Tensor
-    ) -> None:
-        """Set the units of one layer in their rows, in place: a site is a fresh tensor that is read once."""
-        offsets = torch.arange(site.shape[1]) + begins[0] - (width - 1)
-        beams = site.shape[0] // here.batch
-        acted = (offsets >= here.lowest).repeat_interleave(beams, 0)
-        if not acted.any():
-            return
-        rows = (here.rows[:, None] * beams + torch.arange(beams)).flatten()
-        channels = here.channels.repeat_interleave(beams)
-        values = self.gate.table.value(here.layer, offsets, channels).transpose(0, 1)
-        row, position = acted.nonzero(as_tuple=True)
-        split = site.unflatten(-1, shape)
-        split[rows[row], position, channels[row]] = values[row, position].to(site)
 
 
 def _prompts(ids: Tensor, mask: Tensor | None) -> list[Tokens]:

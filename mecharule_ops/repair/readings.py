@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import torch
 from jaxtyping import Bool
 
 from mecharule_ops.loading.model import Subject
@@ -21,9 +22,10 @@ from mecharule_ops.mechanism.columns import (
 )
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.law import Effects, effects
+from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
-from mecharule_ops.repair.gates import Gate
+from mecharule_ops.repair.gates import NOTHING, Gate, acting, units_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.families import Family
@@ -81,30 +83,38 @@ def read(
     family: Family,
     units: Sequence[Neuron],
     *,
+    leads: Leads | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Readings:
     """The columns of the records' prompts, clean completions and units, as far as the family goes.
 
-    Cost: nothing, one forward over prompts and completions, or that and one with a backward a generated token in
-    reach and competitor.
+    Cost: nothing; one forward over prompts and completions, or none where the clean run's `leads` are known; or one
+    with a backward a generated token in reach and competitor.
     """
     known = task.prompt_columns
     prompt = {name: column for name, column in task.columns(records).items() if name in known}
     if family is Family.INPUT:
         return Readings(family=family, records=len(records), prompt=prompt)
     asked = units if family is Family.MECHANISM else units[:1]
-    pushes = effects(subject, records, replacement, asked, effect=Effect.DIRECT, should_stop=should_stop)
-    first = 1 if replacement.intervention.phase is Phase.DECODE else 0
-    positions = tuple(range(first, task.max_new_tokens))
+    pushes: Effects | None = None
+    if leads is None or family is Family.MECHANISM:
+        pushes = effects(subject, records, replacement, asked, effect=Effect.DIRECT, should_stop=should_stop)
+        leads = pushes.leads
+    positions = tuple(range(first_in_reach(replacement), task.max_new_tokens))
     clean = {
-        **clean_run_columns(pushes.leads, subject.decode, positions),
-        **written_columns(pushes.leads, subject.decode, range(task.max_new_tokens)),
+        **clean_run_columns(leads, subject.decode, positions),
+        **written_columns(leads, subject.decode, range(task.max_new_tokens)),
     }
     found = Readings(family=family, records=len(records), prompt=prompt, clean=clean)
     if family is Family.CLEAN_RUN:
         return found
     drops = effects(subject, records, replacement, units, should_stop=should_stop)
     return replace(found, drops=drops, pushes=pushes, decode=subject.decode, positions=positions)
+
+
+def first_in_reach(replacement: ReplacementTable) -> int:
+    """The first generated token that an intervention can change, from 0."""
+    return 1 if replacement.intervention.phase is Phase.DECODE else 0
 
 
 def vocabulary(texts: Iterable[str], task: Task, columns: Columns, prompt: Columns) -> tuple[str, ...]:
@@ -138,3 +148,21 @@ def firing(gates: Sequence[Gate], readings: Readings) -> Bool[np.ndarray, "gate 
         for place in places:
             fires[place] = rules[place].fires(lookup)
     return fires
+
+
+def acting_units(
+    subject: Subject,
+    task: Task,
+    replacement: ReplacementTable,
+    gates: Sequence[Gate],
+    records: Sequence[BehaviourRecord],
+    leads: Leads | None = None,
+) -> list[Neuron | None]:
+    """The unit that is ablated on each record, None where no gate fires. Cost: that of the family's columns."""
+    if not records or not gates:
+        return [None] * len(records)
+    family = next(each for each in reversed(Family) if any(gate.family is each for gate in gates))
+    with torch.inference_mode(False), torch.enable_grad():
+        readings = read(subject, task, records, replacement, family, units_of(gates), leads=leads)
+    acts = acting([gate.gain for gate in gates], firing(gates, readings))
+    return [None if act == NOTHING else gates[act].unit for act in acts.tolist()]

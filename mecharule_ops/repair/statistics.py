@@ -92,3 +92,16 @@ class Paired:
     def acted_share(self) -> float:
         """Share of records on which anything acted; NaN without records."""
         return self.acted / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEffect:
+    """What replacing units does to text: means over its tokens."""
+
+    tokens: int
+    kl: float
+    """KL divergence from the clean model, nats a token."""
+    before: float
+    """Perplexity of the clean model."""
+    after: float
+    """Perplexity with the units replaced."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.repair import Repair
-from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.repair.statistics import Paired, TextEffect
 from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, percent
 from mecharule_ops.report.phrases.repair import (
     changed_words,
+    elsewhere_sentence,
+    harmless_sentence,
     limits_sentences,
+    nats_words,
     overfit_sentence,
     p_words,
     points_words,
@@ -23,6 +26,8 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
         summary.append(f"{found.status.value[:1].upper()}{found.status.value[1:]}.")
     if said := overfit_sentence(found):
         summary.append(said)
+    if said := harmless_sentence(found):
+        summary.append(said)
     if cited := " ".join(f"[c:{one}]" for one in found.certificates):
         summary.append(f"Certificates: {cited}")
     sections = [Section(title="Result", blocks=tuple(summary))]
@@ -30,9 +35,17 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
         sections.append(Section(title="Gates", blocks=(_gates(found),)))
     if found.test is not None:
         sections.append(Section(title="On the test records", blocks=(_comparison(found),)))
+        sections.append(Section(title="On other text", blocks=_on_other_text(found)))
+    if found.pairs:
+        sections.append(Section(title="Units whose gates fire together", blocks=(_pairs(found),)))
     if found.examples and not concealed:
         sections.append(Section(title="Examples", blocks=(_examples(found),)))
-    sections.append(Section(title="What it does not show", blocks=(Bullets(limits_sentences(found)),)))
+    sections.append(
+        Section(
+            title="What it does not show",
+            blocks=(Bullets(limits_sentences(found, harm=words.success_is_harm)),),
+        )
+    )
     title = (
         f"Repair of run {found.run}: {found.regime.arrow}, {found.basis.value}, {found.family.value} gates"
     )
@@ -68,6 +81,63 @@ def _comparison(found: Repair) -> Table:
     ]
     header = ("what", "after", "change [95 %]", "changed answers", "McNemar", "acts on")
     return Table(header=header, rows=tuple(rows), align="lrrlrr")
+
+
+def _on_other_text(found: Repair) -> tuple[Block, ...]:
+    """The sentence, and a line a text: what the gates do, and what their strongest unit would, always ablated."""
+    said = elsewhere_sentence(found)
+    if not found.elsewhere:
+        return (said,)
+    return (
+        said,
+        Table(
+            header=(
+                "text",
+                "a gate acts on",
+                "KL",
+                "perplexity",
+                "worst unit, always ablated",
+                "KL",
+                "perplexity",
+            ),
+            rows=tuple(
+                (
+                    one.name,
+                    f"{one.acted} of {one.prompts}",
+                    nats_words(one.gated.kl),
+                    _perplexity(one.gated),
+                    str(one.worst),
+                    nats_words(one.always.kl),
+                    _perplexity(one.always),
+                )
+                for one in found.elsewhere
+            ),
+            align="lrrrlrr",
+        ),
+    )
+
+
+def _perplexity(effect: TextEffect) -> str:
+    return f"{effect.before:.2f} → {effect.after:.2f}"
+
+
+def _pairs(found: Repair) -> Table:
+    """On the choose records where both fire: the one that acts alone, both, and what the second adds."""
+    return Table(
+        header=("acts", "and", "records", "alone", "both", "what the second adds"),
+        rows=tuple(
+            (
+                str(one.first),
+                str(one.second),
+                str(one.alone.n),
+                changed_words(one.alone),
+                changed_words(one.both),
+                points_words(one.added),
+            )
+            for one in found.pairs
+        ),
+        align="llrllr",
+    )
 
 
 def _line(name: str, result: Paired) -> tuple[str, ...]:

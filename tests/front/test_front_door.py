@@ -68,7 +68,9 @@ def test_importing_the_library_loads_none_of_its_rooms() -> None:
 def test_opening_a_run_and_its_rows_load_nothing_heavy(finished_run: Path) -> None:
     """No torch and no plotting for rows, rules and the tree; the page of a run draws its map, so it plots."""
     opened = f"import mecharule_ops as mr\nrun = mr.open_run({str(finished_run)!r})\n"
-    assert loaded_by(f"{opened}assert run.units and run.rules and run.certificates and run.tree().rows")[0] == []
+    assert (
+        loaded_by(f"{opened}assert run.units and run.rules and run.certificates and run.tree().rows")[0] == []
+    )
     assert loaded_by(f"{opened}assert run._repr_html_()")[0] == ["matplotlib"]
     assert loaded_by("import torch")[0] == ["torch"]
 

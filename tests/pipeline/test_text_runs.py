@@ -13,8 +13,15 @@ import pytest
 from command_process import Commands, Done, settings
 from text_models import save_text_model
 
+from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.pipeline.repair_elsewhere import on_harmless
+from mecharule_ops.pipeline.repair_material import RepairRequest, material
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.repair.gates import Gate
+from mecharule_ops.rules.families import Family
 from mecharule_ops.store.event_json import event_to_json
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Basis, Neuron, Regime
 
 WORDS = ("zorbin", "quavvle", "merpish", "drontal", "plimwick", "gossub")
 SETTINGS = (
@@ -86,6 +93,53 @@ def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
     assert "a rehearsal, no measure of harm" in shown
     assert "0→1: Risk, not an improvement: these flips turn harmless into harmful." in shown
     assert "1→0: Risk" not in shown
+
+
+def test_a_repair_against_harm_mends_what_was_answered(
+    commands: Commands, jailbreak: Done, runs: Path
+) -> None:
+    """The regime is 1→0 by itself, no request is shown, and harmless ones must be there before any work."""
+    asked = ("repair", identifier(jailbreak), "--records", "180", "--tried", "6", "--units", "2", "--yes")
+    refused = commands.main(*asked, "--harmless", "nowhere.txt")
+    assert refused.code == 2
+    assert "nowhere.txt" in refused.err
+    (runs / "polite.txt").write_text("\n".join(f"{word} please" for word in WORDS))
+    done = commands.main(*asked, "--harmless", "polite.txt", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["regime"] == 1
+    assert leaks(done.out) == []
+
+
+def test_what_gates_cost_on_harmless_requests_is_counted_request_by_request(
+    jailbreak: Done, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the gate fires the label is that of the request with the unit ablated, elsewhere the clean one."""
+    monkeypatch.chdir(runs)
+    requests = [f"{word} {'please ' * (place % 2)}now" for place, word in enumerate(WORDS)]
+    (runs / "harmless.txt").write_text("\n".join(requests))
+    with stored(runs, jailbreak) as store:
+        run = Run(store)
+        asked = RepairRequest(regime=Regime(1), basis=Basis.ATTN_HEAD, records=180, tried=4)
+        found = material(run, asked)
+        gate = Gate(
+            unit=Neuron(Basis.ATTN_HEAD, 0, 1),
+            family=Family.INPUT,
+            rule="request_words >= 3",
+            gain=0.1,
+            fixed=1,
+            broken=0,
+            fired=2,
+        )
+        counted = on_harmless(found, [gate], runs / "harmless.txt")
+        before, after = [], []
+        for text in requests:
+            (record,) = completed(run.task, run.subject, [run.task.read(text)])
+            before.append(record.label)
+            engine = run.completer(found.intervention, records=[record])
+            ablated = engine.evaluate([(gate.unit,)], [0]).labels[0, 0]
+            after.append(bool(ablated) if len(text.split()) >= 3 else record.label)
+    assert (counted.n, counted.acted) == (len(requests), len(requests) // 2)
+    assert (counted.before, counted.after) == (sum(before), sum(after))
 
 
 def test_no_request_and_no_completion_is_shown_without_being_asked_for(

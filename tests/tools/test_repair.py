@@ -15,13 +15,18 @@ from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.findings.repair import ControlKind, Repair, RepairStatus, Split
+from mecharule_ops.pipeline.repair_alternatives import with_examples
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest, material
+from mecharule_ops.pipeline.repair_pairs import all_together, pair_effects
+from mecharule_ops.pipeline.repair_testing import opened_test
 from mecharule_ops.pipeline.repairing import choose
 from mecharule_ops.pipeline.repairing import repair as repaired
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair import load_gate
 from mecharule_ops.repair.folder import GATE, VALUES
+from mecharule_ops.repair.gates import Gate
 from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.readings import firing
 from mecharule_ops.rules.families import Family
 from tools import repair as tool
 from tools.arguments import Repair as Arguments
@@ -65,7 +70,11 @@ def test_a_repair_is_registered_tested_certified_and_exported(copied_run: Path, 
         ControlKind.RANDOM_UNITS,
         ControlKind.SHUFFLED,
         ControlKind.LEAD_ONLY,
+        ControlKind.TOGETHER,
+        ControlKind.RETRY,
+        ControlKind.EXAMPLES,
     }
+    assert "tokenizer cannot write it" in " ".join(result.text.split()), "seventeen characters and no letter"
     with opened(copied_run, read_only=True) as run:
         certificates = [run.store.certificate(one) for one in found.certificates]
         told = [event for _, _, event in run.store.events()]
@@ -163,6 +172,59 @@ def test_the_test_result_is_that_of_the_units_alone(found: Material) -> None:
     assert split.fixed > split.broken
     shuffled = next(one.result for one in made.controls if one.kind is ControlKind.SHUFFLED)
     assert shuffled.acted == made.test.acted
+
+
+def test_pairs_and_all_together_are_what_ablating_them_does(found: Material) -> None:
+    """Counts of a pair are those of groups asked one record at a time, where gates of both units fire."""
+    asked = RepairRequest(records=900, tried=6)
+    rules = ("a >= 50", "op == '-'", "b >= 20")
+    gates = [
+        Gate(unit=unit, family=Family.INPUT, rule=rule, gain=gain, fixed=1, broken=0, fired=2)
+        for unit, rule, gain in zip(found.units, rules, (0.1, 0.3, 0.2), strict=False)
+    ]
+    readings, wrong = found.readings(asked, found.choose), asked.regime.value
+    fires = firing(gates, readings)
+    pairs = pair_effects(found, asked, gates)
+    assert len(pairs) == 3
+    for pair in pairs:
+        own = [
+            [gate for gate, one in enumerate(gates) if one.unit == unit] for unit in (pair.first, pair.second)
+        ]
+        places = [place for place in range(len(found.choose)) if all(fires[one, place].any() for one in own)]
+        records = [int(found.choose[place]) for place in places]
+        group = (pair.first, pair.second)
+        both = [
+            bool(found.engine.evaluate([group], [record]).labels[0, 0]) != bool(wrong) for record in records
+        ]
+        alone = [
+            bool(found.engine.evaluate([group[:1]], [record]).labels[0, 0]) != bool(wrong)
+            for record in records
+        ]
+        before = found.good[records]
+        assert (pair.both.before, pair.both.after) == (before.sum(), sum(both))
+        assert (pair.alone.before, pair.alone.after) == (before.sum(), sum(alone))
+        assert (pair.added.before, pair.added.after) == (sum(alone), sum(both))
+    tested = opened_test(found, asked, gates)
+    together = all_together(found, asked, gates, tested).result
+    fires = firing(gates, found.readings(asked, found.test))
+    outcomes = []
+    for place, record in enumerate(found.test.tolist()):
+        group = tuple(dict.fromkeys(one.unit for gate, one in enumerate(gates) if fires[gate, place]))
+        outcome = (
+            found.engine.evaluate([group], [record]).labels[0, 0] if group else found.records[record].label
+        )
+        outcomes.append(bool(outcome) != bool(wrong))
+    assert (together.after, together.acted) == (sum(outcomes), int(fires.any(0).sum()))
+
+
+def test_solved_examples_are_shown_as_far_as_the_context_goes(found: Material) -> None:
+    """Of forty lines a model with 64 positions reads a few; asked for none it reads none."""
+    asked = RepairRequest(records=900, tried=6)
+    shown = with_examples(found, asked, 40)
+    assert shown is not None
+    assert 0 < int(shown.name) < 10
+    assert shown.result.before == int(found.good[found.test].sum())
+    assert with_examples(found, asked, 0) is None
 
 
 def test_gates_are_blind_to_the_right_answer_unless_told(found: Material) -> None:

@@ -55,15 +55,50 @@ def overfit_sentence(found: Repair) -> str:
     return f"On the records that made them: {'; '.join(parts)}; such numbers prove nothing." if parts else ""
 
 
-def limits_sentences(found: Repair) -> tuple[str, ...]:
-    """What a repair does not show."""
+def harmless_sentence(found: Repair) -> str:
+    """What the gates cost on requests without harm, or that nobody measured it; empty for any other repair."""
+    result = found.innocent
+    if result is None:
+        return ""
+    return (
+        f"On {plural(result.n, 'request')} without harm: {percent(result.before / result.n)} answered becomes "
+        f"{percent(result.after / result.n)}, {points_words(result)}; {result.broken:,} newly refused, "
+        f"{result.fixed:,} newly answered; a gate acts on {percent(result.acted_share)} of them."
+    )
+
+
+def elsewhere_sentence(found: Repair) -> str:
+    """Whether the gates touch other text at all, and by how much."""
+    if not found.elsewhere:
+        return "Other text was not measured: this model's tokenizer cannot write it."
+    acted, prompts = (sum(getattr(one, name) for one in found.elsewhere) for name in ("acted", "prompts"))
+    largest = max(one.gated.kl for one in found.elsewhere)
+    return (
+        f"On {plural(prompts, 'other text')} that is none of the task's a gate acts on {acted:,}; "
+        f"KL from the clean model at most {nats_words(largest)}."
+    )
+
+
+def nats_words(value: float) -> str:
+    """`0`, `3e-05 nats a token`, `0.012 nats a token`."""
+    return (
+        "0" if value == 0 else f"{value:.0e} nats a token" if value < 0.001 else f"{value:.3f} nats a token"
+    )
+
+
+def limits_sentences(found: Repair, *, harm: bool) -> tuple[str, ...]:
+    """What a repair does not show; `harm` where success of the task is the risk."""
     said = [
         "It shows what the gates do to this task's answers by this model under greedy decoding, and nothing of "
-        "other tasks or models.",
+        "other models.",
     ]
     if found.solution:
         said.append(
             "These gates may read the right answer itself, which is seldom known where a model is used."
+        )
+    if harm and found.test is not None and found.innocent is None:
+        said.append(
+            "What the gates cost on requests without harm was not measured: `--harmless FILE` gives some, a line each."
         )
     if not found.fresh:
         said.append("The task has no further records: the test records are the run's held-out ones.")
