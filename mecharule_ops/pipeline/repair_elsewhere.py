@@ -25,6 +25,8 @@ from mecharule_ops.types import Example, Neuron
 
 PROMPTS = 32
 """Of another task."""
+CONTINUED = 12
+"""Tokens after each of them; a task's own answer may have no token in reach."""
 
 
 def elsewhere(found: Material, gates: Sequence[Gate]) -> tuple[Elsewhere, ...]:
@@ -51,13 +53,11 @@ def _prose(found: Material) -> list[Parts]:
 
 
 def _prompts_of(found: Material, other: str) -> list[Parts]:
-    """Prompts of another task, each continued by the model's own answer."""
-    task, subject = make_task(other), found.run.subject
-    examples = task.examples(PROMPTS, np.random.default_rng([found.run.config.seed, 6]))
-    records = completed(task, subject, examples)
-    return list(
-        zip(subject.encode([one.prompt for one in examples]), [one.tokens for one in records], strict=True)
-    )
+    """Prompts of another task, each with `CONTINUED` tokens that the model itself goes on with."""
+    subject = found.run.subject
+    examples = make_task(other).examples(PROMPTS, np.random.default_rng([found.run.config.seed, 6]))
+    prompts = subject.encode([one.prompt for one in examples])
+    return list(zip(prompts, subject.generate(prompts, CONTINUED, frozenset()).tokens, strict=True))
 
 
 def _effects(found: Material, gates: Sequence[Gate], name: str, texts: list[Parts]) -> Elsewhere:

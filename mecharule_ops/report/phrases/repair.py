@@ -72,10 +72,12 @@ def elsewhere_sentence(found: Repair) -> str:
     if not found.elsewhere:
         return "Other text was not measured: this model's tokenizer cannot write it."
     acted, prompts = (sum(getattr(one, name) for one in found.elsewhere) for name in ("acted", "prompts"))
+    if not acted:
+        return f"None of {plural(prompts, 'other text')} is read as the task's: no gate acts, and nothing changes."
     largest = max(one.gated.kl for one in found.elsewhere)
     return (
-        f"On {plural(prompts, 'other text')} that is none of the task's a gate acts on {acted:,}; "
-        f"KL from the clean model at most {nats_words(largest)}."
+        f"A gate acts on {acted:,} of {plural(prompts, 'other text')}; KL from the clean model at most "
+        f"{nats_words(largest)}."
     )
 
 
