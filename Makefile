@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test test-slow check bench experiments notebooks faults docs format clean
+.PHONY: help install run demo test test-slow check bench gpu experiments notebooks faults docs format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -43,6 +43,10 @@ check: $(STAMP)  ## lint, formatting and types
 bench: $(STAMP)  ## time every stage; writes benchmarks/results.json
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(BIN)/python benchmarks/bench.py --json benchmarks/results.json
+
+gpu: $(STAMP)  ## the same on a CUDA device, and a whole run of MODEL; writes benchmarks/gpu.json
+	$(BIN)/mecharule models fetch smollm2-135m
+	$(BIN)/python benchmarks/gpu.py --model $(or $(MODEL),smollm2-135m)
 
 experiments: $(STAMP)  ## the paper's experiments on the bundled model; writes docs/experiments.md
 	$(BIN)/mecharule experiment all -m arith-tiny --yes --display log --out docs > /dev/null

@@ -12,19 +12,21 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from engine_figures import decided, evaluation, growth, ideas, matrix_peak
-from search_figures import exhaustive_tiny, rules, search_smollm2, whole_run
+from loading_figures import loading
+from search_figures import exhaustive_tiny, rules, search, whole_run
 from setting import Figure
 from worker_figures import plans, workers
 
 from mecharule_ops.pipeline.summing_up import versions
 
-SECTIONS: dict[str, Callable[[], Iterator[Figure]]] = {
+Section = Callable[[], Iterator[Figure]]
+SECTIONS: dict[str, Section] = {
     "rules": rules,
     "exhaustive-tiny": exhaustive_tiny,
     "evaluation": evaluation,
@@ -32,10 +34,11 @@ SECTIONS: dict[str, Callable[[], Iterator[Figure]]] = {
     "ideas": ideas,
     "growth": growth,
     "matrix-peak": matrix_peak,
-    "search-smollm2": search_smollm2,
+    "search-smollm2": search,
     "whole-run": whole_run,
     "workers": workers,
     "plans": plans,
+    "loading": loading,
 }
 
 
@@ -53,6 +56,27 @@ def machine() -> dict[str, object]:
     }
 
 
+def told(
+    sections: Mapping[str, Section], after: Callable[[Sequence[Figure]], None] = lambda figures: None
+) -> list[Figure]:
+    """Prints the table, and gives its lines; `after` hears what there is after every section."""
+    figures: list[Figure] = []
+    print(f"{'figure':52} {'value':>10} {'goal':>9}  note", flush=True)
+    for section in sections.values():
+        for figure in section():
+            figures.append(figure)
+            value = f"{figure.value:.2f} {figure.unit}"
+            print(f"{figure.figure:52} {value:>10} {figure.goal:>9}  {figure.note}", flush=True)
+        after(figures)
+    return figures
+
+
+def write(path: Path, figures: Sequence[Figure], about: Mapping[str, object]) -> None:
+    """The table as JSON, with what it was measured on."""
+    record = {**about, "versions": versions(), "figures": [asdict(figure) for figure in figures]}
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
@@ -62,20 +86,9 @@ def main() -> None:
     if arguments.list:
         print("\n".join(f"{name:18} {section.__doc__}" for name, section in SECTIONS.items()))
         return
-    figures = []
-    print(f"{'figure':52} {'value':>10} {'goal':>9}  note", flush=True)
-    for name in arguments.only:
-        for figure in SECTIONS[name]():
-            figures.append(figure)
-            value = f"{figure.value:.2f} {figure.unit}"
-            print(f"{figure.figure:52} {value:>10} {figure.goal:>9}  {figure.note}", flush=True)
+    figures = told({name: SECTIONS[name] for name in arguments.only})
     if arguments.json:
-        record = {
-            "machine": machine(),
-            "versions": versions(),
-            "figures": [asdict(figure) for figure in figures],
-        }
-        arguments.json.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        write(arguments.json, figures, {"machine": machine()})
 
 
 if __name__ == "__main__":

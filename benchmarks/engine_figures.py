@@ -1,6 +1,6 @@
-"""Figures of the ablation engine against a hooked decoding loop over a cached prompt, on SmolLM2 arithmetic.
+"""Figures of the ablation engine against a hooked decoding loop over a cached prompt, on a model's arithmetic.
 
-The loop is TransformerBridge, all 128 examples in one batch, the clean prompt cached and copied a group, one hooked
+The loop is TransformerBridge, all examples in one batch, the clean prompt cached and copied a group, one hooked
 forward a token, six tokens. Both answer the same groups on the same examples.
 """
 
@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from setting import SLICE, SMOLLM2, Figure, Setting, seconds, setting
+from setting import DEFAULT, Case, Figure, Setting, seconds, setting
 
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
@@ -23,6 +23,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.asking import InTurn
+from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.greedy import NearClean
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
@@ -40,12 +41,13 @@ from mecharule_ops.types import (
 Group = tuple[Neuron, ...]
 ZERO = Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO)
 SIZES = (1, 1, 2, 4, 8, 16, 32, 64)
-MIDDLE, LATE = 14, 28
+GOALS = ("≥ 2.5×", "≥ 4.5×", "≥ 12×")
+"""Of one group alone at each of a setting's depths."""
 
 
-def groups_of(layer: int, width: int = 576) -> list[Group]:
+def groups_of(given: Setting, layer: int) -> list[Group]:
     """Eight groups of random channels of one layer."""
-    generator = np.random.default_rng(0)
+    generator, width = np.random.default_rng(0), given.subject.width(Basis.MLP_OUT)
     drawn = [generator.choice(width, size, replace=False).tolist() for size in SIZES]
     return [tuple(Neuron(Basis.MLP_OUT, layer, channel) for channel in channels) for channels in drawn]
 
@@ -56,12 +58,12 @@ def singly(engine: AblationEngine, groups: Sequence[Group], examples: Sequence[i
         engine.evaluate([group], examples)
 
 
-def evaluation() -> Iterator[Figure]:
+def evaluation(case: Case = DEFAULT) -> Iterator[Figure]:
     """One exact group evaluation, alone and in a batch of eight, against the loop; 64 + 64 correct answers."""
-    given = setting(SMOLLM2, True)
+    given = setting(case, True)
     fast, loop = given.engines(ZERO)
-    for layer, goal in ((2, "≥ 2.5×"), (MIDDLE, "≥ 4.5×"), (LATE, "≥ 12×")):
-        groups = groups_of(layer)
+    for layer, goal in dict(zip(given.depths, map(case.goal, GOALS), strict=True)).items():
+        groups = groups_of(given, layer)
         slow = seconds(partial(loop.evaluate, groups[:2], given.examples)) / 2
         alone = seconds(partial(singly, fast, groups, given.examples)) / len(SIZES)
         batch = seconds(partial(fast.evaluate, groups, given.examples)) / len(SIZES)
@@ -77,27 +79,30 @@ def evaluation() -> Iterator[Figure]:
         yield Figure(f"one group in a batch of 8, layer {layer}", slow / batch, "×", goal, f"{batch:.3f} s")
 
 
-def decided() -> Iterator[Figure]:
-    """A group decided by sequential looks against the loop's full evaluation, layer 14."""
-    given = setting(SMOLLM2, True)
+def decided(case: Case = DEFAULT) -> Iterator[Figure]:
+    """A group decided by sequential looks against the loop's full evaluation, in the middle layer."""
+    given = setting(case, True)
     fast, loop = given.engines(ZERO)
-    slow = seconds(lambda: loop.evaluate(groups_of(MIDDLE)[:2], given.examples)) / 2
-    taken = seconds(lambda: searched(fast, given, [MIDDLE], ChaSettings()))
-    (tree,) = searched(fast, given, [MIDDLE], ChaSettings())
+    _, middle, _ = given.depths
+    slow = seconds(lambda: loop.evaluate(groups_of(given, middle)[:2], given.examples)) / 2
+    taken = seconds(lambda: searched(fast, given, [middle]))
+    (tree,) = searched(fast, given, [middle])
+    each = f"{tree.example_forwards / tree.queries:.0f} of {len(given.examples)} examples each"
     yield Figure(
-        "one decided group, layer 14",
+        f"one decided group, layer {middle}",
         slow / (taken / tree.queries),
         "×",
-        "≥ 14×",
-        f"{tree.queries} groups of one search, {tree.example_forwards / tree.queries:.0f} of {2 * SLICE} examples each",
+        case.goal("≥ 14×"),
+        f"{tree.queries} groups of one search, {each}",
     )
 
 
 def searched(
-    fast: AblationEngine, given: Setting, layers: Sequence[int], settings: ChaSettings
+    fast: AblationEngine, given: Setting, layers: Sequence[int], testing: Testing = Testing.SEQUENTIAL
 ) -> list[ChaTree]:
     """The trees of a search of some layers, driven as a run drives them, outcomes stored in a run file."""
-    width = given.subject.width(Basis.MLP_OUT)
+    width, half = given.subject.width(Basis.MLP_OUT), len(given.examples) // 2
+    settings = ChaSettings(n_associated=half, n_unrelated=len(given.examples) - half, testing=testing)
     named = []
     for layer in layers:
         candidates = LayerCandidates(layer=layer, channels=np.arange(width), scores=np.zeros(width))
@@ -108,8 +113,8 @@ def searched(
             engine=StoredEngine(lambda: InTurn(fast), store, "bench", given.behaviour.records, Cost()),
             basis=Basis.MLP_OUT,
             regime=Regime.BASELINE_POSITIVE,
-            associated=given.examples[:SLICE],
-            unrelated=given.examples[SLICE:],
+            associated=given.examples[:half],
+            unrelated=given.examples[half:],
             tau=settings.tau,
         )
         for _ in drive.run(named):
@@ -117,57 +122,64 @@ def searched(
     return [each.search.tree for each in named]
 
 
-def ideas() -> Iterator[Figure]:
+def ideas(case: Case = DEFAULT) -> Iterator[Figure]:
     """What each idea contributes: the time without it over the time with all of them, where it can matter most."""
-    given = setting(SMOLLM2, True)
+    given = setting(case, True)
     fast, loop = given.engines(ZERO)
-    middle, late, examples = groups_of(MIDDLE), groups_of(LATE), given.examples
+    low, high, examples = given.depths[1], given.depths[2], given.examples
+    middle, late = groups_of(given, low), groups_of(given, high)
     whole = seconds(lambda: fast.evaluate(middle, examples))
 
-    def without(name: str, taken: float, over: float = whole, note: str = f"layer {MIDDLE}") -> Figure:
+    def without(name: str, taken: float, over: float = whole, note: str = f"layer {low}") -> Figure:
         return Figure(f"without {name}", taken / over, "× the time", note=note)
 
     slow = seconds(lambda: loop.evaluate(middle[:2], examples)) * len(SIZES) / 2
-    yield without("any of them", slow, note=f"layer {MIDDLE}: the hooked loop")
+    yield without("any of them", slow, note=f"layer {low}: the hooked loop")
     yield without("batches of groups", seconds(partial(singly, fast, middle, examples)))
-    lowest = seconds(lambda: fast.evaluate(groups_of(0), examples))
-    yield without("starting above the layer", lowest, note=f"layer 0 over layer {MIDDLE}")
-    with patch("mecharule_ops.engine.ablation.through_onednn", lambda model: nullcontext()):
-        yield without("oneDNN products", seconds(lambda: fast.evaluate(middle, examples)))
-    for layer, groups in ((MIDDLE, middle), (LATE, late)):
+    lowest = seconds(lambda: fast.evaluate(groups_of(given, 0), examples))
+    yield without("starting above the layer", lowest, note=f"layer 0 over layer {low}")
+    if given.subject.device.type == "cpu":
+        with patch("mecharule_ops.engine.ablation.through_onednn", lambda model: nullcontext()):
+            yield without("oneDNN products", seconds(lambda: fast.evaluate(middle, examples)))
+    for layer, groups in {low: middle, high: late}.items():
         bounded = seconds(partial(fast.evaluate, groups, examples))
         with patch.object(NearClean, "greedy", lambda near, hidden, rows: near._whole.greedy(hidden)):
             full = seconds(partial(fast.evaluate, groups, examples))
         yield without("the bounded argmax", full, bounded, f"layer {layer}")
-    wrong = setting(SMOLLM2, False)
-    theirs, _ = wrong.engines(ZERO)
-    early = seconds(lambda: theirs.evaluate(middle, wrong.examples))
-    late_end = seconds(lambda: theirs.completions(middle, wrong.examples))
-    yield without("the early end", late_end, early, f"layer {MIDDLE}, wrong answers: whole completions")
+    wrong = setting(case, False)
+    if wrong.examples:
+        theirs, _ = wrong.engines(ZERO)
+        early = seconds(lambda: theirs.evaluate(middle, wrong.examples))
+        late_end = seconds(lambda: theirs.completions(middle, wrong.examples))
+        yield without("the early end", late_end, early, f"layer {low}, wrong answers: whole completions")
     fixed, looks = (
-        searched(fast, given, [MIDDLE], ChaSettings(testing=testing))[0].example_forwards
+        searched(fast, given, [low], testing)[0].example_forwards
         for testing in (Testing.FIXED, Testing.SEQUENTIAL)
     )
     yield Figure(
-        "without sequential looks", fixed / looks, "× the forwards", note=f"one search of layer {MIDDLE}"
+        "without sequential looks", fixed / looks, "× the forwards", note=f"one search of layer {low}"
     )
 
 
-def growth() -> Iterator[Figure]:
+def growth(case: Case = DEFAULT) -> Iterator[Figure]:
     """How the time of one batch grows with depth, examples, groups and tokens, each over its first value."""
-    given = setting(SMOLLM2, True)
+    given = setting(case, True)
     fast, _ = given.engines(ZERO)
-    groups, examples = groups_of(MIDDLE), given.examples
+    _, middle, high = given.depths
+    groups, examples = groups_of(given, middle), given.examples
     first: dict[str, float] = {}
 
     def line(axis: str, value: int, taken: float) -> Figure:
         base = first.setdefault(axis, taken)
         return Figure(f"time at {value} {axis}", taken / base, f"× that of the first {axis}")
 
-    for layer in (28, 21, 14, 7, 0):
+    for layer in sorted({high * quarter // 4 for quarter in range(5)}, reverse=True):
         depth = given.subject.n_layers - layer
-        yield line("layers above", depth - 1, seconds(partial(fast.evaluate, groups_of(layer), examples)))
-    for count in (16, 32, 64, 128):
+        yield line(
+            "layers above", depth - 1, seconds(partial(fast.evaluate, groups_of(given, layer), examples))
+        )
+    for share in (8, 4, 2, 1):
+        count = len(examples) // share
         yield line("examples", count, seconds(partial(fast.evaluate, groups, examples[:count])))
     for count in (1, 2, 4, 8):
         yield line("groups", count, seconds(partial(fast.evaluate, groups[:count], examples)))
@@ -178,23 +190,39 @@ def growth() -> Iterator[Figure]:
             yield line("tokens", length, seconds(partial(fast.evaluate, groups, same)))
 
 
-def matrix_peak() -> Iterator[Figure]:
-    """Work of the blocks above layer 2, unembedding left out, as a share of a large product's best rate."""
-    given = setting(SMOLLM2, True)
+def matrix_peak(case: Case = DEFAULT) -> Iterator[Figure]:
+    """Work of the blocks above a low layer, unembedding left out, as a share of a large product's best rate."""
+    given = setting(case, True)
     fast, _ = given.engines(ZERO)
-    groups = [(Neuron(Basis.MLP_OUT, 2, channel),) for channel in range(8)]
+    low = given.depths[0]
+    groups = [(Neuron(Basis.MLP_OUT, low, channel),) for channel in range(8)]
     taken = seconds(lambda: fast.evaluate(groups, given.examples)) / len(groups)
     records = [given.behaviour.records[example] for example in given.examples]
     positions = sum(max(0, len(record.tokens) - 1) for record in records)
-    blocks = list(given.subject.wiring.blocks(given.subject.hf))[3:]
+    blocks = list(given.subject.wiring.blocks(given.subject.hf))[low + 1 :]
     weights = sum(p.numel() for block in blocks for p in block.parameters() if p.ndim == 2)
-    a, b = torch.randn(4096, 2048), torch.nn.Linear(2048, 2048, bias=False)
-    with torch.inference_mode():
-        plain_product = seconds(lambda: b(a))
-        with through_onednn(b):
-            product = min(plain_product, seconds(lambda: b(a)))
-    peak = 2 * 4096 * 2048 * 2048 / product
-    share = 2 * positions * weights / taken / peak
+    peak = best_rate(given.subject)
     yield Figure(
-        "share of the float32 matrix peak, layer 2", share, "", "≥ 0.60", f"{peak / 1e9:.0f} GFLOP/s peak"
+        f"share of the {given.subject.dtype_name} matrix peak, layer {low}",
+        2 * positions * weights / taken / peak,
+        "",
+        case.goal("≥ 0.60"),
+        f"{peak / 1e9:.0f} GFLOP/s peak",
     )
+
+
+def best_rate(subject: Subject) -> float:
+    """Operations a second of one large product in the model's type on its device."""
+    rows, side = (4096, 2048) if subject.device.type == "cpu" else (16384, 8192)
+    a = torch.randn(rows, side).to(subject.device, subject.dtype)
+    b = torch.nn.Linear(side, side, bias=False).to(subject.device, subject.dtype)
+
+    def product() -> float:
+        """Reading one number waits for a device that works behind."""
+        return float(b(a)[0, 0])
+
+    with torch.inference_mode():
+        taken = seconds(product)
+        with through_onednn(b):
+            taken = min(taken, seconds(product))
+    return 2 * rows * side * side / taken

@@ -6,15 +6,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from engine_figures import ZERO, searched
-from setting import SLICE, SMOLLM2, Figure, seconds, setting
+from setting import DEFAULT, SMOLLM2, Case, Figure, seconds, setting
 
-from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.tasks.registry import preset
@@ -22,15 +22,16 @@ from mecharule_ops.types import Basis, Intervention, Neuron
 
 MASSIVE = {"m10.507", "m0.308", "m13.247"}
 """The massive-activation channels of SmolLM2 that flip most when they are set to zero."""
-SAME_RUN = (
-    "run arithmetic -m smollm2-135m --basis attn_head --regime 1 --budget 60 --yes --display none "
-    "--set controls_for=0 --set anchor_for=0 --set audit=0 --set records=700 --set ig_steps=5"
+CUT = (
+    *("--basis", "attn_head", "--budget", "60", "--set", "controls_for=0", "--set", "anchor_for=0"),
+    *("--set", "audit=0", "--set", "records=700", "--set", "ig_steps=5"),
 )
+"""Options of a run that ends after 60 group ablations."""
 
 
-def exhaustive_tiny() -> Iterator[Figure]:
+def exhaustive_tiny(case: Case = DEFAULT) -> Iterator[Figure]:
     """Every mlp_out channel of the bundled model, both slices, one regime."""
-    given = setting("arith-tiny", True)
+    given = setting(replace(case, model="arith-tiny"), True)
     fast, loop = given.engines(Intervention(basis=Basis.MLP_OUT))
     units = [
         (Neuron(Basis.MLP_OUT, layer, channel),)
@@ -43,24 +44,28 @@ def exhaustive_tiny() -> Iterator[Figure]:
     yield Figure("exhaustive mlp_out of arith-tiny", quick, "s", "≤ 20 s", note)
 
 
-def search_smollm2() -> Iterator[Figure]:
+def search(case: Case = DEFAULT) -> Iterator[Figure]:
     """CHA over every layer of mlp_out with zero replacement, correct answers."""
-    given = setting(SMOLLM2, True)
+    given = setting(case, True)
     fast, loop = given.engines(ZERO)
-    settings = ChaSettings(n_associated=SLICE, n_unrelated=SLICE)
     began = time.perf_counter()
-    trees = searched(fast, given, range(given.subject.n_layers), settings)
+    trees = searched(fast, given, range(given.subject.n_layers))
     taken = time.perf_counter() - began
     found = [agonist for tree in trees for agonist in tree.agonists(Basis.MLP_OUT) if agonist.is_tau_agonist]
     names = {str(agonist.neuron) for agonist in found}
     forwards, units = sum(tree.example_forwards for tree in trees), sum(tree.units for tree in trees)
-    unit = (Neuron(Basis.MLP_OUT, 14, 0),)
-    slow = seconds(lambda: loop.evaluate([unit], given.examples)) / (2 * SLICE) * forwards
-    note = (
-        f"{forwards / (units * 2 * SLICE):.1%} of exhaustive forwards; found {', '.join(sorted(names & MASSIVE))} and "
-        f"{len(names - MASSIVE)} more; {slow / taken:.1f}× the hooked loop at the same forwards"
+    unit, pairs = (Neuron(Basis.MLP_OUT, given.depths[1], 0),), len(given.examples)
+    slow = seconds(lambda: loop.evaluate([unit], given.examples)) / pairs * forwards
+    known = sorted(names & MASSIVE) if case.model == SMOLLM2 else []
+    found_here = (
+        f"found {', '.join(known)} and {len(names) - len(known)} more" if known else f"found {len(names)}"
     )
-    yield Figure("CHA of smollm2-135m mlp_out zero, 30 layers", taken, "s", "≤ 240 s", note)
+    note = (
+        f"{forwards / (units * pairs):.1%} of exhaustive forwards; {found_here}; {slow / taken:.1f}× the hooked loop "
+        "at the same forwards"
+    )
+    label = f"CHA of {case.model} mlp_out zero, {given.subject.n_layers} layers"
+    yield Figure(label, taken, "s", case.goal("≤ 240 s"), note)
 
 
 def rules() -> Iterator[Figure]:
@@ -80,31 +85,36 @@ def rules() -> Iterator[Figure]:
     yield Figure(f"predicate table, 10,000 records × {len(texts)} texts", taken, "s", "≤ 10 s")
 
 
-def whole_run() -> Iterator[Figure]:
+def whole_run(case: Case = DEFAULT, options: Sequence[str] = CUT) -> Iterator[Figure]:
     """A run of the command cut to 60 group ablations, by the engine and by the plain path: wall clock of each."""
-    ours, theirs = (_wall_clock(engine) for engine in ("fast", "plain"))
+    ours, theirs = (_cut_run(case, options, engine) for engine in ("fast", "plain"))
     yield Figure(
         "a run over the same run by the plain path",
         ours / theirs,
         "",
-        "≤ 0.40",
+        case.goal("≤ 0.40"),
         f"{ours:.0f} s, {theirs:.0f} s",
     )
 
 
-def _wall_clock(engine: str) -> float:
-    """Seconds of the command in an empty runs directory; its budget ends it with exit code 5."""
+def _cut_run(case: Case, options: Sequence[str], engine: str) -> float:
+    """Seconds of the run in an empty runs directory."""
     with TemporaryDirectory() as folder:
-        command = [
-            str(Path(sys.executable).parent / "mecharule"),
-            *SAME_RUN.split(),
-            "--set",
-            f"engine={engine}",
-        ]
-        began = time.perf_counter()
-        done = subprocess.run(
-            command, env={**os.environ, "MECHARULE_RUNS": folder}, capture_output=True, text=True, check=False
-        )
-        if done.returncode not in (0, 5):
-            raise SystemExit(f"expected exit code 0 or 5, got {done.returncode}: {done.stderr[-300:]}")
-        return time.perf_counter() - began
+        return wall_clock(case, [*options, "--set", f"engine={engine}"], Path(folder))
+
+
+def wall_clock(case: Case, options: Sequence[str], runs: Path) -> float:
+    """Seconds of `mecharule run arithmetic` on correct answers with these options, its run file in `runs`."""
+    command = [str(Path(sys.executable).parent / "mecharule"), "run", "arithmetic", "-m", case.model]
+    command += ["--device", case.device, "--dtype", case.dtype, "--regime", "1", "--yes", "--display", "none"]
+    began = time.perf_counter()
+    done = subprocess.run(
+        [*command, *options],
+        env={**os.environ, "MECHARULE_RUNS": str(runs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (0, 5):
+        raise SystemExit(f"expected exit code 0 or 5, got {done.returncode}: {done.stderr[-300:]}")
+    return time.perf_counter() - began

@@ -1,28 +1,50 @@
-"""What the benchmarks measure on: a model, its answers to the arithmetic task, 64 + 64 examples of one label."""
+"""What the benchmarks measure on: a model on a device, its answers to the arithmetic task, examples of one label."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from statistics import median
 
 import numpy as np
 
+from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import Behaviour, observe
+from mecharule_ops.engine.precision import calibrate, multiplies_changes
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.registry import preset
+from mecharule_ops.tasks.registry import task_of
 from mecharule_ops.types import Intervention
 
 SLICE = 64
 """Examples a slice, two slices."""
 SMOLLM2 = "smollm2-135m"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Which model is measured, where and how much of it."""
+
+    model: str = SMOLLM2
+    device: str = "cpu"
+    dtype: str = "float32"
+    records: int = 700
+    """Examples that the behaviour is observed on."""
+    slice: int = SLICE
+    """Examples a slice, at most."""
+
+    def goal(self, text: str) -> str:
+        """A goal of the project, which stands on SmolLM2 in float32."""
+        return text if (self.model, self.dtype) == (SMOLLM2, "float32") else ""
+
+
+DEFAULT = Case()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +58,42 @@ class Figure:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """A model, its observed behaviour and 64 + 64 examples of one label."""
+    """A model, its observed behaviour and examples of one label for two slices."""
 
+    case: Case
     subject: Subject
     task: Task
     behaviour: Behaviour
     examples: list[int]
 
+    @cached_property
+    def depths(self) -> tuple[int, int, int]:
+        """A low, a middle and a high layer: 2, 14 and 28 of 30."""
+        layers = self.subject.n_layers
+        high = max(0, layers - 2)
+        return min(2, high), min(max(0, layers // 2 - 1), high), high
+
     def engines(self, intervention: Intervention) -> tuple[AblationEngine, ReferenceEngine]:
-        """The fast engine, and the hooked decoding loop, which keeps the clean cache of all the examples."""
+        """The fast engine as a run makes it, and the hooked decoding loop, which keeps the examples' clean cache."""
         records = self.behaviour.records
         table = replacement_table(self.subject, records, intervention)
-        fast = AblationEngine(self.subject, self.task, records, intervention, table)
-        rows = len(self.examples)
-        return fast, ReferenceEngine(self.subject, self.task, records, intervention, table, rows=rows)
+        asked = self.subject, self.task, records, intervention, table
+        slope = None
+        if multiplies_changes(self.subject):
+            slope = calibrate(self.subject, self.task, records, table).slope
+        return AblationEngine(*asked, slope=slope), ReferenceEngine(*asked, rows=len(self.examples))
 
 
 @cache
-def setting(model: str, label: bool) -> Setting:
-    """Behaviour on enough records to fill both slices with answers of one label."""
-    subject, task = load(model), preset("arithmetic", model)
-    behaviour = observe(task, subject, task.examples(700, np.random.default_rng(0)))
-    chosen = np.flatnonzero(behaviour.labels == label)[: 2 * SLICE].tolist()
-    return Setting(subject, task, behaviour, chosen)
+def setting(case: Case, label: bool) -> Setting:
+    """Behaviour on the case's records, and as many of one label as fill both slices, where there are as many."""
+    subject = load(case.model, case.device, case.dtype)
+    task = task_of(make_config(model=case.model))
+    behaviour = observe(task, subject, task.examples(case.records, np.random.default_rng(0)))
+    chosen = np.flatnonzero(behaviour.labels == label)[: 2 * case.slice].tolist()
+    return Setting(case=case, subject=subject, task=task, behaviour=behaviour, examples=chosen)
 
 
 def seconds(work: Callable[[], object], times: int = 3) -> float:

@@ -104,7 +104,8 @@ class Progress:
         """`search attn_head 1→0 120/270 · 1,204 ablations · 0:41 · ~0:55 left`."""
         parts = [self.stage + (f" {self.done:,}/{self.total:,}" if self.total else "")]
         if self.cost.group_evaluations or self.cost.reused:
-            parts.append(f"{self.cost.group_evaluations:,} ablations ({self.cost.reused:,} reused)")
+            ahead = f", {self.cost.speculative:,} forwards ahead" if self.cost.speculative else ""
+            parts.append(f"{self.cost.group_evaluations:,} ablations ({self.cost.reused:,} reused{ahead})")
         parts.append(clock_text(self.elapsed))
         if self.left is not None:
             parts.append(f"~{clock_text(self.left)} left in this stage")

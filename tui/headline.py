@@ -35,6 +35,8 @@ def progress(state: RunState, elapsed: float) -> str:
         parts.append(f"{cost.group_evaluations:,}{of} ablations")
         if cost.reused:
             parts.append(f"{cost.reused:,} reused")
+        if cost.speculative:
+            parts.append(f"{cost.speculative:,} forwards ahead")
     units = sum(view.units for view in state.searches.values())
     if units:
         parts.append(f"{_percent(state.counts.tested / units)} of brute")

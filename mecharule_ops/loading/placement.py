@@ -1,10 +1,14 @@
-"""On which device and in which type a model is held, decided from its size before a weight is loaded."""
+"""On which device and in which type a model is held, decided from its size before a weight is loaded.
+
+A model is held by one device. Passes, edits and attribution all take a tensor's device to be the model's, so one that
+only several cards could hold together is refused by that name, not spread over them.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,11 +61,15 @@ def this_machine(devices: Path = Path("/dev")) -> Machine:
     return Machine(free=free)
 
 
-def needed(shape: ModelShape, dtype: str) -> int:
-    """Bytes for weights and to compute in; embedding and unembedding stay in float32 whatever the type."""
-    size = _ITEM[dtype]
+def weight_bytes(shape: ModelShape, dtype: str) -> int:
+    """Bytes of the weights; embedding and unembedding stay in float32 whatever the type."""
     outside = min(shape.parameters, shape.outside_blocks)
-    weights = size * (shape.parameters - outside) + 4 * outside
+    return _ITEM[dtype] * (shape.parameters - outside) + 4 * outside
+
+
+def needed(shape: ModelShape, dtype: str) -> int:
+    """Bytes for weights and to compute in."""
+    weights = weight_bytes(shape, dtype)
     return weights + max(WORKING, weights // 10)
 
 
@@ -69,7 +77,7 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
     """The device and type asked for, or chosen: a CUDA device if there is one, float32 if it fits, else bfloat16.
 
     Apple's device is taken only when it is named. Raises `UsageError` for a name that is none and for a device
-    that is not here, `ModelUnavailable` for a model that fits nowhere it was allowed to go.
+    that is not here, `ModelUnavailable` for a model that fits on no single device it was allowed to go to.
     """
     devices = _devices(machine, device)
     dtypes = ("float32", "bfloat16") if dtype == AUTO else (dtype,)
@@ -78,14 +86,30 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
     for name in devices:
         for kind in dtypes:
             if needed(shape, kind) <= machine.free[name]:
-                why = _why(machine, name) if device == AUTO else ""
+                why = _why(shape, machine, name) if device == AUTO else ""
                 return Placement(device=name, dtype=kind, reason=_said(shape, machine, name, kind) + why)
     least = min(dtypes, key=lambda kind: needed(shape, kind))
     room = ", ".join(f"{name} has {_gb(machine.free[name])}" for name in devices)
+    shared = over_several(shape, machine, least) if len(devices) > 1 else ()
     raise ModelUnavailable(
         f"expected room for {_gb(needed(shape, least))} ({shape.parameters:,} weights in {least} and space to "
-        f"compute in), {room} free; free some, or choose a smaller model or another --device or --dtype"
+        f"compute in), {room} free; {_not_spread(shared, machine)}free some, or choose a smaller model or another "
+        "--device or --dtype"
     )
+
+
+def over_several(shape: ModelShape, machine: Machine, dtype: str) -> tuple[str, ...]:
+    """The CUDA devices, largest first, that have room for the weights only together; empty where none or one does.
+
+    Each needs space to compute in of its own: `WORKING`, or a tenth of the weights shared out among them.
+    """
+    cards = _cards(machine)
+    weights, space = weight_bytes(shape, dtype), 0
+    for count, name in enumerate(cards, 1):
+        space += machine.free[name]
+        if weights + max(count * WORKING, weights // 10) <= space:
+            return tuple(cards[:count]) if count > 1 else ()
+    return ()
 
 
 def kept(machine: Machine, wanted: str, before: str | None) -> str:
@@ -106,7 +130,7 @@ def _devices(machine: Machine, device: str) -> list[str]:
     """The devices to try, best first."""
     if not DEVICE.fullmatch(device):
         raise UsageError(f"expected a device auto, cpu, cuda, cuda:N or mps, got {device!r}")
-    cards = sorted((name for name in machine.free if name.startswith("cuda")), key=lambda n: -machine.free[n])
+    cards = _cards(machine)
     if device == AUTO:
         return [*cards, "cpu"]
     if device == "cuda" and cards:
@@ -118,19 +142,33 @@ def _devices(machine: Machine, device: str) -> list[str]:
     return [device]
 
 
+def _cards(machine: Machine) -> list[str]:
+    """CUDA devices, the one with most room first."""
+    return sorted((name for name in machine.free if name.startswith("cuda")), key=lambda n: -machine.free[n])
+
+
 def _said(shape: ModelShape, machine: Machine, device: str, dtype: str) -> str:
     fits = f"{_gb(needed(shape, dtype))} of {_gb(machine.free[device])} free"
     wide = f"; float32 would need {_gb(needed(shape, 'float32'))}" if dtype != "float32" else ""
     return f"{dtype} on {device}: {fits}{wide}"
 
 
-def _why(machine: Machine, device: str) -> str:
+def _why(shape: ModelShape, machine: Machine, device: str) -> str:
     """Why the processor was chosen, where it was."""
     if device != "cpu":
         return ""
-    return (
-        "; no GPU has room" if any(name.startswith("cuda") for name in machine.free) else "; no CUDA device"
-    )
+    if not _cards(machine):
+        return "; no CUDA device"
+    shared = over_several(shape, machine, "bfloat16")
+    return f"; no GPU has room; {_not_spread(shared, machine)}".rstrip("; ")
+
+
+def _not_spread(shared: Sequence[str], machine: Machine) -> str:
+    """The sentence about cards that would hold a model together only; nothing where there are none."""
+    if not shared:
+        return ""
+    together = _gb(sum(machine.free[name] for name in shared))
+    return f"{' and '.join(shared)} have {together} together, but a model is not spread over several cards; "
 
 
 def _gb(size: int) -> str:

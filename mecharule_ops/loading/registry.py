@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
-from mecharule_ops.loading.placement import Placement, place, this_machine
-from mecharule_ops.loading.shape import read_shape
+from mecharule_ops.loading.placement import place, this_machine
+from mecharule_ops.loading.shape import read_shape, unreadable
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
     from mecharule_ops.loading.model import Subject
 
@@ -84,9 +84,10 @@ def load(
     told(where.reason)
 
     from mecharule_ops.loading.model import Subject
+    from mecharule_ops.loading.weights import load_weights
 
     tokenizer = _load_tokenizer(directory)
-    hf = _load_weights(directory, where)
+    hf = load_weights(directory, where)
     return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
 
 
@@ -136,35 +137,6 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
     )
 
 
-def _load_weights(directory: Path, where: Placement) -> PreTrainedModel:
-    """Straight onto the device, tensor by tensor: the processor's memory never holds a model that is not for it."""
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModelForCausalLM
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            directory,
-            dtype=getattr(torch, where.dtype),
-            device_map={"": where.device},
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise ModelUnavailable(_unreadable("weights", directory, error)) from error
-    model, report = loaded
-    # Transformers fills missing weights with random numbers and goes on.
-    if report["missing_keys"]:
-        missing = sorted(report["missing_keys"])
-        raise ModelUnavailable(
-            f"expected every weight of the model in {directory}, {len(missing)} are missing, "
-            f"such as {missing[0]}; copy the whole model"
-        )
-    return model.eval()
-
-
 def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
     """The directory's tokenizer.
 
@@ -179,12 +151,4 @@ def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
         loader = PreTrainedTokenizerFast if config.get("tokenizer_class") in plain else AutoTokenizer
         return loader.from_pretrained(directory, local_files_only=True)
     except (OSError, ValueError, TypeError, AttributeError, ImportError) as error:
-        raise ModelUnavailable(_unreadable("a tokenizer", directory, error)) from error
-
-
-def _unreadable(what: str, directory: Path, error: BaseException) -> str:
-    reason = (str(error).strip().splitlines() or [""])[0][:160]
-    return (
-        f"expected {what} that can be read in {directory}, got {type(error).__name__} ({reason}); "
-        "copy the whole model again"
-    )
+        raise ModelUnavailable(unreadable("a tokenizer", directory, error)) from error

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _NAMED = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}
+_INDEX = "model.safetensors.index.json"
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _OTHER_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 """Files that another loader than the plain one reads; their content is not checked here."""
@@ -149,6 +150,26 @@ def read_tokenizer(directory: Path) -> Tokenizer | None:
     )
 
 
+def weight_files(directory: Path) -> list[Path]:
+    """The safetensors files that hold the weights, as the index lists them; empty for a model in pickled files.
+
+    Raises `ModelUnavailable` for an index that does not read.
+    """
+    index = directory / _INDEX
+    if index.is_file():
+        return [directory / name for name in sorted(set(_listed(index).values()))]
+    whole = directory / "model.safetensors"
+    return [whole] if whole.is_file() else []
+
+
+def unreadable(what: str, directory: Path, error: BaseException) -> str:
+    """The sentence about a part of a model that does not read."""
+    return (
+        f"expected {what} that can be read in {directory}, got {type(error).__name__} ({_line(error)}); "
+        "copy the whole model again"
+    )
+
+
 def _settings(directory: Path) -> Mapping[str, Any]:
     try:
         settings = parse_json((directory / "config.json").read_text(encoding="utf-8"))
@@ -163,17 +184,13 @@ def _settings(directory: Path) -> Mapping[str, Any]:
 
 def _tensors(directory: Path) -> dict[str, tuple[str, list[int]]] | None:
     """(data type, shape) of every stored tensor by name; None for a model in pickled files."""
-    index = directory / "model.safetensors.index.json"
-    if index.is_file():
-        files = sorted(set(_listed(index).values()))
-    elif (directory / "model.safetensors").is_file():
-        files = ["model.safetensors"]
-    else:
+    index, files = directory / _INDEX, weight_files(directory)
+    if not files:
         _check_pickled(directory)
         return None
     tensors: dict[str, tuple[str, list[int]]] = {}
     for file in files:
-        tensors |= _header(directory / file)
+        tensors |= _header(file)
     missing = sorted(_listed(index).keys() - tensors.keys()) if index.is_file() else []
     if missing:
         raise ModelUnavailable(
@@ -234,6 +251,6 @@ def _check_layers(shape: ModelShape, tensors: Mapping[str, tuple[str, list[int]]
         )
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     """An error's first line, or its kind."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]

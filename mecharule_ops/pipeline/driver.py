@@ -7,8 +7,9 @@ of all layers are gathered into batches, so that an engine can share work betwee
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -40,6 +41,7 @@ from mecharule_ops.types import (
     SearchStatus,
     Verdict,
 )
+from mecharule_ops.workers.dealing import LEAST, cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +87,12 @@ class Drive:
     should_stop: Callable[[], bool] = lambda: False
     width: int = 1
     """How many answer at once; from two on every open question is asked at once."""
+    ahead: bool = True
+    """Whether workers that a wave leaves idle are asked what will probably be asked next."""
 
     def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
-        guided = list(searches)
+        guided, sent = list(searches), set[Hashable]()
         while True:
             pending = [(named, query) for named in searches for query in named.search.ask()]
             if not pending:
@@ -96,7 +100,8 @@ class Drive:
             reason = self._reason_to_stop()
             if reason is None:
                 try:
-                    yield from self._answer(self._wave(pending))
+                    wave = self._wave(pending)
+                    yield from self._answer(wave, self._ahead(wave, searches, sent))
                 except AblationStopped:
                     reason = SearchStatus.STOPPED
             if reason is not None:
@@ -109,6 +114,7 @@ class Drive:
                 group_evaluations=cost.group_evaluations,
                 example_forwards=cost.example_forwards,
                 reused=cost.reused,
+                speculative=cost.speculative,
             )
         for named in searches:
             tree = named.search.tree
@@ -147,12 +153,41 @@ class Drive:
             each[begin : begin + self.batch] for each in same for begin in range(0, len(each), self.batch)
         ]
 
-    def _answer(self, wave: Sequence[Sequence[Asked]]) -> Iterator[Event]:
+    def _ahead(
+        self, wave: Sequence[Sequence[Asked]], searches: Sequence[NamedSearch], sent: set[Hashable]
+    ) -> list[Question]:
+        """What workers that a wave leaves idle can answer meanwhile: questions that will probably follow.
+
+        Answers to them are stored and told to nobody, so that they change no verdict; a question that does follow is
+        answered from the store. None under a budget, which counts what was asked; none twice, `sent` remembers them.
+        """
+        if self.width == 1 or self.budget is not None or not self.ahead:
+            return []
+        parts = cut([self._question(items) for items in wave], self.width)
+        idle = (self.width - len(parts)) * LEAST
+        found: list[Asked] = []
+        likely = [
+            (place, named, query)
+            for named in (searches if idle > 0 else ())
+            for place, tier in enumerate(named.search.likely())
+            for query in tier
+        ]
+        for _, named, query in sorted(likely, key=itemgetter(0)):
+            asked = named.id, query.channels, query.associated, query.unrelated
+            if asked not in sent and query.examples <= idle:
+                sent.add(asked)
+                idle -= query.examples
+                found.append((named, query))
+        return [replace(self._question(items), ahead=True) for items in _alike(found)]
+
+    def _answer(self, wave: Sequence[Sequence[Asked]], ahead: Sequence[Question]) -> Iterator[Event]:
         """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes."""
         for items in wave:
             for named, query in items:
                 yield asked_event(named.id, query)
-        for place, labels in self.engine.answered([self._question(items) for items in wave]):
+        for place, labels in self.engine.answered([*(self._question(items) for items in wave), *ahead]):
+            if place >= len(wave):
+                continue
             split = len(wave[place][0][1].associated)
             for (named, query), flips in zip(wave[place], self.regime.flipped(labels), strict=True):
                 estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))

@@ -55,7 +55,7 @@ def recorded_waves(run: Run, basis: Basis, regime: Regime, clock: Callable[[], f
     """
     candidates, slices = run.candidates(basis, regime), run.slices(regime)
     recorder = _Recorder(run.stored_only(run.intervention(basis)), clock)
-    drive = replace(drive_of(run, basis, slices), engine=recorder, width=2, budget=None)
+    drive = replace(drive_of(run, basis, slices), engine=recorder, width=2, budget=None, ahead=False)
     for _ in drive.run(recorded_plan(run, basis, regime).searches(candidates, regime)):
         pass
     ends = [*(began for began, _ in recorder.asked[1:]), clock()]

@@ -31,6 +31,8 @@ class Cost:
     """Group × example verifying forwards."""
     reused: int = 0
     """Groups answered from the store alone."""
+    speculative: int = 0
+    """Example-forwards that were asked ahead; in none of the other counts, whether they were needed later or not."""
 
 
 def context_key(**content: Mapping[str, object] | str) -> str:
@@ -151,7 +153,8 @@ class StoredEngine:
             for mask, rows in by_known.items()
         ]
         found.missing = sum(len(part.rows) * len(part.columns) for part in missing)
-        self.cost.reused += len(keys) - sum(map(len, by_known.values()))
+        if not question.ahead:
+            self.cost.reused += len(keys) - sum(map(len, by_known.values()))
         return found, missing
 
     def _answers(self, asked: Sequence[Question]) -> Iterator[Answer]:
@@ -173,6 +176,9 @@ class StoredEngine:
                 for key, labels, margins in zip(keys, answer.labels, answer.margins, strict=True)
             ],
         )
+        if question.ahead:
+            self.cost.speculative += answer.example_forwards
+            return
         new = set(keys) - self._evaluated
         self._evaluated |= new
         self.cost.group_evaluations += len(new)
@@ -184,4 +190,5 @@ def _asked(question: Question, part: _Part) -> Question:
     return Question(
         groups=tuple(question.groups[row] for row in part.rows.tolist()),
         examples=tuple(question.examples[column] for column in part.columns.tolist()),
+        ahead=question.ahead,
     )

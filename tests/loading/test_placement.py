@@ -10,7 +10,16 @@ import torch
 from tiny_models import save_tiny
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.placement import WORKING, Machine, kept, needed, place, this_machine
+from mecharule_ops.loading.placement import (
+    WORKING,
+    Machine,
+    kept,
+    needed,
+    over_several,
+    place,
+    this_machine,
+    weight_bytes,
+)
 from mecharule_ops.loading.registry import load
 from mecharule_ops.loading.shape import ModelShape
 from mecharule_ops.loading.wiring import wiring_for
@@ -78,6 +87,47 @@ def test_a_model_that_fits_nowhere_is_refused_with_the_numbers() -> None:
         place(SEVEN, Machine(free={"cpu": 9 * GB, "cuda:0": 8 * GB}))
     with pytest.raises(ModelUnavailable, match=r"30\.80 GB"):
         place(SEVEN, Machine(free={"cpu": 24 * GB}), dtype="float32")
+
+
+@pytest.mark.parametrize(
+    ("cards", "dtype", "expected"),
+    [
+        ((), "bfloat16", ()),
+        ((20,), "bfloat16", ()),
+        ((8,), "bfloat16", ()),
+        ((8, 8), "bfloat16", ()),
+        ((10, 10), "bfloat16", ("cuda:0", "cuda:1")),
+        ((6, 8, 6), "bfloat16", ("cuda:1", "cuda:0", "cuda:2")),
+        ((40, 10), "float32", ()),
+        ((16, 16, 2), "float32", ("cuda:0", "cuda:1")),
+    ],
+)
+def test_cards_that_hold_a_model_only_together(
+    cards: tuple[int, ...], dtype: str, expected: tuple[str, ...]
+) -> None:
+    """As few as will do, the largest first; none where one alone would do, or all of them would not."""
+    machine = Machine(free={"cpu": GB} | {f"cuda:{index}": card * GB for index, card in enumerate(cards)})
+    found = over_several(SEVEN, machine, dtype)
+    assert found == expected
+    if found:
+        assert sum(machine.free[name] for name in found) >= weight_bytes(SEVEN, dtype) + len(found) * WORKING
+        assert max(machine.free.values()) < needed(SEVEN, dtype)
+
+
+def test_a_model_is_not_spread_over_cards_and_the_sentence_says_so() -> None:
+    """Refused with the numbers where only several cards together had room; the processor is taken where it has."""
+    two = {"cuda:0": 10 * GB, "cuda:1": 12 * GB}
+    said = r"cuda:1 and cuda:0 have 22\.00 GB together, but a model is not spread over several cards"
+    for asked in ("auto", "cuda"):
+        with pytest.raises(ModelUnavailable, match=rf"room for 18\.04 GB .*{said}; free some"):
+            place(SEVEN, Machine(free={"cpu": 9 * GB, **two}), asked)
+    with pytest.raises(ModelUnavailable, match=r"cuda:0 has 10\.00 GB free; free some"):
+        place(SEVEN, Machine(free={"cpu": 9 * GB, **two}), "cuda:0")
+    found = place(SEVEN, Machine(free={"cpu": 64 * GB, **two}))
+    assert found.device == "cpu"
+    assert found.reason.endswith(
+        "no GPU has room; cuda:1 and cuda:0 have 22.00 GB together, but a model is not spread over several cards"
+    )
 
 
 def test_names_that_are_none() -> None:

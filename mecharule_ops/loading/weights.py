@@ -1,0 +1,122 @@
+"""A model's weights from its files straight to where they go, one tensor at a time.
+
+Theory of operation. Each tensor is read when its turn comes, turned to the type it is to have and handed to
+transformers, which puts it on its device:
+
+    file and memory                               how it is read
+    ───────────────────────────────────────────   ─────────────────────────────────────────────────────────────────
+    of one type, and it stays on the processor    its pages of the file are mapped: processes of one machine share them
+    other                                         `pread`, into memory that goes when it is turned
+
+So beside the weights there are never more than the few tensors that are on their way; of a file that is mapped and
+turned every page would count beside them. Of weights in a low type what lies outside the blocks is rounded too, but
+held in float32 from the start (`low_precision`), so that an embedding is never there twice.
+
+Pickled files are read by transformers alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    GenerationConfig,
+    PreTrainedModel,
+)
+from transformers.utils import logging
+
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.low_precision import LOW
+from mecharule_ops.loading.placement import Placement
+from mecharule_ops.loading.shape import unreadable, weight_files
+from mecharule_ops.loading.wiring import wiring_for
+
+_STORED = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
+
+
+def load_weights(directory: Path, where: Placement) -> PreTrainedModel:
+    """The model of a directory on its device, in evaluation mode: the processor never holds one that is not for it.
+
+    Raises `ModelUnavailable` for weights that do not read, and where some are missing.
+    """
+    logging.disable_progress_bar()
+    dtype = getattr(torch, where.dtype)
+    asked: dict[str, Any] = {"dtype": dtype, "device_map": {"": where.device}, "output_loading_info": True}
+    try:
+        files = weight_files(directory)
+        model, report = _from_files(directory, files, dtype, asked) if files else _pickled(directory, asked)
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ModelUnavailable(unreadable("weights", directory, error)) from error
+    # Transformers fills missing weights with random numbers and goes on.
+    if report["missing_keys"]:
+        missing = sorted(report["missing_keys"])
+        raise ModelUnavailable(
+            f"expected every weight of the model in {directory}, {len(missing)} are missing, "
+            f"such as {missing[0]}; copy the whole model"
+        )
+    return model.eval()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A tensor in a file, read by `[...]` only."""
+
+    stored: Any
+    """A slice of safetensors."""
+    dtype: torch.dtype
+
+    def __getitem__(self, everything: Any) -> Tensor:
+        tensor: Tensor = self.stored[everything]
+        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+
+def _from_files(
+    directory: Path, files: list[Path], dtype: torch.dtype, asked: dict[str, Any]
+) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """(model, report) of safetensors files."""
+    config = AutoConfig.from_pretrained(directory, local_files_only=True)
+    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    layers = wiring_for(config.model_type).layers
+    if dtype in LOW:
+        outside = rf"^(?!{re.escape(layers)}\.)"
+        # By name and module it is the family's own class: transformers looks up there what old files call a weight.
+        held = {"__module__": kind.__module__, "_keep_in_fp32_modules_strict": {outside}}
+        kind = type(kind.__name__, (kind,), held)
+    waiting: dict[str, _Waiting] = {}
+    for file in files:
+        waiting |= _waiting(file, dtype, layers.rpartition(".")[2], asked["device_map"][""] == "cpu")
+    model, report = kind.from_pretrained(None, config=config, state_dict=waiting, **asked)
+    model.config.name_or_path = model.name_or_path = str(directory)
+    if (directory / "generation_config.json").is_file():
+        model.generation_config = GenerationConfig.from_pretrained(directory, local_files_only=True)
+    return model, report
+
+
+def _waiting(file: Path, dtype: torch.dtype, stem: str, stays: bool) -> dict[str, _Waiting]:
+    """The tensors of a file; those that need no turning are mapped where the model stays on the processor.
+
+    `stem` is the last word of the path of the blocks: files of some families leave out what comes before it.
+    """
+    mapped, read = (safe_open(file, framework="pt", backend=backend) for backend in ("mmap", "pread"))
+    found = {}
+    for name in mapped.keys():  # noqa: SIM118
+        stored = mapped.get_slice(name)
+        widened = dtype in LOW and not re.search(rf"(^|\.){stem}\.\d", name)
+        turned = widened or stored.get_dtype() != _STORED[dtype]
+        found[name] = _Waiting(read.get_slice(name) if turned or not stays else stored, dtype)
+    return found
+
+
+def _pickled(directory: Path, asked: dict[str, Any]) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """(model, report) as transformers makes them."""
+    loaded: Any = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, **asked)
+    return loaded

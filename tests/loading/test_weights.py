@@ -1,0 +1,116 @@
+"""Weights come from their files as transformers loads them, without a second copy on the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_models import FAMILIES, character_tokenizer, tiny_model
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.registry import load
+
+MEASURED = Path(__file__).parents[2] / "benchmarks" / "loading_figures.py"
+AROUND = 64 * 2**20
+"""Bytes that a process takes beside a model's weights, whatever the model: buffers, arenas of threads."""
+
+
+def saved(directory: Path, family: str, stored: str) -> Path:
+    """A tiny model in three shards or more, in this type."""
+    model, tokenizer = tiny_model(family)
+    model.to(getattr(torch, stored)).save_pretrained(directory, max_shard_size="20KB")
+    tokenizer.save_pretrained(directory)
+    assert len(list(directory.glob("*.safetensors"))) >= 3
+    return directory
+
+
+def as_transformers_loads(directory: Path, dtype: str) -> Subject:
+    """The slow way: the whole model in the type asked for, then widened outside the blocks."""
+    hf = AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, dtype)).eval()
+    return Subject(name="theirs", directory=directory, hf=hf, tokenizer=character_tokenizer())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("stored", ["float32", "bfloat16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sharded_weights_are_those_that_transformers_loads(
+    family: str, stored: str, dtype: str, tmp_path: Path
+) -> None:
+    """Every tensor, its type, what is tied, how generation ends, and where it came from; so the hash too."""
+    directory = saved(tmp_path, family, stored)
+    ours, theirs = load(str(directory), dtype=dtype), as_transformers_loads(directory, dtype)
+    found, expected = ours.hf.state_dict(), theirs.hf.state_dict()
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert found[name].dtype == tensor.dtype, name
+        assert torch.equal(found[name], tensor), name
+    assert ours.model_hash == theirs.model_hash
+    assert len(list(ours.hf.parameters())) == len(list(theirs.hf.parameters()))
+    assert ours.hf.generation_config.to_dict() == theirs.hf.generation_config.to_dict()
+    assert ours.hf.config.name_or_path == theirs.hf.config.name_or_path
+    assert type(ours.hf).__name__ == type(theirs.hf).__name__
+
+
+def test_without_a_generation_file_generation_ends_as_the_model_says(tmp_path: Path) -> None:
+    directory = saved(tmp_path, "llama", "float32")
+    (directory / "generation_config.json").unlink()
+    ours, theirs = load(str(directory)), as_transformers_loads(directory, "float32")
+    assert ours.stop_ids(()) == theirs.stop_ids(()) != frozenset()
+
+
+def test_files_that_leave_out_the_base_of_a_name_load_too(tmp_path: Path) -> None:
+    """As the published GPT-2 does: `h.0…` for `transformer.h.0…`."""
+    model, tokenizer = tiny_model("gpt2")
+    model.base_model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    for dtype in ("float32", "bfloat16"):
+        ours, theirs = load(str(tmp_path), dtype=dtype), as_transformers_loads(tmp_path, dtype)
+        assert ours.model_hash == theirs.model_hash
+
+
+def test_pickled_files_load(tmp_path: Path) -> None:
+    model, tokenizer = tiny_model("llama")
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    assert load(str(tmp_path)).model_hash == as_transformers_loads(tmp_path, "float32").model_hash
+
+
+def test_a_shard_whose_weights_are_not_those_of_the_model_is_refused(tmp_path: Path) -> None:
+    """Weights of other sizes than the configuration's."""
+    directory = saved(tmp_path, "llama", "float32")
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps(config | {"intermediate_size": 64}))
+    with pytest.raises(ModelUnavailable, match="expected weights that can be read"):
+        load(str(directory))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")
+@pytest.mark.parametrize(("stored", "dtype"), [("float32", "bfloat16"), ("bfloat16", "float32")])
+def test_a_model_is_loaded_in_little_more_than_its_weights(stored: str, dtype: str, tmp_path: Path) -> None:
+    """In a fresh process, in another type than the files have; mapped files took half as much again, or twice."""
+    shape = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 6, "vocab_size": 40}
+    config = LlamaConfig(**shape, num_attention_heads=8, eos_token_id=2)
+    model = LlamaForCausalLM(config).to(getattr(torch, stored))
+    model.save_pretrained(tmp_path, max_shard_size="50MB")
+    character_tokenizer().save_pretrained(tmp_path)
+    assert len(list(tmp_path.glob("*.safetensors"))) >= 3
+    done = subprocess.run(
+        [sys.executable, str(MEASURED), str(tmp_path), "cpu", dtype],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["weights"] == pytest.approx(
+        model.num_parameters() * (4 if dtype == "float32" else 2), rel=0.01
+    )
+    assert found["weights"] <= found["peak"] <= 1.2 * found["weights"] + AROUND
