@@ -144,10 +144,12 @@ class Bench:
         """
         plan = search_plan(self.run, self.journal, self.candidates, self.slices)
         chosen = {layer.layer for layer in self.layers}
-        named = plan.searches(self.candidates, self.case.regime)
-        searched = sum(len(layer.channels) for layer in self.layers)
-        law = round(plan.law_forwards * searched / self.candidates.total)
-        return [one.search for one in named if one.layer in chosen], law
+        pairs = zip(self.candidates.layers, plan.predictions, strict=True) if plan.predictions else ()
+        # Layers of one guided search wait for one another, so those that nobody asks must be none of it.
+        plan = replace(plan, predictions=[found for layer, found in pairs if layer.layer in chosen])
+        searched = replace(self.candidates, layers=tuple(self.layers))
+        law = round(plan.law_forwards * searched.total / self.candidates.total)
+        return [one.search for one in plan.searches(searched, self.case.regime)], law
 
     def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
