@@ -137,7 +137,7 @@ class Repair:
     pairs: tuple[PairEffect, ...] = ()
     """Of units whose gates fire together most often."""
     elsewhere: tuple[Elsewhere, ...] = ()
-    """Empty too where the tokenizer cannot write other text."""
+    """Empty too where the model cannot read other text."""
     innocent: Paired | None = None
     """Requests without harm, answered (1) or refused (0), before and under the gates; None where none were given."""
     examples: tuple[ShownExample, ...] = ()

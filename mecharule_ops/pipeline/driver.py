@@ -101,7 +101,9 @@ class Drive:
             if reason is None:
                 try:
                     wave = self._wave(pending)
-                    yield from self._answer(wave, self._ahead(wave, searches, sent))
+                    questions = [self._question(items) for items in wave]
+                    ahead = self._ahead(questions, searches, sent)
+                    yield from self._answer(wave, [*questions, *ahead])
                 except AblationStopped:
                     reason = SearchStatus.STOPPED
             if reason is not None:
@@ -154,7 +156,7 @@ class Drive:
         ]
 
     def _ahead(
-        self, wave: Sequence[Sequence[Asked]], searches: Sequence[NamedSearch], sent: set[Hashable]
+        self, questions: Sequence[Question], searches: Sequence[NamedSearch], sent: set[Hashable]
     ) -> list[Question]:
         """What workers that a wave leaves idle can answer meanwhile: questions that will probably follow.
 
@@ -163,8 +165,7 @@ class Drive:
         """
         if self.width == 1 or self.budget is not None or not self.ahead:
             return []
-        parts = cut([self._question(items) for items in wave], self.width)
-        idle = (self.width - len(parts)) * LEAST
+        idle = (self.width - len(cut(questions, self.width))) * LEAST
         found: list[Asked] = []
         likely = [
             (place, named, query)
@@ -180,12 +181,15 @@ class Drive:
                 found.append((named, query))
         return [replace(self._question(items), ahead=True) for items in _alike(found)]
 
-    def _answer(self, wave: Sequence[Sequence[Asked]], ahead: Sequence[Question]) -> Iterator[Event]:
-        """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes."""
+    def _answer(self, wave: Sequence[Sequence[Asked]], questions: Sequence[Question]) -> Iterator[Event]:
+        """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes.
+
+        `questions` are those of the wave, then those asked ahead, whose answers are told to nobody.
+        """
         for items in wave:
             for named, query in items:
                 yield asked_event(named.id, query)
-        for place, labels in self.engine.answered([*(self._question(items) for items in wave), *ahead]):
+        for place, labels in self.engine.answered(questions):
             if place >= len(wave):
                 continue
             split = len(wave[place][0][1].associated)

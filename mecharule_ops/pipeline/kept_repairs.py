@@ -104,12 +104,16 @@ def _nothing(run: Run, request: RepairRequest) -> Repair:
 
 
 def stored(run: Run, request: RepairRequest) -> Repair | None:
-    """The last repair of exactly this request; None where the run holds none."""
+    """The last repair of exactly this request; None where the run holds none.
+
+    One whose gates were not tried on harmless requests does not answer a request that names some.
+    """
     wanted = (request.regime, request.basis, request.family, request.solution, request.units, request.records)
     fitting = [
         one
         for one in run.repairs
         if (one.regime, one.basis, one.family, one.solution, one.most, one.records) == wanted
+        and (one.innocent is not None or not one.gates or not request.harmless)
     ]
     return fitting[-1] if fitting else None
 
@@ -118,5 +122,6 @@ def repair_forwards(request: RepairRequest) -> int:
     """Example-forwards that a repair costs, nearly all of them those of the tried units."""
     learn = 2 * request.records // 3
     units = request.tried if request.budget is None else min(request.tried, max(1, request.budget // learn))
-    controls = (request.units + 2) * (request.records - learn)
+    # Each chosen unit, random ones, gates over leads, all that fire, a second draw and solved examples.
+    controls = (request.units + 5) * (request.records - learn)
     return units * learn + 2 * request.tried * RANKED_ON + controls

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,11 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.repair import Elsewhere
 from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.pipeline.repair_material import Material
-from mecharule_ops.repair.elsewhere import Parts, text_effect
+from mecharule_ops.repair.elsewhere import Parts, text_effects
 from mecharule_ops.repair.gates import Gate, units_of
 from mecharule_ops.repair.prose import PARAGRAPHS
 from mecharule_ops.repair.readings import acting_units
-from mecharule_ops.repair.statistics import Paired, TextEffect
+from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.tasks.jailbreak import read_requests
 from mecharule_ops.tasks.registry import make_task
 from mecharule_ops.types import Example, Neuron
@@ -30,7 +30,7 @@ CONTINUED = 12
 
 
 def elsewhere(found: Material, gates: Sequence[Gate]) -> tuple[Elsewhere, ...]:
-    """Plain prose, and another task's prompts with the model's answers; none that the tokenizer cannot write.
+    """Plain prose, and another task's prompts with what the model goes on with; none that it cannot read.
 
     Gates act where the run's task reads a prompt as its own. Cost: a forward a text, one more for each of the gates'
     units, and the other task's completions.
@@ -62,18 +62,16 @@ def _prompts_of(found: Material, other: str) -> list[Parts]:
 
 def _effects(found: Material, gates: Sequence[Gate], name: str, texts: list[Parts]) -> Elsewhere:
     subject = found.run.subject
-    acts = _acts(found, gates, [before for before, _ in texts])
-    measured: Callable[[Sequence[Neuron | None]], TextEffect] = partial(
-        text_effect, subject, found.table, texts
-    )
-    always = {unit: measured([unit] * len(texts)) for unit in units_of(gates)}
-    worst = max(always, key=lambda unit: always[unit].kl)
+    acts, units = _acts(found, gates, [before for before, _ in texts]), units_of(gates)
+    plans: list[Sequence[Neuron | None]] = [acts, *([unit] * len(texts) for unit in units)]
+    gated, *always = text_effects(subject, found.table, texts, plans)
+    worst = max(range(len(units)), key=lambda unit: always[unit].kl)
     return Elsewhere(
         name=name,
         prompts=len(texts),
         acted=sum(unit is not None for unit in acts),
-        gated=measured(acts),
-        worst=worst,
+        gated=gated,
+        worst=units[worst],
         always=always[worst],
     )
 

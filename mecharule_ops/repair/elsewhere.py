@@ -9,7 +9,7 @@ p the clean model, q the one in which each row's unit is replaced as in a genera
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import exp
 
 import torch
@@ -28,39 +28,49 @@ Parts = tuple[Tokens, Tokens]
 _ROWS = 8
 
 
-def text_effect(
-    subject: Subject, table: ReplacementTable, texts: Sequence[Parts], acts: Sequence[Neuron | None]
-) -> TextEffect:
-    """What replacing `acts[i]` in `texts[i]` does; None leaves a text alone. Cost: two forwards over the texts."""
+def text_effects(
+    subject: Subject,
+    table: ReplacementTable,
+    texts: Sequence[Parts],
+    plans: Sequence[Sequence[Neuron | None]],
+) -> list[TextEffect]:
+    """What each plan does, which replaces `plan[i]` in `texts[i]`; None leaves a text alone.
+
+    Cost: a forward over the texts for the clean model, and one for each plan over the batches that it touches.
+    """
     assert texts
-    assert len(texts) == len(acts), (len(texts), len(acts))
-    tokens, kl, clean_loss, acted_loss = 0, 0.0, 0.0, 0.0
+    assert all(len(plan) == len(texts) for plan in plans), [len(plan) for plan in plans]
+    tokens, clean_loss, sums = 0, 0.0, [[0.0, 0.0] for _ in plans]
     for start in range(0, len(texts), _ROWS):
-        some, units = texts[start : start + _ROWS], acts[start : start + _ROWS]
+        some = texts[start : start + _ROWS]
+        prompts = [before for before, _ in some]
         with torch.no_grad():
-            clean = list(_predictions(subject, some))
-            if any(units):
-                width = max(len(before) for before, _ in some)
-                prompts = [before for before, _ in some]
-                with ablating_rows(subject, table, prompts, width, units):
-                    acted = list(_predictions(subject, some))
-            else:
-                acted = clean
-        for (_, continuation), p, q in zip(some, clean, acted, strict=True):
-            target = torch.tensor(continuation, device=p.device)[:, None]
-            tokens += len(continuation)
-            kl += float((p.exp() * (p - q)).sum())
-            clean_loss -= float(p.gather(1, target).sum())
-            acted_loss -= float(q.gather(1, target).sum())
-    return TextEffect(
-        tokens=tokens,
-        kl=max(0.0, kl / tokens),
-        before=exp(clean_loss / tokens),
-        after=exp(acted_loss / tokens),
+            clean = _predictions(subject, some)
+            tokens += sum(len(continuation) for _, continuation in some)
+            clean_loss += _loss(clean, some)
+            for plan, known in zip(plans, sums, strict=True):
+                acts, acted = plan[start : start + _ROWS], clean
+                if any(acts):
+                    with ablating_rows(subject, table, prompts, max(map(len, prompts)), acts):
+                        acted = _predictions(subject, some)
+                known[0] += sum(float((p.exp() * (p - q)).sum()) for p, q in zip(clean, acted, strict=True))
+                known[1] += _loss(acted, some)
+    before = exp(clean_loss / tokens)
+    return [
+        TextEffect(tokens=tokens, kl=max(0.0, kl / tokens), before=before, after=exp(loss / tokens))
+        for kl, loss in sums
+    ]
+
+
+def _loss(predicted: Sequence[Float[Tensor, "_ word"]], texts: Sequence[Parts]) -> float:
+    """−log p of every token of the continuations, in all."""
+    return -sum(
+        float(p.gather(1, torch.tensor(continuation, device=p.device)[:, None]).sum())
+        for p, (_, continuation) in zip(predicted, texts, strict=True)
     )
 
 
-def _predictions(subject: Subject, texts: Sequence[Parts]) -> Iterator[Float[Tensor, "token word"]]:
+def _predictions(subject: Subject, texts: Sequence[Parts]) -> list[Float[Tensor, "_ word"]]:
     """Log probabilities at each token of each continuation; texts are aligned where the continuations begin."""
     width = max(len(before) for before, _ in texts)
     longest = max(len(continuation) for _, continuation in texts)
@@ -74,5 +84,7 @@ def _predictions(subject: Subject, texts: Sequence[Parts]) -> Iterator[Float[Ten
     output = subject.hf(
         ids.to(device), attention_mask=mask.to(device), position_ids=positions.to(device), use_cache=False
     )
-    for row, (_, continuation) in enumerate(texts):
-        yield output.logits[row, width - 1 : width - 1 + len(continuation)].float().log_softmax(-1)
+    return [
+        output.logits[row, width - 1 : width - 1 + len(continuation)].float().log_softmax(-1)
+        for row, (_, continuation) in enumerate(texts)
+    ]

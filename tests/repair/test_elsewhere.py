@@ -14,7 +14,7 @@ from torch import Tensor
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
-from mecharule_ops.repair.elsewhere import Parts, text_effect
+from mecharule_ops.repair.elsewhere import Parts, text_effects
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
@@ -96,9 +96,9 @@ def test_effects_are_those_of_one_text_at_a_time(
     """Rows of a batch, their padding and rows that are left alone do not touch one another."""
     table, texts = table_of(subject, basis, phase), parts_of(subject)
     neuron = Neuron(basis, *unit)
-    for acts in ([neuron] * 5, [neuron, None, neuron, None, None]):
-        found = text_effect(subject, table, texts, acts)
-        kl, before, after = slow_effect(subject, table, texts, list(acts))
+    plans: list[list[Neuron | None]] = [[neuron] * 5, [neuron, None, neuron, None, None]]
+    for acts, found in zip(plans, text_effects(subject, table, texts, plans), strict=True):
+        kl, before, after = slow_effect(subject, table, texts, acts)
         assert found.kl == pytest.approx(kl, rel=1e-3, abs=1e-7)
         assert (found.before, found.after) == pytest.approx((before, after), rel=1e-4)
         assert found.kl > 0
@@ -108,6 +108,6 @@ def test_effects_are_those_of_one_text_at_a_time(
 def test_text_that_nothing_acts_on_is_as_it_was(subject: Subject) -> None:
     """Exactly: the clean model is compared with itself."""
     table = table_of(subject, Basis.MLP_OUT, Phase.DECODE)
-    found = text_effect(subject, table, parts_of(subject), [None] * 5)
+    (found,) = text_effects(subject, table, parts_of(subject), [[None] * 5])
     assert found.kl == 0
     assert found.before == found.after

@@ -74,7 +74,7 @@ def test_a_repair_is_registered_tested_certified_and_exported(copied_run: Path, 
         ControlKind.RETRY,
         ControlKind.EXAMPLES,
     }
-    assert "tokenizer cannot write it" in " ".join(result.text.split()), "seventeen characters and no letter"
+    assert "this model cannot read it" in " ".join(result.text.split()), "seventeen characters and no letter"
     with opened(copied_run, read_only=True) as run:
         certificates = [run.store.certificate(one) for one in found.certificates]
         told = [event for _, _, event in run.store.events()]

@@ -89,7 +89,7 @@ def harmless_sentence(found: Repair) -> str:
 def elsewhere_sentence(found: Repair) -> str:
     """Whether the gates touch other text at all, and by how much."""
     if not found.elsewhere:
-        return "Other text was not measured: this model's tokenizer cannot write it."
+        return "Other text was not measured: this model cannot read it, for its tokenizer or its context."
     acted, prompts = (sum(getattr(one, name) for one in found.elsewhere) for name in ("acted", "prompts"))
     if not acted:
         return f"None of {plural(prompts, 'other text')} is read as the task's: no gate acts, and nothing changes."
