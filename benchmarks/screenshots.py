@@ -1,8 +1,8 @@
 """Pictures of the terminal app for the README, drawn by the app itself while it tells a finished run again.
 
 `python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search half way, as it
-looked live), `card.svg` (an agonist and an answer about it), `rules.svg` and `figures.svg`, at 120×40. Nothing
-is ablated; the answer comes from the run file.
+looked live), `card.svg` (an agonist and an answer about it), `rules.svg`, `figures.svg` and, where the run holds
+a repair, `repair.svg`, at 120×40. Nothing is ablated; all comes from the run file.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mecharule_ops.events import Event, SearchFinished
 from tui.app import MechaRuleApp
 from tui.backend import Backend
 from tui.panes.chat import ChatPane
+from tui.screens.repair import RepairScreen
 from tui.screens.run import RunScreen
 from tui.session import Activity, Session
 
@@ -97,12 +98,16 @@ async def finished(photo: Photographer) -> None:
     photo.screen.query_one(Input).value = QUESTION
     await photo.pilot.press("enter")
     chat = photo.screen.query_one(ChatPane)
-    await photo.until(lambda: any("Evidence grade" in entry.text for entry in chat.entries()))
+    await photo.until(lambda: any("every number checked" in entry.text for entry in chat.entries()))
     await photo.pilot.press("f3")
     await photo.picture("card")
     for key, name in (("f4", "rules"), ("f5", "figures")):
         await photo.pilot.press(key)
         await photo.picture(name)
+    await photo.pilot.press("r")
+    if isinstance(repairs := photo.app.screen, RepairScreen):
+        await photo.until(lambda: repairs.held)
+        await photo.picture("repair")
 
 
 def taken(run: str, into: Path, script: Callable[[Photographer], Awaitable[None]]) -> None:

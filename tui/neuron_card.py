@@ -115,8 +115,7 @@ def _account_lines(findings: Findings | None, regime: int, unit: str, width: int
     text, neuron = Text(), Neuron.parse(unit)
     if findings is None:
         return text
-    searches = (search for search in findings.searches if search.regime.value == regime)
-    account = next((made for search in searches if (made := search.account_of(neuron))), None)
+    account = findings.account_of(neuron, Regime(regime))
     if account is not None:
         text.append_text(_named(account_links(account)))
         if account.points is not None:

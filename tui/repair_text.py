@@ -63,7 +63,7 @@ def empty_text(held: HeldRepairs, width: int, key: str) -> Text:
     from mecharule_ops.report.phrases.repair import what_repair_is
     from mecharule_ops.report.text import block_lines
 
-    text = Text(f"Run {plain(held.run)} holds no repair yet.\n\n", "bold")
+    text = Text().append(f"Run {plain(held.run)} holds no repair yet.\n\n", "bold")
     text.append("\n".join(block_lines(what_repair_is(held.words), width)))
     text.append("\n\n" + _wrapped(f"{key} makes one here, its price said first. On the command line:", width))
     return text.append(f"\n`mecharule repair {plain(held.run)}`")
@@ -131,7 +131,7 @@ def _bars(found: Repair, words: OutcomeWords, width: int) -> Text:
     wanted = mended_words(words, found.regime)
     counts = [k_of_n(Share(count=count, n=result.n)) for count in (result.before, result.after)]
     room = max(8, min(_MOST_BAR, width - 9 - max(map(len, counts))))
-    text = Text(f"{wanted.capitalize()} on the test records\n", "bold underline")
+    text = Text().append(f"{wanted.capitalize()} on the test records\n", "bold underline")
     for name, bar, count in zip(("before", "after"), changed_bars(result, room), counts, strict=True):
         text.append(f"{name:<7}").append(bar, "cyan").append(f" {count}\n")
     text.append(f"change {points_words(result)}\n")

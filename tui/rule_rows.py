@@ -1,36 +1,46 @@
-"""The rules table: a row a localized unit with its rule, sortable, filterable, and written as CSV or Markdown."""
+"""The rules table: a row a rule of a localized unit, sortable, filterable, and written as CSV or Markdown."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+from typing import TYPE_CHECKING
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from tui.units import strongest
 from tui.words import arrow, rate, signed_rate
 
-HEADER = ("unit", "flips", "E", "MCC", "rule", "reads", "Sel", "UCB", "MCC all")
-"""Column titles: `MCC` is the held-out score (HQ-T), `MCC all` the descriptive one (HQ-F)."""
+if TYPE_CHECKING:
+    from mecharule_ops.findings.records import Findings
+    from mecharule_ops.rules.families import FamilyRule
+
+HEADER = ("unit", "flips", "E", "family", "MCC", "ceiling", "rule", "reads", "Sel", "UCB", "MCC all")
+"""Column titles: `MCC` is the held-out score, `ceiling` what the columns of the family could do at most, `MCC all` the
+descriptive score of an anchored rule (HQ-F)."""
 STRENGTH = HEADER.index("E")
+ANCHORED = "anchored"
+"""In place of a family: the rule of the paper, learned after each search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
-    """One localized unit."""
+    """One rule of a localized unit, or that it has none."""
 
     unit: str
     regime: int
     strength: float
-    held_out: float | None
-    rule: str
-    reads: str
-    """`prompt`, `output`, or empty without a rule."""
+    family: str = ""
+    held_out: float | None = None
+    ceiling: float | None = None
+    rule: str = ""
+    reads: str = ""
+    """`prompt` or `output`, or what of the model's own run."""
     selectivity: float
     ucb: float
-    full: float | None
+    full: float | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -39,7 +49,9 @@ class RuleRow:
             self.unit,
             arrow(self.regime),
             rate(self.strength),
+            self.family,
             rate(self.held_out),
+            rate(self.ceiling),
             self.rule or "none predicts",
             self.reads,
             signed_rate(self.selectivity),
@@ -48,26 +60,62 @@ class RuleRow:
         )
 
 
-def rule_rows(state: RunState) -> tuple[RuleRow, ...]:
-    """Every localized unit, strongest first."""
-    rows = []
+def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]:
+    """Every localized unit, strongest first: the rules of its account that predict, then the anchored one.
+
+    Accounts are in the findings of a run that has ended; until then the anchored rules stand alone.
+    """
+    rows = list[RuleRow]()
     for agonist in strongest(state):
+        bare = RuleRow(
+            unit=plain(agonist.neuron),
+            regime=agonist.regime,
+            strength=agonist.strength,
+            ucb=agonist.ucb,
+            selectivity=agonist.signed_selectivity,
+        )
+        own = [
+            _of_family(bare, one) for one in _families(findings, agonist.regime, agonist.neuron) if one.rule
+        ]
         learned = state.rules.get((agonist.regime, agonist.neuron))
-        rule = learned if learned and learned.predicts else None
+        rows += own
+        if learned is None:
+            rows += [] if own else [bare]
+            continue
+        shown = learned if learned.predicts else None
         rows.append(
-            RuleRow(
-                unit=plain(agonist.neuron),
-                regime=agonist.regime,
-                strength=agonist.strength,
-                ucb=agonist.ucb,
-                selectivity=agonist.signed_selectivity,
-                held_out=learned.held_out_mcc if learned else None,
-                full=learned.full_mcc if learned else None,
-                reads="" if rule is None else "prompt" if rule.prompt_only else "output",
-                rule=plain(rule.rule) if rule else "",
+            replace(
+                bare,
+                family=ANCHORED,
+                held_out=learned.held_out_mcc,
+                full=learned.full_mcc,
+                reads="" if shown is None else "prompt" if shown.prompt_only else "output",
+                rule=plain(shown.rule) if shown else "",
             )
         )
     return tuple(rows)
+
+
+def _families(findings: Findings | None, regime: int, unit: str) -> Sequence[FamilyRule]:
+    """The rules of a unit's account; none before the run has ended."""
+    from mecharule_ops.types import Neuron, Regime
+
+    account = findings.account_of(Neuron.parse(unit), Regime(regime)) if findings else None
+    return account.families if account else ()
+
+
+def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:
+    from mecharule_ops.rules.families import Family
+
+    own_run = {Family.CLEAN_RUN: "clean run", Family.MECHANISM: "gradients"}
+    return replace(
+        bare,
+        family=one.family.value,
+        held_out=one.held_out.mcc if one.held_out else None,
+        ceiling=one.ceiling.mcc if one.ceiling else None,
+        rule=plain(one.rule or ""),
+        reads=own_run.get(one.family, "prompt" if one.prompt_only else "output"),
+    )
 
 
 def arranged(rows: Sequence[RuleRow], column: int, text: str) -> list[RuleRow]:

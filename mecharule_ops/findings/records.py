@@ -234,6 +234,11 @@ class Findings:
     coverage_floor: float = COVERAGE_FLOOR
     """… and fire on at least this share of the eligible records."""
 
+    def account_of(self, neuron: Neuron, regime: Regime) -> Account | None:
+        """When and why a unit flips, or None when no account of it was made."""
+        searches = (search for search in self.searches if search.regime is regime)
+        return next((made for search in searches if (made := search.account_of(neuron))), None)
+
     def chain_of(self, neuron: Neuron, regime: Regime) -> Chain | None:
         """How the flips of a unit come about, or None when it was not traced."""
         return next((one for one in self.chains if (one.unit, one.regime) == (neuron, regime)), None)

@@ -24,11 +24,15 @@ from tui_story import tested as node_tested
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, LayerCovered, NodeTested, RuleAnchored, RunFinished, SearchStarted
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import plain as report_plain
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
+from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
 from tui.app import MechaRuleApp
 from tui.ascii import ascii_only
@@ -134,8 +138,8 @@ def test_hostile_texts_pass_through_every_pure_view() -> None:
         text = "".join(draw.choices(PIECES, k=8))
         state = told
         state = replace(state, rules={key: replace(state.rules[key], rule=text)})
-        rows = [row.cells for row in rule_rows(state)]
-        assert (plain(text) or "no rule") in {row[4] for row in rows}
+        rows = [row.cells for row in rule_rows(state, None)]
+        assert (plain(text) or "no rule") in {row[HEADER.index("rule")] for row in rows}
         back = list(csv.reader(io.StringIO(as_csv(HEADER, rows))))
         assert len(back) == len(rows) + 1
         assert as_markdown(HEADER, rows).count("\n") == len(rows) + 2
@@ -289,11 +293,42 @@ def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> No
 
 def test_rules_sort_with_blanks_last_and_filter_by_any_cell() -> None:
     """Numbers from the largest, words from A."""
-    rows = rule_rows(fold(story()))
+    rows = rule_rows(fold(story()), None)
     assert [row.held_out for row in arranged(rows, HEADER.index("MCC"), "")][:3] == [0.78, 0.5, None]
     assert arranged(rows, 0, "")[0].unit == "m0.17"
     assert [row.unit for row in arranged(rows, 2, "[INST]")] == ["m2.17"]
     assert plain(HOSTILE) in {row.rule for row in rows}
+
+
+def test_a_rule_of_an_account_has_its_family_and_ceiling_before_the_anchored_one() -> None:
+    """A family without a rule to show has no row; before the run has ended the anchored rules stand alone."""
+    score = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)
+    limit = replace(score, mcc=0.62)
+    families = (
+        FamilyRule(
+            family=Family.MECHANISM,
+            status=FamilyStatus.SHOWN,
+            columns=3,
+            learned="drop_minus_lead >= 0",
+            held_out=score,
+            ceiling=limit,
+        ),
+        FamilyRule(
+            family=Family.INPUT, status=FamilyStatus.NO_BETTER, columns=4, learned="b >= 9", ceiling=limit
+        ),
+    )
+    told, regime = fold(story()), Regime.BASELINE_POSITIVE
+    account = Account(
+        neuron=Neuron.parse("m1.17"), regime=regime, flips=90, records=300, held_out=200, families=families
+    )
+    outcome = next(one for one in FINDINGS.searches if one.regime is regime)
+    ended = replace(FINDINGS, searches=(replace(outcome, accounts=(account,)),))
+    rows = [row.cells for row in rule_rows(told, ended) if (row.unit, row.regime) == ("m1.17", 1)]
+    assert [row[3:8] for row in rows] == [
+        ("mechanism", ".50", ".62", "drop_minus_lead >= 0", "gradients"),
+        ("anchored", ".78", "–", "op == '-' and b >= 100", "prompt"),
+    ]
+    assert len(rule_rows(told, ended)) == len(rule_rows(told, None)) + 1
 
 
 def test_comparing_counts_shared_units_and_their_difference() -> None:

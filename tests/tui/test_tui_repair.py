@@ -174,6 +174,14 @@ def test_every_word_of_the_report_is_on_the_screen(status: RepairStatus, width: 
                 assert all(squeezed(one) in shown for one in said), section.title
 
 
+def test_only_titles_are_underlined() -> None:
+    """No style runs on from a title into the bars below it, nor from the first line into how to make a repair."""
+    for text in (repair_text(held(helping()), 0, 78), empty_text(held(), 78, "m")):
+        assert not text.style
+        titled = [text.plain[span.start : span.end] for span in text.spans if "underline" in str(span.style)]
+        assert all(one.endswith("\n") and one.count("\n") == 1 for one in titled), titled
+
+
 def test_the_point_comes_first_then_bars_then_every_control() -> None:
     """Controls are whatever the repair holds, a kind that is new included, each with its interval and its counts."""
     made = helping()

@@ -11,8 +11,9 @@ from mecharule_ops.plain_text import plain
 from tui.words import said
 
 RULES_HELP = (
-    "One line a localized unit with the rule that predicts when ablating it flips the answer. MCC was "
-    "scored once on held-out records that chose nothing. s sorts by the next column, / filters, y copies a line, e "
+    "One line a rule that predicts when ablating a unit flips the answer: by what it may read (input, clean run, "
+    "mechanism), then the anchored one. MCC was scored once on held-out records that chose nothing; the ceiling is "
+    "what any rule over the same columns could reach. s sorts by the next column, / filters, y copies a line, e "
     "writes what is shown as CSV and Markdown."
 )
 RUNS_HELP = (

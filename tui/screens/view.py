@@ -60,13 +60,18 @@ class RunView(PanedScreen):
         tree.show(view, tau, alpha, self._favourite(view))
         tree.border_title = self.search_name(view)
         if "rules" in self.shown:
-            rows = arranged(rule_rows(self.state), self.sorted_by, self.filter)
-            self.query_one("#rules", TextTable).show([row.cells for row in rows])
+            self.query_one("#rules", TextTable).show(self.rule_cells)
         self._draw_card()
         if "figures" in self.shown:
             pane = self.query_one("#figures", ReadingPane)
             pane.show(figures(self.state, self.session.singles, self.on_file.findings, pane.size.width))
         self.draw_lines()
+
+    @property
+    def rule_cells(self) -> list[tuple[str, ...]]:
+        """The rules table as it is sorted and filtered."""
+        rows = rule_rows(self.state, self.on_file.findings)
+        return [row.cells for row in arranged(rows, self.sorted_by, self.filter)]
 
     def _favourite(self, view: SearchView | None) -> int | None:
         """The node of the strongest unit of a search that has ended."""

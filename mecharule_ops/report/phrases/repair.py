@@ -9,6 +9,8 @@ from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.report.document import percent, plural
 from mecharule_ops.types import OutcomeWords, Regime
 
+_SMALLEST = 1e-300
+
 
 def points_words(result: Paired) -> str:
     """`+2.9 points [+2.1, +3.7]`."""
@@ -23,7 +25,9 @@ def changed_words(result: Paired) -> str:
 
 
 def p_words(p: float) -> str:
-    """`p = 0.012`, `p = 3e-08`."""
+    """`p = 0.012`, `p = 3e-08`; `p < 1e-300` where a number holds no smaller one."""
+    if p < _SMALLEST:
+        return f"p < {_SMALLEST:.0e}"
     return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}"
 
 
