@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mecharule_ops.findings.records import Findings
     from mecharule_ops.rules.families import FamilyRule
 
-HEADER = ("unit", "flips", "E", "family", "MCC", "ceiling", "rule", "reads", "Sel", "UCB", "MCC all")
+HEADER = ("unit", "flips", "E", "MCC", "ceiling", "family", "rule", "reads", "Sel", "UCB", "MCC all")
 """Column titles: `MCC` is the held-out score, `ceiling` what the columns of the family could do at most, `MCC all` the
 descriptive score of an anchored rule (HQ-F)."""
 STRENGTH = HEADER.index("E")
@@ -32,9 +32,9 @@ class RuleRow:
     unit: str
     regime: int
     strength: float
-    family: str = ""
     held_out: float | None = None
     ceiling: float | None = None
+    family: str = ""
     rule: str = ""
     reads: str = ""
     """`prompt` or `output`, or what of the model's own run."""
@@ -49,9 +49,9 @@ class RuleRow:
             self.unit,
             arrow(self.regime),
             rate(self.strength),
-            self.family,
             rate(self.held_out),
             rate(self.ceiling),
+            self.family,
             self.rule or "none predicts",
             self.reads,
             signed_rate(self.selectivity),
@@ -86,8 +86,8 @@ def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]
         rows.append(
             replace(
                 bare,
-                family=ANCHORED,
                 held_out=learned.held_out_mcc,
+                family=ANCHORED,
                 full=learned.full_mcc,
                 reads="" if shown is None else "prompt" if shown.prompt_only else "output",
                 rule=plain(shown.rule) if shown else "",
@@ -110,9 +110,9 @@ def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:
     own_run = {Family.CLEAN_RUN: "clean run", Family.MECHANISM: "gradients"}
     return replace(
         bare,
-        family=one.family.value,
         held_out=one.held_out.mcc if one.held_out else None,
         ceiling=one.ceiling.mcc if one.ceiling else None,
+        family=one.family.value,
         rule=plain(one.rule or ""),
         reads=own_run.get(one.family, "prompt" if one.prompt_only else "output"),
     )

@@ -325,8 +325,8 @@ def test_a_rule_of_an_account_has_its_family_and_ceiling_before_the_anchored_one
     ended = replace(FINDINGS, searches=(replace(outcome, accounts=(account,)),))
     rows = [row.cells for row in rule_rows(told, ended) if (row.unit, row.regime) == ("m1.17", 1)]
     assert [row[3:8] for row in rows] == [
-        ("mechanism", ".50", ".62", "drop_minus_lead >= 0", "gradients"),
-        ("anchored", ".78", "–", "op == '-' and b >= 100", "prompt"),
+        (".50", ".62", "mechanism", "drop_minus_lead >= 0", "gradients"),
+        (".78", "–", "anchored", "op == '-' and b >= 100", "prompt"),
     ]
     assert len(rule_rows(told, ended)) == len(rule_rows(told, None)) + 1
 
