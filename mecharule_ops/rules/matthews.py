@@ -9,6 +9,8 @@ numerator equals tp·n − fired·positives. It is 0.0 where the denominator is.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
@@ -18,9 +20,16 @@ MARGIN = 1e-12
 
 def mcc(fires: Bool[np.ndarray, " record"], target: Bool[np.ndarray, " record"]) -> float:
     """Matthews correlation of a rule with a target, in [−1, 1]; 0.0 when either is constant or empty."""
-    hits = np.array([np.count_nonzero(fires & target)])
-    fired = np.array([np.count_nonzero(fires)])
-    return float(mcc_of_counts(hits, fired, int(np.count_nonzero(target)), len(target))[0])
+    hits, fired = int(np.count_nonzero(fires & target)), int(np.count_nonzero(fires))
+    return mcc_of_one(hits, fired, int(np.count_nonzero(target)), len(target))
+
+
+def mcc_of_one(hits: int, fired: int, positives: int, n: int) -> float:
+    """`mcc_of_counts` of one clause, to the last bit, in a tenth of the time that an array of one takes."""
+    bottom = math.sqrt(float(fired) * (n - fired) * (float(positives) * (n - positives)))
+    if not bottom:
+        return 0.0
+    return min(1.0, max(-1.0, (float(hits) * n - float(fired) * positives) / bottom))
 
 
 def mcc_of_counts(
@@ -39,8 +48,9 @@ def mcc_of_counts(
 def pack(bits: Bool[np.ndarray, "row record"]) -> UInt64[np.ndarray, "row word"]:
     """Each row's records as bits of 64-bit words; the padding at the end is zero."""
     packed = np.packbits(bits, axis=1)
-    padding = -packed.shape[1] % 8
-    return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, padding)))).view(np.uint64)
+    words = np.zeros((len(packed), -(-packed.shape[1] // 8)), np.uint64)
+    words.view(np.uint8)[:, : packed.shape[1]] = packed
+    return words
 
 
 def packed_counts(

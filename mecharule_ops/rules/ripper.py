@@ -24,7 +24,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, compactify, lookup_in, mcc, score
 from mecharule_ops.rules.clause_pool import as_clause
 from mecharule_ops.rules.literals import LEAST_SHARE, LiteralPool, literal_pool
-from mecharule_ops.rules.matthews import MARGIN, mcc_of_counts, pack
+from mecharule_ops.rules.matthews import MARGIN, mcc_of_one, pack
 from mecharule_ops.rules.ruleshap import LearnedRule, RankedClause, check_table
 from mecharule_ops.rules.settings import RuleStatus, readiness
 
@@ -171,8 +171,7 @@ class _Search:
         """MCC of a rule on all records or among some of them."""
         scope = self.everywhere if among is None else among
         counts = [_count(bits & scope) for bits in (fires & self.positive, fires, self.positive, scope)]
-        hits, fired, positives, records = counts
-        return float(mcc_of_counts(np.array([hits]), np.array([fired]), positives, records)[0])
+        return mcc_of_one(*counts)
 
 
 def _count(bits: _Words) -> int:

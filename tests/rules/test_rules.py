@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from sklearn.metrics import matthews_corrcoef
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, compactify, greedy_or, lookup_in, score
-from mecharule_ops.rules.matthews import mcc, mcc_of_counts, pack, packed_mcc
+from mecharule_ops.rules.matthews import mcc, mcc_of_counts, mcc_of_one, pack, packed_mcc
 
 ATOMS = (
     "op == '-'",
@@ -173,6 +173,27 @@ def test_mcc_equals_scikit_learn_by_both_routes() -> None:
         packed = packed_mcc(pack(fires), pack(target[None, :])[0], records)
         np.testing.assert_allclose(packed, expected, atol=1e-12)
         np.testing.assert_allclose([mcc(row, target) for row in fires], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12, 997])
+def test_the_mcc_of_one_clause_is_that_of_many_to_the_last_bit(n: int) -> None:
+    """Over every table of a few records, and drawn ones of many; ties between clauses rest on it."""
+    drawn = np.random.default_rng(n).integers(0, n + 1, (400, 3))
+    tables = product(range(n + 1), repeat=3) if n < 20 else map(tuple, drawn.tolist())
+    for hits, fired, positives in tables:
+        many = mcc_of_counts(np.array([hits]), np.array([fired]), positives, n)
+        assert mcc_of_one(hits, fired, positives, n) == many[0]
+
+
+@pytest.mark.parametrize("records", [1, 8, 63, 64, 65, 200])
+def test_packed_bits_are_the_records_in_order_and_zeros_behind(records: int) -> None:
+    """Read back bit by bit."""
+    bits = np.random.default_rng(records).random((3, records)) < 0.5
+    words = pack(bits)
+    assert words.shape == (3, -(-records // 64))
+    read = np.unpackbits(words.view(np.uint8), axis=1)
+    assert np.array_equal(read[:, :records].astype(bool), bits)
+    assert not read[:, records:].any()
 
 
 def test_the_mcc_oracle_rejects_a_wrong_count() -> None:
