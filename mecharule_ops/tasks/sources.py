@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mecharule_ops.types import Value
 
-FEW_SHOT, TEMPLATE, ANSWER = "few-shot lines", "template", "answer so far"
+FEW_SHOT, TEMPLATE, ANSWER = "few-shot lines", "template", "the answer"
 """Names that every task uses alike: the lines before the question, its fixed words, what was generated."""
 
 

@@ -141,7 +141,7 @@ class TextTask(ABC):
         return ()
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
-        """Few-shot lines, the row's columns by name where their values stand, the template, the answer so far."""
+        """Few-shot lines, the row's columns by name where their values stand, the template, the answer."""
         question = example.prompt.removeprefix(self.prefix)
         few_shot = example.prompt[: len(example.prompt) - len(question)]
         pieces = field_pieces(question, example.fields)

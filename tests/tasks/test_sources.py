@@ -68,7 +68,7 @@ def test_text_tasks_name_their_fields() -> None:
         ("template", "\nHypothesis: "),
         ("hypothesis", "the cat"),
         ("template", "\nyes or no?"),
-        ("answer so far", " yes"),
+        ("the answer", " yes"),
     ]
 
 
