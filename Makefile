@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Every test computes on one thread; a file stays with one worker, so that what it sets up is made once.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help install run demo test test-slow check bench gpu experiments notebooks faults docs format clean
@@ -29,11 +31,11 @@ demo: $(STAMP)  ## the bundled model, offline, under a minute
 	$(BIN)/mecharule demo
 
 test: $(STAMP)  ## the default test suite
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-slow: $(STAMP)  ## the integration tests on SmolLM2-135M
 	$(BIN)/mecharule models fetch smollm2-135m
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 check: $(STAMP)  ## lint, formatting and types
 	$(BIN)/ruff check .

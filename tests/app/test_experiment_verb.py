@@ -19,9 +19,7 @@ from mecharule_ops.events import RunFinished, StageFinished
 
 QUICK = (
     *("--basis", "attn_head", "--records", "120", "--regime", "1", "--display", "none"),
-    *settings(
-        slice_size=20, proposals=0, anchor_for=1, accounts_for=1, further=60, chains_for=0, controls_for=1
-    ),
+    *settings(slice_size=20, proposals=0, anchor_for=1, accounts_for=0, chains_for=0, controls_for=1),
 )
 """Runs of a second or two."""
 
