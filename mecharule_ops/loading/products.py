@@ -6,6 +6,7 @@ Intel unused: 85 against 180 GFLOP/s on one Zen 5 core, for the same precision. 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +15,12 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+
+_SHAPES = "64"
+"""How many shapes of a product oneDNN, and PyTorch's layer over it, keep compiled and buffered; their own 1,024 grow
+to half a gigabyte in two hundred short searches. Read at the first product; a user's own setting stays."""
+for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+    os.environ.setdefault(_name, _SHAPES)
 
 _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
