@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 
 _SHAPES = "64"
 """How many shapes of a product oneDNN, and PyTorch's layer over it, keep compiled and buffered; their own 1,024 grow
-to half a gigabyte in two hundred short searches. Read at the first product; a user's own setting stays."""
+to half a gigabyte in 160 short searches. Read at the first product; a user's own setting stays."""
 for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     os.environ.setdefault(_name, _SHAPES)
 

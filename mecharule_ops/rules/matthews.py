@@ -25,7 +25,7 @@ def mcc(fires: Bool[np.ndarray, " record"], target: Bool[np.ndarray, " record"])
 
 
 def mcc_of_one(hits: int, fired: int, positives: int, n: int) -> float:
-    """`mcc_of_counts` of one clause, to the last bit, in a tenth of the time that an array of one takes."""
+    """`mcc_of_counts` of one clause, to the last bit, without an array of one."""
     bottom = math.sqrt(float(fired) * (n - fired) * (float(positives) * (n - positives)))
     if not bottom:
         return 0.0

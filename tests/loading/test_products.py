@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 
+from benchmarks.faults.memory import resident
 from mecharule_ops.loading.products import linear
 
-PAGE = 4096
-MOST = 100e6
-"""Bytes that a thousand shapes may add; with the library's own caches they add 660 MB."""
-
-
-def resident() -> int:
-    """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+MOST = 100.0
+"""MB that a thousand shapes may add; with the library's own caches they add 660."""
 
 
 def test_a_thousand_shapes_leave_little_behind() -> None:
