@@ -52,6 +52,7 @@ def _compared(case: Case) -> Iterator[Figure]:
     assignment = Assignment(
         settings=make_config(model=case.model).model_dump_json(),
         device=subject.device.type,
+        cards=subject.cards,
         dtype=subject.dtype_name,
         model_hash=subject.model_hash,
         tokenizer_hash=subject.tokenizer_hash,

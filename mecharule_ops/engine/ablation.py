@@ -87,7 +87,7 @@ class AblationEngine:
         self._should_stop = should_stop
         reader = Reader(subject, task, records)
         prompts = subject.encode([record.example.prompt for record in records])
-        memory = free_bytes(subject.device) // 4
+        memory = free_bytes(*subject.devices) // 4
         self._chunks = Chunks(subject, reader, prompts, intervention, memory)
         labels = np.array([record.label for record in records], dtype=bool)
         self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)

@@ -98,9 +98,10 @@ def _differences(
             }
             seen, _ = clean_pass(subject, [span], sites, shared)
             own = [seen[name].unflatten(-1, subject.unit_shape(basis)) for name in sites]
-            probe = torch.tensor(sorted({0, subject.width(basis) // 2}), device=subject.device)
+            probe = torch.tensor(sorted({0, subject.width(basis) // 2}))
             groups = [
-                {layer: Units(channels=probe, values=site[:, :, probe])} for layer, site in enumerate(own)
+                {layer: Units(channels=probe, values=site[:, :, probe.to(site.device)])}
+                for layer, site in enumerate(own)
             ]
             final = ablated_copies(subject, clean, basis, groups, partial(blocks.bind, clean.batch))
         begun, copies = logits(clean.final), logits(final[0])

@@ -63,6 +63,8 @@ class ReferenceEngine:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._subject = subject
+        # TransformerLens computes on one device, so that weights on several cards are brought to the processor.
+        self._device = subject.device if len(subject.devices) == 1 else torch.device("cpu")
         self._task = task
         self._records = records
         self._intervention = intervention
@@ -123,21 +125,22 @@ class ReferenceEngine:
         self._check_room()
         twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
         weights = self._subject.hf.state_dict()
-        twin.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+        here = {name: tensor.to(self._device).float() for name, tensor in weights.items()}
+        twin.load_state_dict(here, assign=True)
         return TransformerBridge.boot_transformers(
             f"local-{self._subject.hf.config.model_type}",
             hf_model=twin.eval(),
             tokenizer=_offline(self._subject.tokenizer),
-            device=str(self._subject.device),
+            device=str(self._device),
         )
 
     def _check_room(self) -> None:
-        weights = self._subject.hf.state_dict().values()
-        wider = sum(4 * tensor.numel() for tensor in weights if tensor.dtype != torch.float32)
-        free = free_bytes(self._subject.device)
+        weights, device = self._subject.hf.state_dict().values(), self._device
+        new = [tensor for tensor in weights if tensor.dtype != torch.float32 or tensor.device != device]
+        wider, free = sum(4 * tensor.numel() for tensor in new), free_bytes(device)
         if wider > free:
             raise ModelUnavailable(
-                f"expected {wider / 1e9:.2f} GB free on {self._subject.device} to widen the weights for the reference "
+                f"expected {wider / 1e9:.2f} GB free on {device} to widen the weights for the reference "
                 f"path, got {free / 1e9:.2f} GB; free some or choose another --device"
             )
 
@@ -194,7 +197,7 @@ class ReferenceEngine:
         longest = max(map(len, prompts))
         ids = [[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
         ones = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
-        mask = torch.tensor(ones, device=self._subject.device)
+        mask = torch.tensor(ones, device=self._device)
         cache = DynamicCache()
         offsets = torch.arange(1 - longest, 1).expand(len(prompts), -1)
         hooks = [] if clean else self._holding(held, 0, [()] * len(examples))
@@ -232,7 +235,7 @@ class ReferenceEngine:
         clean = [
             completion[: len(text)] == text for completion, text in zip(held.completions, done, strict=True)
         ]
-        rows = torch.tensor(clean, device=self._subject.device)
+        rows = torch.tensor(clean, device=self._device)
         if step >= len(held.steps) or not rows.any():
             return []
         return [
@@ -259,8 +262,8 @@ class ReferenceEngine:
         ]
 
     def _hook(self, layer: int, channels: list[int], offsets: Tensor, acted: Tensor) -> Callable[..., Tensor]:
-        values = self._replacement.value(layer, offsets).to(self._subject.device)
-        acted = acted.to(self._subject.device)
+        values = self._replacement.value(layer, offsets).to(self._device)
+        acted = acted.to(self._device)
 
         return partial(_replaced, channels=channels, values=values, acted=acted)
 

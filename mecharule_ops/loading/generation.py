@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -208,9 +209,16 @@ class _Decoding:
     def _keep(self, slots: list[int]) -> None:
         """Drop the rows that have stopped."""
         index = torch.tensor(slots, device=self._mask.device)
-        self._cache.batch_select_indices(index)
+        select_rows(self._cache, index)
         self._mask, self._position = self._mask[index], self._position[index]
         self._last, self._lead = self._last[index], self._lead[index]
+
+
+def select_rows(cache: DynamicCache, rows: Tensor) -> None:
+    """Keep only these rows of a cache, whose layers may lie on several cards."""
+    layers: list[Any] = cache.layers
+    for layer in layers:
+        layer.batch_select_indices(rows.to(layer.keys.device))
 
 
 def _aligned(prompts: list[Tokens], shared: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     import torch
 
 
-def free_bytes(device: torch.device) -> int:
-    """Free memory of the device."""
+def free_bytes(*devices: torch.device) -> int:
+    """Free memory of the device, of several that of the one with least."""
+    return min(map(_free, devices))
+
+
+def _free(device: torch.device) -> int:
     if device.type == "cuda":
         import torch
 

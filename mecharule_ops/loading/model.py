@@ -53,8 +53,24 @@ class Subject:
 
     @property
     def device(self) -> torch.device:
-        """Where tokens go in; of a model on several devices the first."""
+        """Where tokens go in and logits come out."""
         return self.hf.get_input_embeddings().get_parameter("weight").device
+
+    @cached_property
+    def devices(self) -> tuple[torch.device, ...]:
+        """`device`, then the other cards that blocks lie on, in their order."""
+        blocks = self.wiring.blocks(self.hf)
+        return tuple(dict.fromkeys((self.device, *(next(block.parameters()).device for block in blocks))))
+
+    @property
+    def cards(self) -> int:
+        """CUDA cards that it lies on."""
+        return sum(device.type == "cuda" for device in self.devices)
+
+    @property
+    def device_name(self) -> str:
+        """As torch calls it; of several cards all names, `cuda:0 and cuda:1`."""
+        return " and ".join(map(str, self.devices))
 
     @property
     def dtype(self) -> torch.dtype:

@@ -1,15 +1,16 @@
 """On which device and in which type a model is held, decided from its size before a weight is loaded.
 
-A model is held by one device. Passes, edits and attribution all take a tensor's device to be the model's, so one that
-only several cards could hold together is refused by that name, not spread over them.
+One device holds a model where one has room. A model that only several CUDA cards hold together is spread over them:
+its blocks, whole and in order, a run of them on each card, everything outside the blocks on the first.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
@@ -39,9 +40,12 @@ class Placement:
     """Where a model goes."""
 
     device: str
+    """Of a model on several cards the first: embedding, final normalisation and unembedding lie there."""
     dtype: str
     reason: str
     """The choice with its numbers, for a person."""
+    blocks: tuple[str, ...] = ()
+    """The card of each block of a model on several; empty where one device holds all."""
 
 
 def this_machine(devices: Path = Path("/dev")) -> Machine:
@@ -76,40 +80,79 @@ def needed(shape: ModelShape, dtype: str) -> int:
 def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = AUTO) -> Placement:
     """The device and type asked for, or chosen: a CUDA device if there is one, float32 if it fits, else bfloat16.
 
-    Apple's device is taken only when it is named. Raises `UsageError` for a name that is none and for a device
-    that is not here, `ModelUnavailable` for a model that fits on no single device it was allowed to go to.
+    Several CUDA cards are taken only where none alone has room, in either type, and before the processor. Apple's
+    device is taken only when it is named. Raises `UsageError` for a name that is none and for a device that is not
+    here, `ModelUnavailable` for a model that fits nowhere that it was allowed to go to.
     """
     devices = _devices(machine, device)
     dtypes = ("float32", "bfloat16") if dtype == AUTO else (dtype,)
     if dtype not in DTYPES:
         raise UsageError(f"expected a dtype of: {', '.join(DTYPES)}; got {dtype!r}")
-    for name in devices:
-        for kind in dtypes:
-            if needed(shape, kind) <= machine.free[name]:
-                why = _why(shape, machine, name) if device == AUTO else ""
-                return Placement(device=name, dtype=kind, reason=_said(shape, machine, name, kind) + why)
+    alone = [name for name in devices if name != "cpu"]
+    found = _on_one(shape, machine, alone, dtypes)
+    if found is None and len(alone) > 1:
+        found = _over_several(shape, machine, dtypes)
+    if found is None and "cpu" in devices:
+        found = _on_one(shape, machine, ["cpu"], dtypes)
+        if found is not None and device == AUTO:
+            found = replace(found, reason=found.reason + _why(machine))
+    if found is not None:
+        return found
     least = min(dtypes, key=lambda kind: needed(shape, kind))
     room = ", ".join(f"{name} has {_gb(machine.free[name])}" for name in devices)
-    shared = over_several(shape, machine, least) if len(devices) > 1 else ()
+    together = ", and there is none over several cards" if len(alone) > 1 else ""
     raise ModelUnavailable(
         f"expected room for {_gb(needed(shape, least))} ({shape.parameters:,} weights in {least} and space to "
-        f"compute in), {room} free; {_not_spread(shared, machine)}free some, or choose a smaller model or another "
-        "--device or --dtype"
+        f"compute in), {room} free{together}; free some, or choose a smaller model or another --device or --dtype"
     )
 
 
 def over_several(shape: ModelShape, machine: Machine, dtype: str) -> tuple[str, ...]:
-    """The CUDA devices, largest first, that have room for the weights only together; empty where none or one does.
+    """The card of each block where several CUDA devices have room together; empty where they have none.
 
-    Each needs space to compute in of its own: `WORKING`, or a tenth of the weights shared out among them.
+    As few cards as will do, those with most room first. Each keeps space to compute in, `WORKING` or its part of a
+    tenth of the weights; the first also takes what is outside the blocks. Blocks, taken to be of one size, go one by
+    one where most room is left, so that what remains free is about the same on every card.
     """
-    cards = _cards(machine)
-    weights, space = weight_bytes(shape, dtype), 0
-    for count, name in enumerate(cards, 1):
-        space += machine.free[name]
-        if weights + max(count * WORKING, weights // 10) <= space:
-            return tuple(cards[:count]) if count > 1 else ()
+    cards, weights = _cards(machine), weight_bytes(shape, dtype)
+    outside = 4 * min(shape.parameters, shape.outside_blocks)
+    block = -(-(weights - outside) // shape.n_layers)
+    for count in range(2, len(cards) + 1):
+        space = max(WORKING, weights // 10 // count)
+        left = {name: machine.free[name] - space for name in cards[:count]}
+        left[cards[0]] -= outside
+        held = Counter[str]()
+        for _ in range(shape.n_layers):
+            name = max(left, key=left.__getitem__)
+            left[name] -= block
+            held[name] += 1
+        if min(left.values()) >= 0:
+            return tuple(name for name in left for _ in range(held[name]))
     return ()
+
+
+def _on_one(
+    shape: ModelShape, machine: Machine, devices: Sequence[str], dtypes: Sequence[str]
+) -> Placement | None:
+    """On the first device that has room, in the first type in which it has."""
+    for name in devices:
+        for kind in dtypes:
+            if needed(shape, kind) <= machine.free[name]:
+                return Placement(device=name, dtype=kind, reason=_said(shape, machine, [name], kind))
+    return None
+
+
+def _over_several(shape: ModelShape, machine: Machine, dtypes: Sequence[str]) -> Placement | None:
+    """Over several cards, in the first type in which they have room together."""
+    for kind in dtypes:
+        blocks = over_several(shape, machine, kind)
+        if blocks:
+            first = _cards(machine)[0]
+            said = _said(shape, machine, list(dict.fromkeys((first, *blocks))), kind)
+            return Placement(
+                device=first, dtype=kind, blocks=blocks, reason=f"{said}; no card alone has room"
+            )
+    return None
 
 
 def kept(machine: Machine, wanted: str, before: str | None) -> str:
@@ -147,28 +190,20 @@ def _cards(machine: Machine) -> list[str]:
     return sorted((name for name in machine.free if name.startswith("cuda")), key=lambda n: -machine.free[n])
 
 
-def _said(shape: ModelShape, machine: Machine, device: str, dtype: str) -> str:
-    fits = f"{_gb(needed(shape, dtype))} of {_gb(machine.free[device])} free"
+def _said(shape: ModelShape, machine: Machine, devices: Sequence[str], dtype: str) -> str:
+    free, together = sum(machine.free[name] for name in devices), " together" * (len(devices) > 1)
+    fits = f"{_gb(needed(shape, dtype))} of {_gb(free)} free{together}"
     wide = f"; float32 would need {_gb(needed(shape, 'float32'))}" if dtype != "float32" else ""
-    return f"{dtype} on {device}: {fits}{wide}"
+    over = "over" if len(devices) > 1 else "on"
+    return f"{dtype} {over} {' and '.join(devices)}: {fits}{wide}"
 
 
-def _why(shape: ModelShape, machine: Machine, device: str) -> str:
-    """Why the processor was chosen, where it was."""
-    if device != "cpu":
-        return ""
-    if not _cards(machine):
-        return "; no CUDA device"
-    shared = over_several(shape, machine, "bfloat16")
-    return f"; no GPU has room; {_not_spread(shared, machine)}".rstrip("; ")
-
-
-def _not_spread(shared: Sequence[str], machine: Machine) -> str:
-    """The sentence about cards that would hold a model together only; nothing where there are none."""
-    if not shared:
-        return ""
-    together = _gb(sum(machine.free[name] for name in shared))
-    return f"{' and '.join(shared)} have {together} together, but a model is not spread over several cards; "
+def _why(machine: Machine) -> str:
+    """Why the processor was chosen, where it was not asked for."""
+    count = len(_cards(machine))
+    return ("; no CUDA device", "; no GPU has room", "; no GPU has room, nor have all together")[
+        min(count, 2)
+    ]
 
 
 def _gb(size: int) -> str:

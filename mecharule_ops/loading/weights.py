@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.hooks import remove_hook_from_submodules
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from transformers import (
@@ -35,6 +36,7 @@ from transformers import (
 from transformers.utils import logging
 
 from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.cards import carrying, device_map
 from mecharule_ops.loading.low_precision import LOW
 from mecharule_ops.loading.placement import Placement
 from mecharule_ops.loading.shape import unreadable, weight_files
@@ -44,14 +46,16 @@ _STORED = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 
 
 def load_weights(directory: Path, where: Placement) -> PreTrainedModel:
-    """The model of a directory on its device, in evaluation mode: the processor never holds one that is not for it.
+    """The model of a directory where it was placed, in evaluation mode: the processor never holds one not for it.
 
     Raises `ModelUnavailable` for weights that do not read, and where some are missing.
     """
     logging.disable_progress_bar()
     dtype = getattr(torch, where.dtype)
-    asked: dict[str, Any] = {"dtype": dtype, "device_map": {"": where.device}, "output_loading_info": True}
+    asked: dict[str, Any] = {"dtype": dtype, "output_loading_info": True}
     try:
+        cards = _cards(directory, where) if where.blocks else {"": where.device}
+        asked["device_map"] = cards
         files = weight_files(directory)
         model, report = _from_files(directory, files, dtype, asked) if files else _pickled(directory, asked)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
@@ -63,7 +67,18 @@ def load_weights(directory: Path, where: Placement) -> PreTrainedModel:
             f"expected every weight of the model in {directory}, {len(missing)} are missing, "
             f"such as {missing[0]}; copy the whole model"
         )
+    if where.blocks:
+        remove_hook_from_submodules(model)
+        carrying(model, wiring_for(model.config.model_type), cards)
     return model.eval()
+
+
+def _cards(directory: Path, where: Placement) -> dict[str, str]:
+    """The card of each module of a model on several."""
+    config = AutoConfig.from_pretrained(directory, local_files_only=True)
+    with torch.device("meta"):
+        empty = AutoModelForCausalLM.from_config(config)
+    return device_map(empty, wiring_for(config.model_type), where.device, where.blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +108,7 @@ def _from_files(
         kind = type(kind.__name__, (kind,), held)
     waiting: dict[str, _Waiting] = {}
     for file in files:
-        waiting |= _waiting(file, dtype, layers.rpartition(".")[2], asked["device_map"][""] == "cpu")
+        waiting |= _waiting(file, dtype, layers.rpartition(".")[2], asked["device_map"].get("") == "cpu")
     model, report = kind.from_pretrained(None, config=config, state_dict=waiting, **asked)
     model.config.name_or_path = model.name_or_path = str(directory)
     if (directory / "generation_config.json").is_file():

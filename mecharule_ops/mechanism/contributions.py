@@ -62,7 +62,10 @@ def contributions(
             compared = head.compare(forced.final[at.row, at.column], at.generated)
             leads.enter(batch, at, compared)
             toward = direction(subject, head, forced, compared)
-            parts = [torch.einsum("tkc,tc->tk", toward, write[at.row, at.column]) for write in writes]
+            parts = [
+                torch.einsum("tkc,tc->tk", toward, write.to(toward.device)[at.row, at.column])
+                for write in writes
+            ]
             parts.append(_bias(subject, head, compared))
         places = np.array(batch)[at.row.cpu().numpy()], at.position.cpu().numpy()
         value[places] = torch.stack(parts, -1).cpu().numpy()

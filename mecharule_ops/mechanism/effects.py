@@ -79,7 +79,7 @@ def _traced(
             start[rows, columns] = starts[members, competitor]
             gradients = torch.autograd.grad(end, units, start, retain_graph=True)
             drops = {
-                layer: torch.einsum("rpw,rpw->rw", gradient, read.change[layer])
+                layer: torch.einsum("rpw,rpw->rw", gradient.to(end.device), read.change[layer])
                 for layer, gradient in zip(layers, gradients, strict=True)
             }
             effects.append(axis.gathered(drops)[rows])
@@ -133,9 +133,10 @@ def _at_site(
     if not basis.row.in_input:
         return toward
     block = subject.wiring.blocks(subject.hf)[layer]
-    norm = subject.wiring.norm_behind(block, basis)
-    if norm is not None:
-        toward = norms.before(norm, read.scales[layer][rows, columns][:, None], toward)
     projection, _ = subject.wiring.site(block, basis)
     weight = projection.get_parameter("weight").detach().to(toward.dtype)
-    return toward @ (weight if isinstance(projection, nn.Linear) else weight.t())
+    here, toward = toward.device, toward.to(weight.device)
+    norm = subject.wiring.norm_behind(block, basis)
+    if norm is not None:
+        toward = norms.before(norm, read.scales[layer][rows, columns][:, None].to(weight.device), toward)
+    return (toward @ (weight if isinstance(projection, nn.Linear) else weight.t())).to(here)

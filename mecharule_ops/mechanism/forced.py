@@ -78,9 +78,9 @@ class ForcedUnits:
     units: dict[int, Tensor]
     """By layer the tensor that the basis lives in, `[record, column, width]`; in the graph of `residual`, if any."""
     change: dict[int, Tensor]
-    """u − v: the same tensors less their replacements, 0 at padding; no gradient."""
+    """u − v: the same tensors less their replacements, 0 at padding, where tokens go in; no gradient."""
     scales: dict[int, Tensor]
-    """By layer the scale of the normalisation behind the basis's projection, where there is one."""
+    """By layer the scale of the normalisation behind the basis's projection, where there is one; as `change`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,7 +123,7 @@ class Forcing:
         hidden = getattr(config, "intermediate_size", 0) or 4 * subject.d_model
         slots = max((len(span.prefix) + len(span.fed) for span in self.spans), default=0)
         kept = 16 * subject.d_model + 6 * hidden + 4 * subject.n_heads * slots
-        fits = free_bytes(subject.device) // 4 // (4 * kept * subject.n_layers)
+        fits = free_bytes(*subject.devices) // 4 // (4 * kept * subject.n_layers)
         return max(1, min(fits, _MOST_COLUMNS.get(subject.device.type, _MOST_COLUMNS["cpu"])))
 
     def feed(
@@ -147,6 +147,8 @@ class Forcing:
                 inputs[layer] = residual
             with torch.set_grad_enabled(traced_from is not None and layer >= traced_from):
                 residual = calls(layer, residual)
+        with torch.set_grad_enabled(residual.requires_grad):
+            residual = residual.to(self.subject.device)
         step = torch.arange(batch.tokens.shape[1], device=self.subject.device)
         return Forced(
             records=tuple(records),
@@ -192,7 +194,8 @@ class Forcing:
         change = {}
         for layer in layers:
             values = replacement.value(layer, forced.offsets).to(units[layer]).flatten(2)
-            change[layer] = (units[layer].detach() - values) * forced.held[:, :, None]
+            moved = (units[layer].detach() - values).to(forced.held.device)
+            change[layer] = moved * forced.held[:, :, None]
         return ForcedUnits(forced=forced, units=units, change=change, scales=scales)
 
     def _read(
@@ -204,7 +207,8 @@ class Forcing:
         stack.callback(hooked(module, in_input, partial(units.__setitem__, layer)).remove)
         norm = self.subject.wiring.norm_behind(block, basis)
         if norm is not None:
-            stack.callback(hooked(norm, True, partial(_note_scale, scales, layer, norm)).remove)
+            see = partial(_note_scale, scales, layer, norm, self.subject.device)
+            stack.callback(hooked(norm, True, see).remove)
 
     def _predicted(self, records: Sequence[int]) -> Predicted:
         flat = [
@@ -217,5 +221,5 @@ class Forcing:
         return Predicted(row=row, position=position, column=column, generated=generated)
 
 
-def _note_scale(into: dict[int, Tensor], layer: int, norm: nn.Module, read: Tensor) -> None:
-    into[layer] = norms.scale(norm, read.detach())
+def _note_scale(into: dict[int, Tensor], layer: int, norm: nn.Module, to: torch.device, read: Tensor) -> None:
+    into[layer] = norms.scale(norm, read.detach()).to(to)

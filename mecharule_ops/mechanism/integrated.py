@@ -144,12 +144,14 @@ class _Clean:
 
     def way(self, units: dict[int, Units]) -> _Way:
         """The way of one group."""
-        clean = {}
-        for layer, held in units.items():
-            values = self.sites[layer].unflatten(-1, self.shape)[:, :, held.channels]
-            real = self.forced.held.view(*self.forced.held.shape, *[1] * (values.ndim - 2))
-            clean[layer] = torch.where(real, values, held.values.to(values))
-        return _Way(forced=self.forced, units=units, clean=clean, basis=self.basis, shape=self.shape)
+        clean, replaced = {}, {}
+        for layer, asked in units.items():
+            site = self.sites[layer].unflatten(-1, self.shape)
+            held = Units(channels=asked.channels.to(site.device), values=asked.values.to(site))
+            values = site[:, :, held.channels]
+            real = self.forced.held.view(*self.forced.held.shape, *[1] * (values.ndim - 2)).to(site.device)
+            clean[layer], replaced[layer] = torch.where(real, values, held.values), held
+        return _Way(forced=self.forced, units=replaced, clean=clean, basis=self.basis, shape=self.shape)
 
 
 def _slope(forcing: Forcing, head: LeadHead, way: _Way, share: float) -> tuple[Tensor, Tensor]:
@@ -157,7 +159,7 @@ def _slope(forcing: Forcing, head: LeadHead, way: _Way, share: float) -> tuple[T
     at, lowest = way.forced.predicted, min(way.units)
     with forward_ad.dual_level(), sdpa_kernel(SDPBackend.MATH), ExitStack() as stack:
         for layer, units in way.units.items():
-            clean, replaced = way.clean[layer], units.values.to(way.clean[layer])
+            clean, replaced = way.clean[layer], units.values
             along = forward_ad.make_dual(torch.lerp(clean, replaced, share), clean - replaced)
             stack.enter_context(_set(forcing, layer, way, along))
         residual = way.forced.inputs[lowest]

@@ -114,7 +114,9 @@ def _integrate_rows(
     with torch.no_grad():
         _, clean = _metric_and_units(hf, sites, rows, rows.clean, prefix)
         _, corrupt = _metric_and_units(hf, sites, rows, rows.corrupt, prefix)
-        difference = [(b - a) * rows.touched[:, :, None] for a, b in zip(clean, corrupt, strict=True)]
+        difference = [
+            (b - a) * rows.touched[:, :, None].to(a.device) for a, b in zip(clean, corrupt, strict=True)
+        ]
     total = np.zeros((len(sites), difference[0].shape[-1]))
     for step in range(steps):
         between = torch.lerp(rows.clean, rows.corrupt, (step + 0.5) / steps).requires_grad_()

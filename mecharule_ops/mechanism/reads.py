@@ -93,7 +93,7 @@ def head_positions(
     parts = []
     with _weights_returned(subject), through_onednn(subject.hf):
         for batch in forcing.batches(ATTENDED * max((len(span.fed) for span in forcing.spans), default=1)):
-            seen = _Seen(head=unit.channel)
+            seen = _Seen(unit.channel, subject.device)
             with _noting(subject, unit.layer, seen):
                 fed = forcing.feed_units(batch, replacement, [unit.layer], traced=True)
             placed = _placed(forcing, batch, sources, names, seen)
@@ -105,10 +105,10 @@ def head_positions(
 
 
 class _Seen:
-    """What one head attended to in the latest forward."""
+    """What one head attended to in the latest forward, brought to where tokens go in."""
 
-    def __init__(self, head: int) -> None:
-        self.head = head
+    def __init__(self, head: int, device: torch.device) -> None:
+        self.head, self.device = head, device
         self.attention: Tensor = torch.empty(0)
         """[record, column, slot]"""
         self.values: Tensor = torch.empty(0)
@@ -118,8 +118,8 @@ class _Seen:
 
     def note(self, weights: Tensor, values: Tensor, columns: int) -> None:
         shared = weights.shape[1] // values.shape[1]
-        self.attention = weights[:, self.head].detach()
-        self.values = values[:, self.head // shared].detach()
+        self.attention = weights[:, self.head].detach().to(self.device)
+        self.values = values[:, self.head // shared].detach().to(self.device)
         self.slots = values.shape[2] - columns
 
 
@@ -203,7 +203,7 @@ def _positions(
     at, size = forced.predicted, subject.unit_size(unit.basis)
     own = slice(unit.channel * size, (unit.channel + 1) * size)
     units = fed.units[unit.layer]
-    replaced = (units.detach() - fed.change[unit.layer])[..., own]
+    replaced = (units.detach().to(subject.device) - fed.change[unit.layer])[..., own]
     compared = head.compare(forced.final[at.row, at.column], at.generated)
     attention = torch.einsum("tk,tkn->tn", seen.attention[at.row, at.column], placed[at.row])
     toward, constant = torch.zeros_like(attention), attention.new_zeros(len(attention))
@@ -212,7 +212,7 @@ def _positions(
         start = torch.zeros_like(forced.final)
         start[at.row[members], at.column[members]] = head.gradient(compared, 0)[members]
         (whole,) = torch.autograd.grad(forced.final, [units], start, retain_graph=True)
-        gradient = whole[..., own]
+        gradient = whole[..., own].to(subject.device)
         carried = torch.einsum("rck,rcd,rkd->rk", seen.attention, gradient, seen.values)
         toward[members] = torch.einsum("rk,rkn->rn", carried, placed)[at.row[members]]
         constant[members] = (gradient * replaced).sum((1, 2))[at.row[members]]
@@ -238,7 +238,7 @@ def _values(
         with torch.no_grad(), through_onednn(subject.hf):
             fed = forcing.feed_units(batch, replacement, [unit.layer], traced=False)
         at = fed.forced.predicted
-        held = fed.units[unit.layer][at.row, at.column, unit.channel]
+        held = fed.units[unit.layer].to(subject.device)[at.row, at.column, unit.channel]
         change = fed.change[unit.layer][at.row, at.column, unit.channel]
         of = np.array(batch)[at.row.cpu().numpy()]
         parts.append((of, held.cpu().numpy(), (held - change).cpu().numpy()))

@@ -123,10 +123,11 @@ def moved_by(
         projection, _ = subject.wiring.site(block, basis)
         weight = projection.get_parameter("weight").detach().float()
         columns = weight[:, own] if isinstance(projection, nn.Linear) else weight[own].T
-        write = change @ columns.T
+        write = change.to(weight.device) @ columns.T
         norm = subject.wiring.norm_behind(block, basis)
         if norm is not None:
-            write = _through(norm, fed.scales[layer][at.row, at.column], write)
+            write = _through(norm, fed.scales[layer][at.row, at.column].to(weight.device), write)
+        write = write.to(change.device)
     final_norm, _ = subject.wiring.head(subject.hf)
     scale = norms.scale(final_norm, forced.residual.detach()[at.row, at.column])
     sign = change[:, 0].sign() if size == 1 else torch.ones_like(change[:, 0])

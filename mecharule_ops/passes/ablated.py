@@ -48,6 +48,7 @@ def ablated_copies(
     hidden = clean.final.new_empty((records, 0, width))
     for layer, block in enumerate(subject.wiring.blocks(subject.hf)):
         joining = [group for group, join in zip(groups, joins, strict=True) if join == layer]
+        hidden = hidden.to(clean.inputs[layer].device)
         if joining and not basis.row.last_write:
             hidden = torch.cat([hidden, clean.inputs[layer].repeat(1, len(joining), 1)], 1)
         copies = hidden.shape[1] // length

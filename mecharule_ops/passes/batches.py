@@ -20,7 +20,7 @@ def default_rows(subject: Subject) -> int:
     widest = max(getattr(config, "intermediate_size", 0) or 0, 4 * subject.d_model)
     per_row = 4 * (4 * widest + 8 * subject.d_model + subject.n_heads * 1024)
     most = _ROWS.get(subject.device.type, _ROWS["cpu"])
-    return max(1, min(most, free_bytes(subject.device) // 4 // per_row))
+    return max(1, min(most, free_bytes(*subject.devices) // 4 // per_row))
 
 
 def chunks_by_length(

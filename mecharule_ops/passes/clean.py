@@ -146,7 +146,13 @@ def _reading(sites: dict[str, Site], places: Places, into: dict[str, Tensor]) ->
 
 
 def _gather(into: dict[str, Tensor], name: str, places: Places, site: Tensor) -> None:
-    into[name] = site[places]
+    into[name] = _at(site, places)
+
+
+def _at(site: Tensor, places: Places) -> Tensor:
+    """A site's tensor at the places, on its own device."""
+    rows, columns = places
+    return site[rows.to(site.device), columns.to(site.device)]
 
 
 @contextmanager
@@ -159,12 +165,12 @@ def _split_write(
 
     def withhold(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor:
         held.append(output)
-        into["write"].append(output[places])
+        into["write"].append(_at(output, places))
         return torch.zeros_like(output)
 
     def add(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
         rest = output[0] if isinstance(output, tuple) else output
-        into["rest"].append(rest[places])
+        into["rest"].append(_at(rest, places))
         whole = rest + held.pop()
         return (whole, *output[1:]) if isinstance(output, tuple) else whole
 

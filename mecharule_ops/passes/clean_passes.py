@@ -128,7 +128,8 @@ def _padded(sources: Sequence[Tensor], picks: Sequence[Pick], axis: int = 0, len
     if axis:
         shape[axis] = length
     result = sources[0].new_zeros(shape)
-    for source, (to, held) in zip(sources, picks, strict=True):
+    for source, (there, here) in zip(sources, picks, strict=True):
+        to, held = there.to(source.device), here.to(source.device)
         part = source[held]
         if axis:
             part = part.narrow(axis, 0, min(length, part.shape[axis]))

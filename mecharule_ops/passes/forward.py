@@ -11,7 +11,7 @@ Axes: record copy position channel; `kv_head slot head_dim` for keys and values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +41,8 @@ class PrefixCache:
     def select(self, records: Int[Tensor, " record"]) -> PrefixCache:
         """The same prefixes in another order, with repetition."""
         return PrefixCache(
-            tuple(keys[records] for keys in self.keys), tuple(values[records] for values in self.values)
+            tuple(keys[records.to(keys.device)] for keys in self.keys),
+            tuple(values[records.to(values.device)] for values in self.values),
         )
 
 
@@ -102,8 +103,9 @@ class Blocks:
                 past_key_values=batch.prefix,
                 use_cache=True,
             )
+        own = _Masks(masks)
         arguments = [
-            _with_mask(positional, keywords, masks[None], masks[window])
+            _with_mask(positional, keywords, masks[None], partial(own.on, window))
             for (_, positional, keywords), window in zip(recorded, self._windows, strict=True)
         ]
         return BlockCalls(recorded[0][0], self.stack, tuple(arguments))
@@ -164,13 +166,37 @@ def _span_mask(batch: SpanBatch, copies: int, window: int | None) -> Tensor:
     return mask.masked_fill_(~allowed, torch.finfo(mask.dtype).min)[:, None]
 
 
+class _Masks:
+    """The masks of a layout by window, copied to each card that a block lies on once."""
+
+    def __init__(self, made: dict[int | None, Tensor]) -> None:
+        self._on = {(window, mask.device): mask for window, mask in made.items()}
+        self._made = made
+
+    def on(self, window: int | None, device: torch.device) -> Tensor:
+        """The mask of a window on a card."""
+        key = window, device
+        if key not in self._on:
+            self._on[key] = self._made[window].to(device)
+        return self._on[key]
+
+
 def _with_mask(
-    positional: tuple[Any, ...], keywords: dict[str, Any], given: Tensor, own: Tensor
+    positional: tuple[Any, ...],
+    keywords: dict[str, Any],
+    given: Tensor,
+    own: Callable[[torch.device], Tensor],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A block's arguments with the mask that the model handed down replaced by the layer's own."""
-    replaced = tuple(own if value is given else value for value in positional)
-    named = {name: own if value is given else value for name, value in keywords.items()}
-    assert any(value is own for value in (*replaced, *named.values())), (
-        "the model changed the mask it was given"
-    )
-    return replaced, named
+    found = [value for value in (*positional, *keywords.values()) if _is_mask(value, given)]
+    assert found, "the model changed the mask it was given"
+    mask = own(found[0].device)
+    replaced = tuple(mask if _is_mask(value, given) else value for value in positional)
+    return replaced, {name: mask if _is_mask(value, given) else value for name, value in keywords.items()}
+
+
+def _is_mask(value: Any, given: Tensor) -> bool:
+    """Whether it is the mask given, or the copy of it on another card: nothing else has its four axes."""
+    if value is given or not isinstance(value, Tensor) or value.device == given.device:
+        return value is given
+    return value.shape == given.shape and value.dtype == given.dtype

@@ -80,4 +80,5 @@ def apply(site: Tensor, edits: Sequence[Edit], copies: int, unit_shape: tuple[in
     for edit in edits:
         rows = slice(None) if edit.row is None else slice(edit.row, edit.row + 1)
         until = edit.until if edit.until is not None else split.shape[2]
-        split[rows, edit.copy][:, :until, edit.units.channels] = edit.units.values[:, :until]
+        channels, values = edit.units.channels.to(site.device), edit.units.values.to(site.device)
+        split[rows, edit.copy][:, :until, channels] = values[:, :until]

@@ -64,7 +64,7 @@ class Run(RunContents):
 
         subject = load(self.config.model, self.device_here(), self.dtype, self.told_where)
         if self.store.writable and not self.store.has(keys.RECORDS):
-            self.store.put(keys.PLACED, keys.Placed(device=str(subject.device), dtype=subject.dtype_name))
+            self.store.put(keys.PLACED, keys.Placed(device=subject.device_name, dtype=subject.dtype_name))
         return subject
 
     @property
@@ -207,6 +207,7 @@ class Run(RunContents):
         return Assignment(
             settings=self.config.model_dump_json(),
             device=subject.device.type,
+            cards=subject.cards,
             dtype=subject.dtype_name,
             model_hash=subject.model_hash,
             tokenizer_hash=subject.tokenizer_hash,

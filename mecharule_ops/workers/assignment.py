@@ -22,6 +22,8 @@ class Assignment:
     """The run's settings as JSON: model, task and how it is computed."""
     device: str
     """Kind of device: `cpu`, `cuda` or `mps`, that of the run's own model."""
+    cards: int = 0
+    """CUDA cards that the run's own model lies on, and that each worker needs."""
     dtype: str
     model_hash: str
     """Of the run's own model; a worker that reads another one refuses."""

@@ -47,13 +47,13 @@ class RayCrew:
         self._workers: list[Any] = []
         self._sent: dict[str, Any] = {}
 
-    def hire(self, device: str) -> Any:
-        """A new actor, on a graphics card of its own where the run's model is on one."""
+    def hire(self, cards: int) -> Any:
+        """A new actor, with as many graphics cards of its own as the run's model lies on."""
         import ray
 
         from mecharule_ops.workers.replica import Replica
 
-        kind = ray.remote(num_cpus=self._threads, num_gpus=1 if device == "cuda" else 0)(Replica)
+        kind = ray.remote(num_cpus=self._threads, num_gpus=cards)(Replica)
         worker = kind.remote(self._threads)
         self._workers.append(worker)
         return worker

@@ -48,8 +48,8 @@ class Crew(Protocol):
     count: int
     """How many there shall be."""
 
-    def hire(self, device: str) -> Worker:
-        """A new worker, which may take a while to be there."""
+    def hire(self, cards: int) -> Worker:
+        """A new worker with so many CUDA cards of its own, which may take a while to be there."""
 
     def take(self, worker: Worker, assignment: Assignment) -> Ticket:
         """Have a worker take an assignment; ends in `Failed` or None."""
@@ -108,7 +108,7 @@ class Workers:
             return alone()
         if not self._taken:
             for _ in range(self.crew.count):
-                self._taken[self.crew.hire(assignment.device)] = set()
+                self._taken[self.crew.hire(assignment.cards)] = set()
         for worker in self._taken:
             self._take(worker, assignment)
         return _Assigned(workers=self, assignment=assignment, make_alone=alone, should_stop=should_stop)
@@ -151,7 +151,7 @@ class Workers:
         after = "what it held is asked again"
         if self._replaced < self.crew.count:
             self._replaced += 1
-            new = self.crew.hire(assignment.device)
+            new = self.crew.hire(assignment.cards)
             self._taken[new] = set()
             self._take(new, assignment)
             after += ", and another one is started"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_worker_killed_in_a_wave_is_told_once_and_the_run_ends_the_same(
     path = tmp_path / "killed.mecharule"
     with new_run(path, QUICK) as run:
         run.workers = workers
-        first = next(iter(workers._taken), None) or crew.hire("cpu")
+        first = next(iter(workers._taken), None) or crew.hire(0)
         workers._taken.setdefault(first, set())
         process = ray.get(first.__ray_call__.remote(lambda self: os.getpid()))
         monkeypatch.setattr(crew, "answer", killing)
@@ -202,3 +203,19 @@ def test_a_stop_ends_the_workers_of_a_wave(workers: Workers, quick_run: Path) ->
         with pytest.raises(AblationStopped):
             list(asked.answers([Question(groups=((Neuron(intervention.basis, 0, 0),),), examples=(0,))]))
     assert not ray.is_initialized()
+
+
+@pytest.mark.parametrize("cards", [0, 1, 3])
+def test_a_worker_asks_for_as_many_cards_as_the_model_lies_on(
+    cards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One on the processor asks for none, and one whose model is spread for all of them."""
+    asked: list[dict[str, int]] = []
+
+    def remote(**settings: int) -> Any:
+        asked.append(settings)
+        return lambda replica: SimpleNamespace(remote=lambda threads: replica)
+
+    monkeypatch.setattr("ray.remote", remote)
+    on_ray.RayCrew(1, threads=2, folder=None, ours=False).hire(cards)
+    assert asked == [{"num_cpus": 2, "num_gpus": cards}]

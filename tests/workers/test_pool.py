@@ -52,7 +52,7 @@ class Table:
         self.answered_by: deque[int] = deque()
         self.order = np.random.default_rng(0)
 
-    def hire(self, device: str) -> int:
+    def hire(self, cards: int) -> int:
         self.hired += 1
         return self.hired
 

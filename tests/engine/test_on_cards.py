@@ -1,0 +1,180 @@
+"""Everything that asks a model gives, over two simulated cards, what it gives on the processor, and mixes no cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from simulated_cards import on_cards, simulated_cards
+from tiny_models import save_tiny
+from toy_behaviour import Toy, toy
+
+from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.guard import check_intervention
+from mecharule_ops.engine.precision import calibrate
+from mecharule_ops.engine.proof import prove
+from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.engine.rounding import measure_rounding
+from mecharule_ops.loading import products
+from mecharule_ops.loading.registry import BUNDLED, load
+from mecharule_ops.mechanism.attribution import eap_ig
+from mecharule_ops.mechanism.contributions import contributions
+from mecharule_ops.mechanism.effects import Effect
+from mecharule_ops.mechanism.law import effects_of_kinds, prediction
+from mecharule_ops.mechanism.measured import measured_drop
+from mecharule_ops.mechanism.path_gradients import AttributionPair
+from mecharule_ops.mechanism.reads import reads
+from mecharule_ops.mechanism.writes import writes
+from mecharule_ops.passes import greedy
+from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
+
+CASES = [
+    (BUNDLED, Basis.MLP_OUT, Phase.DECODE),
+    (BUNDLED, Basis.MLP_HIDDEN, Phase.WHOLE),
+    ("llama", Basis.ATTN_HEAD, Phase.DECODE),
+    ("gpt2", Basis.MLP_HIDDEN, Phase.LAST_PROMPT),
+    ("gemma3_text", Basis.ATTN_HEAD, Phase.DECODE),
+]
+
+
+@pytest.fixture
+def _products_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processor computes as it does for a card: no oneDNN, no bound in bfloat16."""
+    monkeypatch.setattr(products, "_ONEDNN", False)
+    monkeypatch.setattr(greedy, "multiplies_bfloat16", lambda device: False)
+
+
+def bundled() -> Any:
+    """Arithmetic of the bundled model, ten records with right and wrong answers among them."""
+    subject, task = load(BUNDLED), Arithmetic()
+    records = observe(task, subject, task.examples(200, np.random.default_rng(1))).records
+    wrong = [record for record in records if not record.label][:3]
+    return Toy(subject=subject, task=task, records=(*wrong, *records[:7]))
+
+
+@pytest.mark.usefixtures("_products_alike")
+@pytest.mark.parametrize(("family", "basis", "phase"), CASES)
+def test_what_is_found_over_cards_is_what_is_found_on_the_processor(
+    family: str, basis: Basis, phase: Phase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every number is equal to the last bit, forward and backward."""
+    whole = bundled() if family == BUNDLED else toy(family)
+    directory = BUNDLED if family == BUNDLED else str(save_tiny(tmp_path, family))
+    plain = replace(whole, subject=load(directory))
+    plain.subject.hf.set_attn_implementation("eager")
+    expected = {name: ask(plain, basis, phase) for name, ask in ASKED.items()}
+    with simulated_cards(monkeypatch, 2):
+        cards = replace(whole, subject=on_cards(monkeypatch, directory, (0.75, 0.8)))
+        assert len(cards.subject.devices) == 2
+        for name, ask in ASKED.items():
+            assert same(ask(cards, basis, phase), expected[name]), name
+
+
+@pytest.mark.usefixtures("_products_alike")
+def test_weights_in_bfloat16_over_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of the change, their calibration, and what is decided again."""
+    whole, directory = toy("llama"), str(save_tiny(tmp_path, "llama"))
+    plain = replace(whole, subject=load(directory, dtype="bfloat16"))
+    plain.subject.hf.set_attn_implementation("eager")
+
+    def decided(bench: Toy) -> Any:
+        table = bench.table(intervention(Basis.MLP_HIDDEN, Phase.DECODE))
+        error = calibrate(bench.subject, bench.task, bench.records, table).error
+        found = bench.engine(table, slope=10.0).evaluate(bench.groups(Basis.MLP_HIDDEN, 3, 1), range(10))
+        return error, found.labels, found.margins, found.decided_again
+
+    expected = decided(plain)
+    assert expected[3] > 0
+    with simulated_cards(monkeypatch, 2):
+        cards = replace(whole, subject=on_cards(monkeypatch, directory, (0.75, 0.8), "bfloat16"))
+        assert same(decided(cards), expected)
+
+
+def intervention(basis: Basis, phase: Phase) -> Intervention:
+    return Intervention(basis=basis, baseline=Baseline.MEAN_POSITIONAL, phase=phase)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality in every bit, through tuples and lists."""
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def outcomes(bench: Toy, basis: Basis, phase: Phase) -> Any:
+    table = bench.table(intervention(basis, phase))
+    groups, engine = bench.groups(basis, 3, 5), bench.engine(table)
+    found = engine.evaluate(groups, range(len(bench.records)))
+    last = bench.subject.n_layers - 1
+    held = [[Neuron(Basis.MLP_OUT, last, 0)] if basis is not Basis.MLP_OUT else []] * len(groups)
+    held = [[unit for unit in kept if unit not in group] for kept, group in zip(held, groups, strict=True)]
+    whole = engine.completions(groups, [7, 0, 4], held)
+    return table.hash, found.labels, found.margins, whole.tokens, whole.margins
+
+
+def shown(bench: Toy, basis: Basis, phase: Phase) -> Any:
+    asked = intervention(basis, phase)
+    table = bench.table(asked)
+    given = bench.subject, bench.task, bench.records
+    proof = prove(*given, table)
+    spans = bench.subject.encode([record.example.prompt for record in bench.records])
+    moved = measure_rounding(bench.subject, spans, [record.tokens for record in bench.records])
+    sentence = check_intervention(*given, asked, table).sentence
+    return sentence, proof.hooked, proof.restored, proof.largest, moved.disagreement
+
+
+def law(bench: Toy, basis: Basis, phase: Phase) -> Any:
+    table = bench.table(intervention(basis, phase))
+    found = prediction(bench.subject, bench.records, table)
+    kinds = effects_of_kinds(bench.subject, bench.records, table, found.units, tuple(Effect))
+    measured = measured_drop(bench.subject, bench.records, table, bench.groups(basis, 3, 5))
+    parts = contributions(bench.subject, bench.records, phase)
+    each = [kinds[kind].effect for kind in Effect]
+    return found.excess, found.change, found.packed, each, measured.drop, measured.left, parts.value
+
+
+def attribution(bench: Toy, basis: Basis, phase: Phase) -> Any:
+    prompts = bench.subject.encode([record.example.prompt for record in bench.records])
+    pairs = [
+        AttributionPair(clean=prompt, corrupt=(prompt[0], *reversed(prompt[1:])), completion=record.tokens)
+        for prompt, record in zip(prompts, bench.records, strict=True)
+    ]
+    return eap_ig(bench.subject, pairs, basis, phase, steps=2).scores
+
+
+def links(bench: Toy, basis: Basis, phase: Phase) -> Any:
+    table, unit = bench.table(intervention(basis, phase)), Neuron(basis, bench.subject.n_layers - 1, 1)
+    flipped = np.arange(len(bench.records)) % 2 == 0
+    prompts = bench.subject.encode([record.example.prompt for record in bench.records])
+    pairs = zip(prompts, bench.records, strict=True)
+    sources = [["prompt"] * len(prompt) + ["answer"] * len(record.tokens) for prompt, record in pairs]
+    given = bench.subject, bench.records, table, unit, flipped
+    return repr(writes(*given)), repr(reads(*given, sources))
+
+
+def reference(bench: Toy, basis: Basis, phase: Phase) -> Any:
+    """The plain path brings the weights to the processor; it knows no Gemma 3 of text alone."""
+    if bench.subject.hf.config.model_type == "gemma3_text":
+        return None
+    asked = intervention(basis, phase)
+    engine = ReferenceEngine(bench.subject, bench.task, bench.records, asked, bench.table(asked))
+    with torch.no_grad():
+        return engine.completions(bench.groups(basis, 1, 2), [2, 5]).tokens
+
+
+ASKED: dict[str, Callable[[Toy, Basis, Phase], Any]] = {
+    "outcomes": outcomes,
+    "proofs": shown,
+    "law": law,
+    "attribution": attribution,
+    "links": links,
+    "reference": reference,
+}

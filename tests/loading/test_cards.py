@@ -1,0 +1,80 @@
+"""A model on several cards, simulated on the processor, is the model; what would mix cards is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from simulated_cards import on_cards, simulated_cards
+from tiny_models import FAMILIES, save_tiny, tiny_model
+
+from mecharule_ops.loading import products
+from mecharule_ops.loading.cards import device_map
+from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.wiring import wiring_for
+
+PROMPTS = [(1, 5, 6, 7), (1, 9, 8), (1, 12, 30, 4, 4, 11)]
+
+
+def test_tensors_of_two_cards_do_not_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulation refuses what torch refuses of real cards, and nothing else."""
+    with simulated_cards(monkeypatch, 2):
+        one, other = torch.ones(3, device="cuda:0"), torch.ones(3).to("cuda:1")
+        with pytest.raises(RuntimeError, match="on one device, found cuda:0, cuda:1"):
+            one + other
+        with pytest.raises(RuntimeError, match="on one device, found cpu, cuda:0"):
+            one * torch.ones(3)
+        with pytest.raises(RuntimeError, match="on one device"):
+            one[torch.tensor([0], device="cuda:1")]
+        with pytest.raises(TypeError, match="cuda:0"):
+            one.numpy()
+        moved = one.requires_grad_().to("cuda:1")
+        (moved * other * torch.tensor(2.0))[torch.tensor([0, 2])].sum().backward()
+        assert moved.device == other.device
+        assert one.grad is not None
+        assert one.grad.device == one.device
+        assert one.grad.tolist() == [2.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_tensor_has_one_card(family: str) -> None:
+    """Each parameter and buffer is under one name of the map; block n is under its own."""
+    model, _ = tiny_model(family)
+    wiring = wiring_for(model.config.model_type)
+    cards = device_map(model, wiring, "cuda:2", ["cuda:2", "cuda:0", "cuda:0"])
+    names = [name for name, _ in (*model.named_parameters(), *model.named_buffers())]
+    for name in names:
+        assert sum(name.startswith(f"{module}.") for module in cards) == 1, name
+    assert [cards[f"{wiring.layers}.{layer}"] for layer in range(3)] == ["cuda:2", "cuda:0", "cuda:0"]
+    assert {cards[wiring.final_norm], cards[wiring.unembed]} == {"cuda:2"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_spread_model_is_the_model(
+    family: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loaded by transformers and accelerate to two cards: its hash, what is tied, and what it writes."""
+    monkeypatch.setattr(products, "_ONEDNN", False)
+    directory = str(save_tiny(tmp_path, family))
+    plain = load(directory, "cpu", dtype)
+    plain.hf.set_attn_implementation("eager")
+    with simulated_cards(monkeypatch, 2):
+        found = on_cards(monkeypatch, directory, (0.75, 0.8), dtype)
+        assert found.device_name == "cuda:1 and cuda:0"
+        assert found.cards == 2
+        _, head = found.wiring.head(found.hf)
+        assert head.get_parameter("weight").device == found.device
+        lie = [next(block.parameters()).device.index for block in found.wiring.blocks(found.hf)]
+        assert lie == sorted(lie, reverse=True)
+        assert set(lie) == {0, 1}
+        assert len(list(found.hf.parameters())) == len(list(plain.hf.parameters()))
+        assert found.dtype == plain.dtype
+        assert found.model_hash == plain.model_hash
+        one, other = (each.generate(PROMPTS, 5, frozenset({2})) for each in (found, plain))
+        assert one.tokens == other.tokens
+        assert (one.margins == other.margins).all()
+        assert (one.representation == other.representation).all()
+        drawn = [each.sample(PROMPTS, 5, frozenset({2}), seed=3).tokens for each in (found, plain)]
+        assert drawn[0] == drawn[1]
