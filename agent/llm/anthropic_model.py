@@ -17,6 +17,7 @@ from agent.llm.faults import (
     ReplyRefused,
     ReplyUnusable,
     cut_off,
+    cut_short,
     scrub,
     status_fault,
     unreachable,
@@ -103,21 +104,22 @@ def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
 def _reply(message: Any, request: Request) -> Reply:
     if message.stop_reason == "refusal":
         raise ReplyRefused("the model declined to answer; ask another way")
+    told = message.usage
+    read = (told.cache_read_input_tokens or 0) + (told.cache_creation_input_tokens or 0)
+    usage = Usage(input_tokens=told.input_tokens + read, output_tokens=told.output_tokens)
     if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
-        raise ReplyUnusable(f"expected a reply of at most {request.max_tokens} tokens, got one cut short")
+        raise cut_short(request.max_tokens, usage)
     text = "".join(block.text for block in message.content if block.type == "text")
     calls = tuple(
         ToolCall(id=block.id, name=block.name, arguments=_object(block.name, block.input))
         for block in message.content
         if block.type == "tool_use"
     )
-    usage = message.usage
-    read = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
     return Reply(
         text=text,
         calls=calls,
         parsed=None if calls else parsed_as(request.schema, text),
-        usage=Usage(input_tokens=usage.input_tokens + read, output_tokens=usage.output_tokens),
+        usage=usage,
     )
 
 

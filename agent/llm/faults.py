@@ -95,6 +95,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
+def cut_short(most: int, usage: Usage) -> ReplyUnusable:
+    """The fault of a reply of more than `most` tokens, which is paid for all the same."""
+    return ReplyUnusable(f"expected a reply of at most {most} tokens, got one cut short", usage)
+
+
 def cut_off(provider: str) -> TransientFault:
     """The fault of a reply that ended before its end."""
     return TransientFault(f"{provider} cut the reply off before its end; ask again")
@@ -107,4 +112,4 @@ def unreachable(provider: str, message: str) -> TransientFault:
 
 def unasked(fault: MechaRuleError) -> str:
     """Why a question went on without a model."""
-    return str(fault) if isinstance(fault, ReplyStopped) else f"the model could not be asked: {fault}"
+    return str(fault) if isinstance(fault, ReplyStopped) else f"the model gave no usable reply: {fault}"

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agent.llm.calls import calls_in
-from agent.llm.faults import ProviderFault, ReplyUnusable, scrub
+from agent.llm.faults import ProviderFault, ReplyUnusable, cut_short, scrub
 from agent.llm.local_stream import LocalStream
 from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, unheard
 from agent.llm.reading import parsed_as
@@ -175,7 +175,7 @@ def _message(turn: Turn) -> dict[str, str]:
 def _reply(stream: LocalStream, request: Request) -> Reply:
     if stream.finish == "length":
         most = min(request.max_tokens, _MOST_WRITTEN)
-        raise ReplyUnusable(f"expected a reply of at most {most} tokens, got one cut short", stream.usage)
+        raise cut_short(most, stream.usage)
     text = stream.text
     if request.schema is not None:
         return Reply(text=text, parsed=_parsed(stream, request.schema), usage=stream.usage)

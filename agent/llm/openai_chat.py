@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.llm.faults import ReplyRefused, cut_off
+from agent.llm.faults import ReplyRefused, cut_off, cut_short
 from agent.llm.openai_client import OpenAIClient
-from agent.llm.openai_faults import PROVIDER, cut_short
-from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage
+from agent.llm.openai_faults import PROVIDER, chat_usage
+from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn
 from agent.llm.reading import arguments_of, parsed_as
 from mecharule_ops.codec import canonical_json
 
@@ -71,7 +71,7 @@ def _message(turn: Turn) -> dict[str, Any]:
 def _reply(completion: Any, request: Request) -> Reply:
     choice = completion.choices[0]
     if choice.finish_reason == "length":
-        raise cut_short(request)
+        raise cut_short(request.max_tokens, chat_usage(completion))
     message = choice.message
     if message.refusal:
         raise ReplyRefused("the model declined to answer; ask another way")
@@ -84,12 +84,9 @@ def _reply(completion: Any, request: Request) -> Reply:
         )
         for call in message.tool_calls or ()
     )
-    used = completion.usage
     return Reply(
         text=text,
         calls=calls,
         parsed=None if calls else parsed_as(request.schema, text),
-        usage=Usage(input_tokens=used.prompt_tokens, output_tokens=used.completion_tokens)
-        if used
-        else Usage(),
+        usage=chat_usage(completion),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx2
 import openai
@@ -14,11 +15,12 @@ from agent.llm.faults import (
     ReplyRefused,
     ReplyUnusable,
     TransientFault,
+    cut_short,
     scrub,
     status_fault,
     unreachable,
 )
-from agent.llm.protocol import Request
+from agent.llm.protocol import Request, Usage
 from agent.llm.reading import unusable
 
 PROVIDER = "openai"
@@ -35,8 +37,8 @@ def openai_faults(request: Request) -> Iterator[None]:
         raise status_fault(PROVIDER, error.status_code, error.response.headers, error.message) from None
     except (openai.APIConnectionError, httpx2.HTTPError) as error:
         raise unreachable(PROVIDER, str(error) or type(error).__name__) from None
-    except openai.LengthFinishReasonError:
-        raise cut_short(request) from None
+    except openai.LengthFinishReasonError as error:
+        raise cut_short(request.max_tokens, chat_usage(error.completion)) from None
     except openai.ContentFilterFinishReasonError:
         raise ReplyRefused("the provider's filter stopped the reply; ask another way") from None
     except openai.APIError as error:
@@ -47,6 +49,7 @@ def openai_faults(request: Request) -> Iterator[None]:
         raise ReplyUnusable(f"{PROVIDER} sent a reply that does not read: {scrub(str(error))}") from None
 
 
-def cut_short(request: Request) -> ReplyUnusable:
-    """The fault of a reply longer than allowed."""
-    return ReplyUnusable(f"expected a reply of at most {request.max_tokens} tokens, got one cut short")
+def chat_usage(completion: Any) -> Usage:
+    """Tokens of a chat completion; none where the server does not say."""
+    used = completion.usage
+    return Usage(input_tokens=used.prompt_tokens, output_tokens=used.completion_tokens) if used else Usage()

@@ -6,9 +6,9 @@ from typing import Any
 
 from openai.types.responses import ResponseCompletedEvent, ResponseFailedEvent, ResponseIncompleteEvent
 
-from agent.llm.faults import ReplyRefused, TransientFault, cut_off, scrub
+from agent.llm.faults import ReplyRefused, TransientFault, cut_off, cut_short, scrub
 from agent.llm.openai_client import OpenAIClient
-from agent.llm.openai_faults import PROVIDER, cut_short
+from agent.llm.openai_faults import PROVIDER
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage
 from agent.llm.reading import arguments_of, parsed_as
 from mecharule_ops.codec import canonical_json
@@ -71,6 +71,8 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
 
 
 def _reply(response: Any, request: Request) -> Reply:
+    used = response.usage
+    usage = Usage(input_tokens=used.input_tokens, output_tokens=used.output_tokens) if used else Usage()
     if response.status == "failed":
         message = response.error.message if response.error else "no reason given"
         raise TransientFault(f"{PROVIDER} failed while replying; ask again: {scrub(message)}")
@@ -79,7 +81,7 @@ def _reply(response: Any, request: Request) -> Reply:
         raise (
             ReplyRefused("the provider's filter stopped the reply; ask another way")
             if filtered
-            else cut_short(request)
+            else cut_short(request.max_tokens, usage)
         )
     parts = [part for item in response.output if item.type == "message" for part in item.content]
     if any(part.type == "refusal" for part in parts):
@@ -90,10 +92,9 @@ def _reply(response: Any, request: Request) -> Reply:
         for item in response.output
         if item.type == "function_call"
     )
-    used = response.usage
     return Reply(
         text=text,
         calls=calls,
         parsed=None if calls else parsed_as(request.schema, text),
-        usage=Usage(input_tokens=used.input_tokens, output_tokens=used.output_tokens) if used else Usage(),
+        usage=usage,
     )

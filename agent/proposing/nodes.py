@@ -50,7 +50,7 @@ def ask(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalStat
     try:
         reply = context.asker.ask(_request(state, context), context.on_text)
     except MechaRuleError as fault:
-        return {**_kept(state), "waiting": [], "ended": f"the model could not be asked: {fault}"}
+        return {**_kept(state), "waiting": [], "ended": f"the model gave no usable reply: {fault}"}
     texts = [text[:_LONGEST_TEXT] for text in cast(Proposals, reply.parsed).predicates]
     known = {*context.data.known, *state["accepted"], *(entry["text"] for entry in state["refused"])}
     new = [text for text in dict.fromkeys(texts) if text not in known]

@@ -7,6 +7,7 @@ registered before: the hypothesis that was kept, and that the refined rule predi
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import cast
 
@@ -26,6 +27,9 @@ from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, 
 from mecharule_ops.types import AnchoredRule, RuleScore
 
 TEST = "MCC of the condition against the unit's flips on the held-out records of D_b"
+_WORD = re.compile(r"[^\W\d_]{2}")
+_SHOWN = 160
+"""Characters of a statement or a condition in a transcript; the ledger has them whole."""
 RULE_TEST = "HQ-T, the MCC of the refined rule against the unit's flips on the held-out records of D_b"
 
 
@@ -47,7 +51,7 @@ def ask(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refineme
             ),
         )
     except MechaRuleError as fault:
-        ended = f"{context.suggester.name} could not be asked: {fault}"
+        ended = f"{context.suggester.name} gave no usable reply: {fault}"
         lines = [*state.get("transcript", []), ended]
         return {
             **_kept(state),
@@ -72,16 +76,24 @@ def ask(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refineme
     return {**asked, "ended": "" if new else f"{context.suggester.name} had nothing new to propose"}
 
 
+def _readable(said: str) -> str:
+    """What a model said for a person, shortened; nothing where it has no word of two letters."""
+    return _shortened(said.strip()) if _WORD.search(said) else ""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
 def examine(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> RefinementState:
     """The hypothesis that waits, registered, tested on train records, and kept or dropped."""
     context, case, idea = runtime.context, _case(state, runtime.context), state.get("idea")
     if not idea:
         return _kept(state)
-    lines = [
-        f"round {state['done']}: {idea['statement'].strip()} Expected exactly where {idea['condition']}."
-    ]
-    if idea["refuted_by"].strip():
-        lines.append(f"  what would refute it, in its words: {idea['refuted_by'].strip()}")
+    statement = _readable(idea["statement"]) or "A statement without words."
+    lines = [f"round {state['done']}: {statement} Expected exactly where {_shortened(idea['condition'])}."]
+    if refuted_by := _readable(idea["refuted_by"]):
+        lines.append(f"  what would refute it, in its words: {refuted_by}")
     lines.append(
         f"  what would refute it, in numbers: an MCC interval that ends below {context.threshold:.2f}"
     )

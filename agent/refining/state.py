@@ -55,7 +55,7 @@ class UnitReport(TypedDict):
     """Every suggestion as it was made, for the refinement to be played again."""
     ended: str
     failed: bool
-    """The suggester could not be asked, so asking again may end otherwise."""
+    """The suggester gave no usable reply, so asking again may end otherwise."""
 
 
 class RefinementState(RefinementInput, total=False):

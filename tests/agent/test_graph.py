@@ -122,7 +122,7 @@ def test_any_fault_ends_the_loop_with_its_line_and_keeps_what_was_accepted(
     )
     ended = _propose(model)
     assert ended["accepted"] == ["carry_at(a, b, 0)"]
-    assert ended["ended"].startswith("the model could not be asked: ")
+    assert ended["ended"].startswith("the model gave no usable reply: ")
     assert len(model.sent) <= 4
 
 

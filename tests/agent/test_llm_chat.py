@@ -165,7 +165,7 @@ def test_a_model_that_fails_gives_way_to_the_router_and_says_so(
     told: list[str] = []
     model = Recorder(tmp_path, {"fault": fault})
     result = answer(str(copied_run), "what was found?", asker(model), CHOICE, told.append)
-    assert result.data["llm"].startswith("none (mock:script: the model could not be asked: ")  # type: ignore[attr-defined]
+    assert result.data["llm"].startswith("none (mock:script: the model gave no usable reply: ")  # type: ignore[attr-defined]
     assert result.data["tool"] is None
     assert "answered without it" in told[-1]
     assert result.text

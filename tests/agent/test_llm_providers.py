@@ -298,6 +298,8 @@ def test_a_reply_cut_short_by_its_length_is_unusable(httpserver: HTTPServer, wir
     with pytest.raises(ReplyUnusable, match="4096 tokens") as caught:
         wire.model(httpserver).complete(PLAIN)
     _one_line(caught.value)
+    used = caught.value.usage
+    assert (used.input_tokens, used.output_tokens) == (11, 7), "half a reply is paid for like a whole one"
 
 
 @pytest.mark.parametrize(

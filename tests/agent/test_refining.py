@@ -143,6 +143,19 @@ def test_the_transcript_reads_from_the_statement_to_the_verdict(tmp_path: Path, 
     assert rule.startswith("the refined rule carry_at(a, b, 0), on the held-out records, once: MCC 0.")
 
 
+def test_a_statement_without_words_is_not_shown(tmp_path: Path, store: RunStore) -> None:
+    """A model that only repeats digits; of a long condition the beginning is shown."""
+    digits = "1." * 190
+    babble = {"statement": digits, "condition": digits, "refuted_by": digits}
+    model = Recorder(tmp_path, {"json": _said("a >= 33", babble)})
+    (report,), _ = _run(store, _scripted(model), _case(), rounds=1)
+    held, numbers, refused, *_ = report["transcript"]
+    assert held.startswith("round 1: A statement without words. Expected exactly where 1.1.1.")
+    assert max(map(len, report["transcript"])) < 300
+    assert "in numbers" in numbers
+    assert "not registered" in refused
+
+
 def test_a_refuted_hypothesis_is_dropped_told_and_never_looks_at_the_held_out(
     tmp_path: Path, store: RunStore
 ) -> None:
@@ -204,7 +217,8 @@ def test_every_way_out_of_a_unit_is_taken_and_the_next_one_follows(tmp_path: Pat
     assert reports[0]["ended"].startswith("the rounds are spent; its hypothesis is supported")
     assert (reports[1]["ended"], reports[1]["after"]) == ("mock:script had nothing new to propose", 0.05)
     assert (
-        reports[2]["ended"] == "mock:script could not be asked: the model declined to answer; ask another way"
+        reports[2]["ended"]
+        == "mock:script gave no usable reply: the model declined to answer; ask another way"
     )
     assert [report["failed"] for report in reports] == [False, False, True, False]
     assert reports[3]["ended"].endswith("1 hypothesis dropped")
