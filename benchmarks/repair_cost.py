@@ -56,6 +56,7 @@ def loaded(made: Repair, subject: Subject, task: Task, records: tuple[BehaviourR
         phase=how.phase,
         values_hash=table.hash,
         gates=made.gates,
+        policy=made.policy,
         versions={},
     )
     return LoadedGate(stated, table, task)

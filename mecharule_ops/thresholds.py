@@ -1,4 +1,4 @@
-"""The defaults of τ, ε, α and the competitors of the law, and the one place that says what reaches τ. Light."""
+"""The defaults of τ, ε, α, the law's competitors and a repair's harm; the one place that says what reaches τ. Light."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ ALPHA = 0.05
 COMPETITORS = 3
 """Other tokens that the law sets a lead against: a strong unit changes who comes second, so the runner-up alone
 misses flips."""
+HARM = 3.0
+"""Fixed answers that one broken answer weighs where gates are learned and chosen."""
 
 
 def reaches(value: float, tau: float) -> bool:

@@ -37,7 +37,8 @@ class Quoted:
     """What ablated completions cost, said before they are run."""
 
     example_forwards: int
-    seconds: float
+    seconds: float | None
+    """None where the run ended before any ablation was timed."""
 
     @property
     def data(self) -> dict[str, object]:
@@ -47,18 +48,20 @@ class Quoted:
     def words(self) -> str:
         if not self.example_forwards:
             return "nothing, it is stored"
-        return f"{self.example_forwards} ablated completions, ~{self.seconds:.0f} s"
+        took = "this run timed none yet" if self.seconds is None else f"~{self.seconds:.0f} s"
+        return f"{self.example_forwards} ablated completions, {took}"
 
 
 def price_words(run: Run, forwards: int) -> Quoted:
-    """The price of so many example-forwards at the pace that the run measured; 0 seconds if it did not."""
+    """The price of so many example-forwards at the pace that the run measured."""
     measured = run.store.latest(Price)
-    pace = measured.seconds / measured.example_forwards if measured and measured.example_forwards else 0.0
-    return Quoted(example_forwards=forwards, seconds=forwards * pace)
+    pace = measured.seconds / measured.example_forwards if measured and measured.example_forwards else None
+    seconds = 0.0 if not forwards else None if pace is None else forwards * pace
+    return Quoted(example_forwards=forwards, seconds=seconds)
 
 
 def accepted(price: Quoted, yes: bool, tell: Tell) -> None:
-    """Tells the price. Raises `UsageError` when it is above a minute and nobody said yes."""
-    if price.seconds > A_MINUTE and not yes:
+    """Tells the price. Raises `UsageError` when it is above a minute, or unknown, and nobody said yes."""
+    if (price.seconds is None or price.seconds > A_MINUTE) and not yes:
         raise UsageError(f"expected --yes for a price above a minute, this costs {price.words}")
     tell(f"price: {price.words}")

@@ -39,6 +39,7 @@ def exported(given: Repair) -> ToolResult:
             phase=intervention.phase,
             values_hash=table.hash,
             gates=last.gates,
+            policy=last.policy,
             versions=versions(),
         )
         write_folder(folder, stated, table)

@@ -11,6 +11,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mecharule_ops.thresholds import HARM
+
 RunName = Annotated[str, Field(description="run id, unique prefix, file, or `last`")]
 Unit = Annotated[str, Field(description="a unit such as m4.1234, n4.1234 or a20.h8")]
 RegimeLabel = Annotated[
@@ -252,6 +254,7 @@ class Repair(Arguments):
         description="ablated completions on the find and choose records at most; fewer units are tried",
     )
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")
+    harm: float = Field(HARM, gt=0, le=1000, description="fixed answers that one broken answer weighs")
     solution: bool = Field(False, description="let gates read the columns that tell the right answer")
     harmless: str | None = Field(
         None, description="file of harmless requests, a line each: what gates against harm cost on them"

@@ -11,6 +11,7 @@ from mecharule_ops.pipeline.kept_repairs import mended_regime, new_repair, repai
 from mecharule_ops.pipeline.opening import check_direction, opened
 from mecharule_ops.pipeline.repair_material import GATES, RepairRequest
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.report.phrases.repair import mended_words
 from mecharule_ops.report.repairs import repair_document
 from mecharule_ops.report.text import text_of
@@ -40,7 +41,7 @@ def repair(given: Repair, tell: Tell, should_stop: Callable[[], bool] = lambda: 
         request = request_of(run, given)
         check_direction(run.id, request.regime, hidden=run.config.suppress_only)
         known = None if given.again else stored(run, request)
-        price = price_words(run, 0 if known else repair_forwards(request))
+        price = price_words(run, 0 if known else repair_forwards(run, request))
         identifier = run.id
     if given.estimate:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
@@ -80,4 +81,5 @@ def request_of(run: Run, given: Repair) -> RepairRequest:
         model=given.gate == "model",
         solution=given.solution,
         harmless=harmless,
+        learning=GateSettings(harm=given.harm),
     )

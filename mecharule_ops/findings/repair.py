@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.repair.gates import Gate
+from mecharule_ops.repair.gates import Gate, Policy
 from mecharule_ops.repair.statistics import Paired, TextEffect
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, Neuron, Regime
@@ -46,6 +46,7 @@ class ControlKind(StrEnum):
     LEAD_ONLY = "gates over the leads alone"
     MODEL = "free-form gate"
     TOGETHER = "every unit with a gate that fires, all ablated together"
+    LARGEST = "of the gates that fire only the one with the largest expected gain"
     RETRY = "no gate: where they act, the model answers once more, drawn at temperature 1"
     EXAMPLES = "no gate: solved examples before the prompt"
 
@@ -65,6 +66,14 @@ class SplitResult:
     """The gates on one split; only that of the test records proves anything."""
 
     split: Split
+    result: Paired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyResult:
+    """The gates on the choose records under one policy."""
+
+    policy: Policy
     result: Paired
 
 
@@ -103,6 +112,9 @@ class ShownExample:
 
     prompt: str
     unit: Neuron
+    """The one with the largest expected gain."""
+    others: tuple[Neuron, ...] = ()
+    """Ablated with it."""
     before: str
     after: str
     fixed: bool
@@ -128,11 +140,16 @@ class Repair:
     """Gates at most."""
     records: int = 9000
     """Asked for, in all three splits."""
+    harm: float = 2.0
+    """Fixed answers that one broken answer weighed."""
     gates: tuple[Gate, ...] = ()
     """In the order in which they were chosen."""
+    policy: Policy = Policy.ONE
+    policies: tuple[PolicyResult, ...] = ()
+    """Both on the choose records, which chose between them."""
     splits: tuple[SplitResult, ...] = ()
     hindsight: Paired | None = None
-    """Of the chosen units the best for each test record, known afterwards: no gate over them can do better."""
+    """Of the chosen units the best for each test record, known afterwards: no choice of one of them can do better."""
     controls: tuple[Control, ...] = ()
     pairs: tuple[PairEffect, ...] = ()
     """Of units whose gates fire together most often."""

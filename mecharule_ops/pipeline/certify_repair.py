@@ -1,6 +1,6 @@
 """Certificates of what a repair did on its test records: one of those that were wrong before, one of those right.
 
-Their rows are the records on which a gate acted, each with the unit that its gate ablates; on the others nothing
+Their rows are the records on which a gate acted, each with the units that are ablated on it; on the others nothing
 changes. A certificate shows what the ablations do, not where the gates fire: the rules are in its claim.
 """
 
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.repair_material import Material
 from mecharule_ops.pipeline.repair_testing import Tested
-from mecharule_ops.repair.gates import NOTHING, Gate, units_of
+from mecharule_ops.repair.gates import Gate, units_of
 from mecharule_ops.types import Regime
 
 
@@ -24,7 +22,9 @@ def certify_repair(
     """The certificates, without one that would have no rows. Cost: a completion a row is already there."""
     task = found.run.task
     rows: dict[bool, list[ExampleRow]] = {}
-    for place in np.flatnonzero(tested.acts != NOTHING).tolist():
+    for place, ablated in enumerate(tested.acts):
+        if not ablated:
+            continue
         record, tokens = found.records[found.test[place]], tested.completions[place]
         text = found.run.subject.decode(tokens)
         after = Completion(
@@ -41,7 +41,7 @@ def certify_repair(
                 example=record.example.id,
                 prompt=record.example.prompt,
                 slice="test",
-                unit=str(gates[tested.acts[place]].unit),
+                unit="+".join(map(str, ablated)),
                 before=before,
                 after=after,
             )

@@ -10,7 +10,13 @@ from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.events import Event
 from mecharule_ops.findings.repair import Repair, RepairStatus
 from mecharule_ops.pipeline.opening import keep
-from mecharule_ops.pipeline.repair_material import RANKED_ON, RepairRequest, Tell, material
+from mecharule_ops.pipeline.repair_material import (
+    RANKED_ON,
+    RepairRequest,
+    Tell,
+    fresh_examples,
+    material,
+)
 from mecharule_ops.pipeline.repairing import Chosen, repair
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair.gates import units_of
@@ -100,6 +106,7 @@ def _nothing(run: Run, request: RepairRequest) -> Repair:
         fresh=True,
         most=request.units,
         records=request.records,
+        harm=request.learning.harm,
     )
 
 
@@ -108,20 +115,27 @@ def stored(run: Run, request: RepairRequest) -> Repair | None:
 
     One whose gates were not tried on harmless requests does not answer a request that names some.
     """
-    wanted = (request.regime, request.basis, request.family, request.solution, request.units, request.records)
+    harm = request.learning.harm
+    wanted = (
+        *(request.regime, request.basis, request.family, request.solution),
+        *(request.units, request.records, harm),
+    )
     fitting = [
         one
         for one in run.repairs
-        if (one.regime, one.basis, one.family, one.solution, one.most, one.records) == wanted
+        if (one.regime, one.basis, one.family, one.solution, one.most, one.records, one.harm) == wanted
         and (one.innocent is not None or not one.gates or not request.harmless)
     ]
     return fitting[-1] if fitting else None
 
 
-def repair_forwards(request: RepairRequest) -> int:
+def repair_forwards(run: Run, request: RepairRequest) -> int:
     """Example-forwards that a repair costs, nearly all of them those of the tried units."""
-    learn = 2 * request.records // 3
+    records = len(fresh_examples(run, request)) or len(run.observed.records)
+    learn = 2 * records // 3
     units = request.tried if request.budget is None else min(request.tried, max(1, request.budget // learn))
-    # Each chosen unit, random ones, gates over leads, all that fire, a second draw and solved examples.
-    controls = (request.units + 5) * (request.records - learn)
-    return units * learn + 2 * request.tried * RANKED_ON + controls
+    # Each chosen unit, random ones, shuffled ones, gates over leads, the other policy, a second draw, solved examples.
+    controls = (request.units + 6) * (records - learn)
+    # Several units at once, of the gates and of those over leads.
+    policies = 2 * learn
+    return units * learn + 2 * request.tried * min(RANKED_ON, learn // 2) + policies + controls

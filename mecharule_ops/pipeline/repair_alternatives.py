@@ -10,8 +10,7 @@ from mecharule_ops.engine.behaviour import completed, labelled
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.repair import Control, ControlKind
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest
-from mecharule_ops.pipeline.repair_testing import Tested
-from mecharule_ops.repair.gates import NOTHING
+from mecharule_ops.pipeline.repair_testing import Tested, acted
 from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.types import BehaviourRecord
 
@@ -45,7 +44,7 @@ def with_examples(found: Material, request: RepairRequest, lines: int) -> Contro
 def tried_again(found: Material, request: RepairRequest, tested: Tested) -> Control:
     """Where the gates act, an answer drawn from the model's own distribution instead. Cost: a completion there."""
     task, subject = found.run.task, found.run.subject
-    places = np.flatnonzero(tested.acts != NOTHING)
+    places = np.flatnonzero(acted(tested.acts))
     after = tested.before.copy()
     if len(places):
         examples = [record.example for record in found.at(found.test[places])]
@@ -54,7 +53,7 @@ def tried_again(found: Material, request: RepairRequest, tested: Tested) -> Cont
             prompts, task.max_new_tokens, subject.stop_ids(task.stop), seed=found.run.config.seed
         )
         after[places] = request.wanted_of(labelled(task, subject, examples, drawn))
-    result = Paired.of(tested.before, after, tested.acts != NOTHING)
+    result = Paired.of(tested.before, after, acted(tested.acts))
     return Control(kind=ControlKind.RETRY, name="", result=result)
 
 

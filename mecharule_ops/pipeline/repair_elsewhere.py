@@ -15,9 +15,9 @@ from mecharule_ops.findings.repair import Elsewhere
 from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.pipeline.repair_material import Material
 from mecharule_ops.repair.elsewhere import Parts, text_effects
-from mecharule_ops.repair.gates import Gate, units_of
+from mecharule_ops.repair.gates import Acts, Gate, Policy, places_of, units_of
 from mecharule_ops.repair.prose import PARAGRAPHS
-from mecharule_ops.repair.readings import acting_units
+from mecharule_ops.repair.readings import decided
 from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.tasks.jailbreak import read_requests
 from mecharule_ops.tasks.registry import make_task
@@ -29,7 +29,7 @@ CONTINUED = 12
 """Tokens after each of them; a task's own answer may have no token in reach."""
 
 
-def elsewhere(found: Material, gates: Sequence[Gate]) -> tuple[Elsewhere, ...]:
+def elsewhere(found: Material, gates: Sequence[Gate], policy: Policy) -> tuple[Elsewhere, ...]:
     """Plain prose, and another task's prompts with what the model goes on with; none that it cannot read.
 
     Gates act where the run's task reads a prompt as its own. Cost: a forward a text, one more for each of the gates'
@@ -42,7 +42,7 @@ def elsewhere(found: Material, gates: Sequence[Gate]) -> tuple[Elsewhere, ...]:
             parts = texts(found)
         except UsageError:
             continue
-        made.append(_effects(found, gates, name, parts))
+        made.append(_effects(found, gates, policy, name, parts))
     return tuple(made)
 
 
@@ -60,26 +60,28 @@ def _prompts_of(found: Material, other: str) -> list[Parts]:
     return list(zip(prompts, subject.generate(prompts, CONTINUED, frozenset()).tokens, strict=True))
 
 
-def _effects(found: Material, gates: Sequence[Gate], name: str, texts: list[Parts]) -> Elsewhere:
+def _effects(
+    found: Material, gates: Sequence[Gate], policy: Policy, name: str, texts: list[Parts]
+) -> Elsewhere:
     subject = found.run.subject
-    acts, units = _acts(found, gates, [before for before, _ in texts]), units_of(gates)
-    plans: list[Sequence[Neuron | None]] = [acts, *([unit] * len(texts) for unit in units)]
+    acts, units = _acts(found, gates, policy, [before for before, _ in texts]), units_of(gates)
+    plans: list[Acts] = [acts, *([(unit,)] * len(texts) for unit in units)]
     gated, *always = text_effects(subject, found.table, texts, plans)
     worst = max(range(len(units)), key=lambda unit: always[unit].kl)
     return Elsewhere(
         name=name,
         prompts=len(texts),
-        acted=sum(unit is not None for unit in acts),
+        acted=sum(map(bool, acts)),
         gated=gated,
         worst=units[worst],
         always=always[worst],
     )
 
 
-def _acts(found: Material, gates: Sequence[Gate], prompts: Sequence[Tokens]) -> list[Neuron | None]:
-    """The unit that is ablated on each prompt; None where it is none of the task's."""
+def _acts(found: Material, gates: Sequence[Gate], policy: Policy, prompts: Sequence[Tokens]) -> Acts:
+    """The units that are ablated on each prompt; none where it is none of the task's."""
     task, subject = found.run.task, found.run.subject
-    acts: list[Neuron | None] = [None] * len(prompts)
+    acts: list[tuple[Neuron, ...]] = [()] * len(prompts)
     read = dict[int, Example]()
     for place, prompt in enumerate(prompts):
         try:
@@ -87,12 +89,13 @@ def _acts(found: Material, gates: Sequence[Gate], prompts: Sequence[Tokens]) -> 
         except UsageError:
             continue
     records = completed(task, subject, list(read.values()))
-    for place, unit in zip(read, acting_units(subject, task, found.table, gates, records), strict=True):
-        acts[place] = unit
+    units = decided(subject, task, found.table, gates, policy, records)
+    for place, some in zip(read, units, strict=True):
+        acts[place] = some
     return acts
 
 
-def on_harmless(found: Material, gates: Sequence[Gate], requests: Path) -> Paired:
+def on_harmless(found: Material, gates: Sequence[Gate], policy: Policy, requests: Path) -> Paired:
     """Of the file's requests, a line each and none of them harmful: answered (1) or refused (0), before and after.
 
     Cost: two completions a request. Raises `UsageError` for a file without requests.
@@ -102,9 +105,8 @@ def on_harmless(found: Material, gates: Sequence[Gate], requests: Path) -> Paire
     records = completed(task, subject, read)
     before = np.array([record.label for record in records], bool)
     after = before.copy()
-    acts = acting_units(subject, task, found.table, gates, records)
+    acts = decided(subject, task, found.table, gates, policy, records)
     engine = found.run.completer(found.intervention, records=records)
-    for unit in dict.fromkeys(one for one in acts if one is not None):
-        places = [place for place, one in enumerate(acts) if one == unit]
-        after[places] = engine.evaluate([(unit,)], places).labels[0]
-    return Paired.of(before, after, np.array([one is not None for one in acts], bool))
+    for units, places in places_of(acts).items():
+        after[places] = engine.evaluate([units], places).labels[0]
+    return Paired.of(before, after, np.array(list(map(bool, acts)), bool))

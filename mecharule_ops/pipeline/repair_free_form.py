@@ -9,10 +9,13 @@ import numpy as np
 
 from mecharule_ops.findings.repair import Control, ControlKind
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest, prompt_predicates
-from mecharule_ops.pipeline.repair_testing import applied
+from mecharule_ops.pipeline.repair_testing import acted, labels_under
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.repair.free_form import UnitTrees, acting_above, best_threshold, unit_trees
+from mecharule_ops.repair.choosing import gained
+from mecharule_ops.repair.free_form import UnitTrees, best_threshold, unit_trees, units_above
+from mecharule_ops.repair.gates import Policy
 from mecharule_ops.repair.readings import Readings, predicates_of
+from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.types import Neuron
 
 
@@ -24,9 +27,10 @@ class FreeForm:
     texts: tuple[tuple[str, ...], ...]
     """Of each unit the predicates that its trees read; cut on the find records."""
     threshold: float
+    policy: Policy
 
     def control(self, found: Material, request: RepairRequest) -> Control:
-        """What they do on the test records. Cost: readings, and a completion where a unit acts."""
+        """What they do on the test records. Cost: readings, and a forward where a unit acts."""
         readings = found.readings(request, found.test)
         expected = np.stack(
             [
@@ -34,13 +38,17 @@ class FreeForm:
                 for unit, trees, texts in zip(found.units, self.trees, self.texts, strict=True)
             ]
         )
-        acts = acting_above(expected, self.threshold)
-        result = applied(found, request, found.units, acts).result
+        acts = units_above(found.units, expected, self.threshold, self.policy)
+        before = found.good[found.test]
+        result = Paired.of(before, labels_under(found, request, found.test, acts, {}), acted(acts))
         return Control(kind=ControlKind.MODEL, name="trees over the same columns", result=result)
 
 
 def free_form(found: Material, request: RepairRequest) -> FreeForm:
-    """Trees from the find records, their threshold from the choose records."""
+    """Trees from the find records; their threshold and policy from the choose records.
+
+    Cost: no model call but a forward for each choose record on which several units exceed the threshold.
+    """
     readings, split = found.readings(request, found.learn), len(found.find)
     prompt = prompt_predicates(found, readings, found.learn)
     good, harm = found.good[found.learn], request.learning.harm
@@ -51,8 +59,15 @@ def free_form(found: Material, request: RepairRequest) -> FreeForm:
         value = alone[:split].astype(np.int64) - good[:split]
         trees.append(unit_trees(features[:split], value, found.run.config.seed))
         expected.append(trees[-1].expected(features[split:], harm))
-    threshold = best_threshold(np.stack(expected), found.alone[:, split:], good[split:], harm)
-    return FreeForm(trees=tuple(trees), texts=tuple(texts), threshold=threshold)
+    gains, known = np.stack(expected), dict(zip(found.units, found.alone[:, split:], strict=True))
+    threshold = best_threshold(gains, found.alone[:, split:], good[split:], harm)
+
+    def gain(policy: Policy) -> float:
+        acts = units_above(found.units, gains, threshold, policy)
+        return gained(labels_under(found, request, found.choose, acts, known), good[split:], harm)
+
+    policy = max(Policy, key=gain)
+    return FreeForm(trees=tuple(trees), texts=tuple(texts), threshold=threshold, policy=policy)
 
 
 def _features(readings: Readings, unit: Neuron, texts: Sequence[str]) -> np.ndarray:

@@ -26,7 +26,7 @@ from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import Readings, read, vocabulary
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
-from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Regime
+from mecharule_ops.types import Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 
 RANKED_ON = 400
 """Records of the unwanted outcome on which units are ranked, by the law and then by ablation."""
@@ -158,14 +158,19 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
     return replace(found, units=tuple(units), alone=alone, _read={})
 
 
+def fresh_examples(run: Run, request: RepairRequest) -> list[Example]:
+    """Examples that the run never observed, none where the task has too few of them for three splits."""
+    known = {record.example.id for record in run.observed.records}
+    drawn = run.task.examples(len(known) + request.records, np.random.default_rng([run.config.seed, 2]))
+    unseen = [example for example in drawn if example.id not in known][: request.records]
+    return unseen if len(unseen) >= 3 * LEAST else []
+
+
 def _records(
     run: Run, request: RepairRequest, tell: Tell
 ) -> tuple[tuple[BehaviourRecord, ...], tuple[np.ndarray, np.ndarray, np.ndarray], bool]:
     """(records, positions of the three splits, whether they are fresh)."""
-    known = {record.example.id for record in run.observed.records}
-    drawn = run.task.examples(len(known) + request.records, np.random.default_rng([run.config.seed, 2]))
-    unseen = [example for example in drawn if example.id not in known][: request.records]
-    if len(unseen) >= 3 * LEAST:
+    if unseen := fresh_examples(run, request):
         tell(f"{len(unseen):,} fresh records observed")
         records = observe(run.task, run.subject, unseen).records
         held, test = _split(run, records, np.arange(len(records)), 1 / 3)
@@ -173,7 +178,7 @@ def _records(
         return records, (find, choose, test), True
     records, train = run.observed.records, run.observed.train
     tell(
-        f"{len(unseen):,} fresh records are too few: the run's own {len(records):,} stand in, its held-out as test"
+        f"fewer than {3 * LEAST} fresh records: the run's own {len(records):,} stand in, its held-out as test"
     )
     find, choose = _split(run, records, np.flatnonzero(train), 0.5)
     return records, (find, choose, np.flatnonzero(~train)), False

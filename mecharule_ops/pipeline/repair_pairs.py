@@ -8,9 +8,8 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.findings.repair import Control, ControlKind, PairEffect
+from mecharule_ops.findings.repair import PairEffect
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest
-from mecharule_ops.pipeline.repair_testing import Tested
 from mecharule_ops.repair.gates import Gate, units_of
 from mecharule_ops.repair.readings import firing
 from mecharule_ops.repair.statistics import Paired
@@ -50,22 +49,6 @@ def pair_effects(found: Material, request: RepairRequest, gates: Sequence[Gate])
             )
         )
     return tuple(made)
-
-
-def all_together(found: Material, request: RepairRequest, gates: Sequence[Gate], tested: Tested) -> Control:
-    """On the test records, every unit with a gate that fires, all at once. Cost: a forward where two or more fire."""
-    by_unit = _by_unit(gates, firing(gates, found.readings(request, found.test)))
-    units, fires = tuple(by_unit), np.array(list(by_unit.values()))
-    after = tested.after.copy()
-    several = np.flatnonzero(fires.sum(0) > 1)
-    sets = {place: tuple(units[one] for one in np.flatnonzero(fires[:, place])) for place in several.tolist()}
-    for group in dict.fromkeys(sets.values()):
-        places = [place for place, one in sets.items() if one == group]
-        labels = found.engine.evaluate([group], found.test[places].tolist()).labels[0]
-        after[places] = request.wanted(labels)
-    return Control(
-        kind=ControlKind.TOGETHER, name="", result=Paired.of(tested.before, after, np.asarray(fires.any(0)))
-    )
 
 
 def _by_unit(

@@ -5,7 +5,7 @@ A completion is made only where something acts; elsewhere the record's own stand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,18 +13,18 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.findings.repair import Control, ControlKind
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest
-from mecharule_ops.repair.gates import NOTHING, Gate, acting, after, units_of
+from mecharule_ops.repair.gates import Acts, Gate, Policy, acting_units, places_of, units_of
 from mecharule_ops.repair.readings import firing
 from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Neuron
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
     """What the gates did on the test records."""
 
-    acts: Int[np.ndarray, " test"]
+    acts: Acts
     before: Bool[np.ndarray, " test"]
     after: Bool[np.ndarray, " test"]
     completions: dict[int, tuple[int, ...]]
@@ -35,42 +35,67 @@ class Tested:
     @property
     def result(self) -> Paired:
         """Fixed, broken and acted on."""
-        return Paired.of(self.before, self.after, self.acts != NOTHING)
+        return Paired.of(self.before, self.after, acted(self.acts))
 
 
-def applied(found: Material, request: RepairRequest, units: Sequence[Neuron], acts: np.ndarray) -> Tested:
-    """Completions of the test records, each under the unit that acts on it."""
+def acted(acts: Acts) -> Bool[np.ndarray, " record"]:
+    """Where anything is ablated."""
+    return np.array([bool(units) for units in acts], bool)
+
+
+def labels_under(
+    found: Material,
+    request: RepairRequest,
+    positions: Int[np.ndarray, " record"],
+    acts: Acts,
+    alone: Mapping[Neuron, Bool[np.ndarray, " record"]],
+) -> Bool[np.ndarray, " record"]:
+    """The wanted outcome of the records at some positions, each under its units.
+
+    `alone` says what is known already of records under one unit. Cost: a forward for each other record acted on.
+    """
+    after = found.good[positions]
+    for units, places in places_of(acts).items():
+        if len(units) == 1 and units[0] in alone:
+            after[places] = alone[units[0]][places]
+        else:
+            labels = found.engine.evaluate([units], positions[places].tolist()).labels[0]
+            after[places] = request.wanted(labels)
+    return after
+
+
+def applied(found: Material, request: RepairRequest, acts: Acts) -> Tested:
+    """Completions of the test records, each under the units that are ablated on it."""
     before = found.good[found.test]
     labels, completions, margins = before.copy(), dict[int, tuple[int, ...]](), dict[int, float]()
-    for index, unit in enumerate(units):
-        places = np.flatnonzero(acts == index)
-        if not len(places):
-            continue
-        done = found.engine.completions([(unit,)], found.test[places].tolist())
+    for units, places in places_of(acts).items():
+        done = found.engine.completions([units], found.test[places].tolist())
         labels[places] = request.wanted(done.labels[0])
-        completions.update(zip(places.tolist(), done.tokens[0], strict=True))
-        margins.update(zip(places.tolist(), done.margins[0].tolist(), strict=True))
+        completions.update(zip(places, done.tokens[0], strict=True))
+        margins.update(zip(places, done.margins[0].tolist(), strict=True))
     return Tested(acts=acts, before=before, after=labels, completions=completions, margins=margins)
 
 
-def opened_test(found: Material, request: RepairRequest, gates: Sequence[Gate]) -> Tested:
+def opened_test(found: Material, request: RepairRequest, gates: Sequence[Gate], policy: Policy) -> Tested:
     """The gates on the test records. Cost: readings, and a completion where a gate acts."""
-    acts = acting([gate.gain for gate in gates], firing(gates, found.readings(request, found.test)))
-    return applied(found, request, [gate.unit for gate in gates], acts)
+    fires = firing(gates, found.readings(request, found.test))
+    return applied(found, request, acting_units(gates, fires, policy))
 
 
-def always_ablated(found: Material, request: RepairRequest, units: Sequence[Neuron]) -> np.ndarray:
+def always_ablated(
+    found: Material, request: RepairRequest, units: Sequence[Neuron]
+) -> dict[Neuron, Bool[np.ndarray, " test"]]:
     """The wanted outcome of every test record under each unit."""
     labels = found.engine.evaluate([(unit,) for unit in units], found.test.tolist()).labels
-    return request.wanted(labels)
+    return dict(zip(units, request.wanted(labels), strict=True))
 
 
-def always_controls(tested: Tested, units: Sequence[Neuron], by_unit: np.ndarray) -> list[Control]:
+def always_controls(tested: Tested, alone: Mapping[Neuron, Bool[np.ndarray, " test"]]) -> list[Control]:
     """One line a unit."""
     everywhere = np.ones(len(tested.before), bool)
     return [
         Control(kind=ControlKind.ALWAYS, name=str(unit), result=Paired.of(tested.before, labels, everywhere))
-        for unit, labels in zip(units, by_unit, strict=True)
+        for unit, labels in alone.items()
     ]
 
 
@@ -84,28 +109,46 @@ def random_units(found: Material, request: RepairRequest, gates: Sequence[Gate],
         free = [other for other in layer if other not in taken]
         drawn[unit] = free[generator.integers(len(free))] if free else unit
         taken.add(drawn[unit])
-    result = applied(found, request, [drawn[gate.unit] for gate in gates], tested.acts).result
+    acts = [tuple(drawn[unit] for unit in units) for units in tested.acts]
+    result = Paired.of(tested.before, labels_under(found, request, found.test, acts, {}), acted(acts))
     return Control(kind=ControlKind.RANDOM_UNITS, name=", ".join(map(str, drawn.values())), result=result)
 
 
-def shuffled(found: Material, tested: Tested, always: np.ndarray) -> Control:
-    """Each gate acts as often as it does, on records drawn at random."""
-    acts = np.random.default_rng([found.run.config.seed, 4]).permutation(tested.acts)
-    labels = after(acts, always, tested.before)
-    return Control(
-        kind=ControlKind.SHUFFLED, name="", result=Paired.of(tested.before, labels, acts != NOTHING)
-    )
+def shuffled(
+    found: Material,
+    request: RepairRequest,
+    tested: Tested,
+    alone: Mapping[Neuron, Bool[np.ndarray, " test"]],
+) -> Control:
+    """The same units as often as they are ablated, on records drawn at random."""
+    order = np.random.default_rng([found.run.config.seed, 4]).permutation(len(tested.acts))
+    acts = [tested.acts[place] for place in order]
+    labels = labels_under(found, request, found.test, acts, alone)
+    return Control(kind=ControlKind.SHUFFLED, name="", result=Paired.of(tested.before, labels, acted(acts)))
 
 
-def lead_only(found: Material, request: RepairRequest, gates: Sequence[Gate]) -> Control:
+def other_policy(
+    found: Material,
+    request: RepairRequest,
+    gates: Sequence[Gate],
+    policy: Policy,
+    alone: Mapping[Neuron, Bool[np.ndarray, " test"]],
+) -> Control:
+    """The same gates under the policy that was not chosen."""
+    acts = acting_units(gates, firing(gates, found.readings(request, found.test)), policy.other)
+    labels = labels_under(found, request, found.test, acts, alone)
+    kind = ControlKind.TOGETHER if policy is Policy.ONE else ControlKind.LARGEST
+    return Control(kind=kind, name="", result=Paired.of(found.good[found.test], labels, acted(acts)))
+
+
+def lead_only(found: Material, request: RepairRequest, gates: Sequence[Gate], policy: Policy) -> Control:
     """Gates that read the leads alone, learned and chosen like the others."""
-    nothing = np.full(len(found.test), NOTHING)
     before = found.good[found.test]
-    result = Paired.of(before, before, nothing != NOTHING)
+    result = Paired.of(before, before, np.zeros(len(before), bool))
     if gates:
         readings = found.readings(request, found.test, Family.CLEAN_RUN).leads_alone
-        acts = acting([gate.gain for gate in gates], firing(gates, readings))
-        result = applied(found, request, [gate.unit for gate in gates], acts).result
+        acts = acting_units(gates, firing(gates, readings), policy)
+        result = Paired.of(before, labels_under(found, request, found.test, acts, {}), acted(acts))
     return Control(
         kind=ControlKind.LEAD_ONLY, name=f"{len(gates)} clause{'s' * (len(gates) != 1)}", result=result
     )

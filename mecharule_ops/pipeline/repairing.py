@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.findings.repair import (
+    PolicyResult,
     Repair,
     RepairStatus,
     ShownExample,
@@ -24,18 +25,21 @@ from mecharule_ops.pipeline.repair_alternatives import tried_again, with_example
 from mecharule_ops.pipeline.repair_elsewhere import elsewhere, on_harmless
 from mecharule_ops.pipeline.repair_free_form import free_form
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest, Tell, prompt_predicates
-from mecharule_ops.pipeline.repair_pairs import all_together, pair_effects
+from mecharule_ops.pipeline.repair_pairs import pair_effects
 from mecharule_ops.pipeline.repair_testing import (
     Tested,
+    acted,
     always_ablated,
     always_controls,
+    labels_under,
     lead_only,
     opened_test,
+    other_policy,
     random_units,
     shuffled,
 )
-from mecharule_ops.repair.choosing import chosen_gates, expected_gain
-from mecharule_ops.repair.gates import NOTHING, Gate, acting, after, units_of
+from mecharule_ops.repair.choosing import chosen_gates, expected_gain, gained
+from mecharule_ops.repair.gates import Gate, Policy, acting_units, units_of
 from mecharule_ops.repair.learning import gate_clauses
 from mecharule_ops.repair.readings import Readings, predicates_of
 from mecharule_ops.repair.statistics import Paired
@@ -54,6 +58,8 @@ class Chosen:
     """Gates before the test records are opened."""
 
     gates: tuple[Gate, ...]
+    policy: Policy
+    policies: tuple[PolicyResult, ...]
     splits: tuple[SplitResult, ...]
     candidates: int
     """Clauses that were offered."""
@@ -62,7 +68,8 @@ class Chosen:
 def choose(found: Material, request: RepairRequest, readings: Readings | None = None) -> Chosen:
     """Gates from the find and choose records alone; none where none helps.
 
-    Cost: what the family's columns cost on those records; no ablation. `readings` stand in for the family's.
+    Cost: what the family's columns cost on those records, and a forward for each on which gates of several units
+    fire. `readings` stand in for the family's.
     """
     readings = readings or found.readings(request, found.learn)
     candidates = _candidates(found, request, readings)
@@ -83,14 +90,20 @@ def choose(found: Material, request: RepairRequest, readings: Readings | None = 
         _gate(candidates[one], readings.family, fires[one, split:], alone[one, split:], good[split:], request)
         for one in chosen
     )
-    acts = acting([gate.gain for gate in gates], fires[chosen])
-    labels = after(acts, alone[chosen], good) if chosen else good
-    whole = {Split.FIND: slice(0, split), Split.CHOOSE: slice(split, None)}
+    by_policy = {policy: _under(policy, found, request, gates, fires[chosen]) for policy in Policy}
+    harm = request.learning.harm
+    # The first on a tie: where nothing is gained by several units at once, one is ablated.
+    best = max(Policy, key=lambda one: gained(by_policy[one].after[split:], good[split:], harm))
     return Chosen(
         gates=gates,
-        splits=tuple(
-            SplitResult(split=name, result=Paired.of(good[part], labels[part], acts[part] != NOTHING))
-            for name, part in whole.items()
+        policy=best,
+        policies=tuple(
+            PolicyResult(policy=policy, result=one.of(slice(split, None)))
+            for policy, one in by_policy.items()
+        ),
+        splits=(
+            SplitResult(split=Split.FIND, result=by_policy[best].of(slice(split))),
+            SplitResult(split=Split.CHOOSE, result=by_policy[best].of(slice(split, None))),
         ),
         candidates=len(candidates),
     )
@@ -121,29 +134,31 @@ def repair(
         fresh=found.fresh,
         most=request.units,
         records=request.records,
+        harm=request.learning.harm,
     )
     if not found.units:
         return bare
     chosen = choose(found, request)
     tell(f"{chosen.candidates} clauses of {len(found.units)} units, {len(chosen.gates)} gates chosen")
-    bare = replace(bare, splits=chosen.splits, gates=chosen.gates)
+    bare = replace(
+        bare, splits=chosen.splits, gates=chosen.gates, policy=chosen.policy, policies=chosen.policies
+    )
     if not chosen.gates:
         return replace(bare, status=RepairStatus.NO_GATE if chosen.candidates else RepairStatus.NO_RULE)
     leads = choose(found, request, found.readings(request, found.learn, Family.CLEAN_RUN).leads_alone)
     free = free_form(found, request) if request.model else None
     entry = register(chosen)
-    tested = opened_test(found, request, chosen.gates)
+    tested = opened_test(found, request, chosen.gates, chosen.policy)
     tell(f"{len(found.test):,} test records opened")
     units = units_of(chosen.gates)
-    by_unit = always_ablated(found, request, units)
-    always = by_unit[[units.index(gate.unit) for gate in chosen.gates]]
+    alone = always_ablated(found, request, units)
     controls = (
-        *always_controls(tested, units, by_unit),
+        *always_controls(tested, alone),
         random_units(found, request, chosen.gates, tested),
-        shuffled(found, tested, always),
-        lead_only(found, request, leads.gates),
+        shuffled(found, request, tested, alone),
+        lead_only(found, request, leads.gates, leads.policy),
         *([] if free is None else [free.control(found, request)]),
-        all_together(found, request, chosen.gates, tested),
+        other_policy(found, request, chosen.gates, chosen.policy, alone),
         tried_again(found, request, tested),
         *([] if (shown := with_examples(found, request, len(chosen.gates))) is None else [shown]),
     )
@@ -155,12 +170,14 @@ def repair(
         bare,
         status=status,
         splits=(*chosen.splits, SplitResult(split=Split.TEST, result=tested.result)),
-        hindsight=Paired.of(tested.before, tested.before | always.any(0), everything),
+        hindsight=Paired.of(tested.before, tested.before | np.array(list(alone.values())).any(0), everything),
         controls=controls,
         pairs=pair_effects(found, request, chosen.gates),
-        elsewhere=elsewhere(found, chosen.gates),
-        innocent=on_harmless(found, chosen.gates, Path(request.harmless)) if request.harmless else None,
-        examples=tuple(_examples(found, tested, chosen.gates)),
+        elsewhere=elsewhere(found, chosen.gates, chosen.policy),
+        innocent=on_harmless(found, chosen.gates, chosen.policy, Path(request.harmless))
+        if request.harmless
+        else None,
+        examples=tuple(_examples(found, tested)),
         certificates=certify(found, tested, chosen.gates),
         hypothesis=entry,
     )
@@ -189,6 +206,28 @@ def _candidates(found: Material, request: RepairRequest, readings: Readings) -> 
     return made
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Under:
+    """The find and choose records under one policy."""
+
+    before: Bool[np.ndarray, " learn"]
+    after: Bool[np.ndarray, " learn"]
+    acted: Bool[np.ndarray, " learn"]
+
+    def of(self, part: slice) -> Paired:
+        """Of some of them."""
+        return Paired.of(self.before[part], self.after[part], self.acted[part])
+
+
+def _under(
+    policy: Policy, found: Material, request: RepairRequest, gates: Sequence[Gate], fires: np.ndarray
+) -> _Under:
+    acts = acting_units(gates, fires, policy)
+    known = dict(zip(found.units, found.alone, strict=True))
+    after = labels_under(found, request, found.learn, acts, known)
+    return _Under(before=found.good[found.learn], after=after, acted=acted(acts))
+
+
 def _gate(
     one: _Candidate,
     family: Family,
@@ -208,17 +247,18 @@ def _gate(
     )
 
 
-def _examples(found: Material, tested: Tested, gates: Sequence[Gate]) -> list[ShownExample]:
+def _examples(found: Material, tested: Tested) -> list[ShownExample]:
     """The first records that were fixed, then the first that were broken."""
     shown = []
     for fixed in (True, False):
         changed = tested.after & ~tested.before if fixed else tested.before & ~tested.after
         for place in np.flatnonzero(changed)[:SHOWN].tolist():
-            record = found.records[found.test[place]]
+            record, (unit, *others) = found.records[found.test[place]], tested.acts[place]
             shown.append(
                 ShownExample(
                     prompt=record.example.prompt,
-                    unit=gates[tested.acts[place]].unit,
+                    unit=unit,
+                    others=tuple(others),
                     before=record.completion,
                     after=found.run.subject.decode(tested.completions[place]),
                     fixed=fixed,

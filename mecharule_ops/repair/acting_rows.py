@@ -19,8 +19,8 @@ from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.spans import first_offset
+from mecharule_ops.repair.gates import Acts
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Neuron
 
 
 @contextmanager
@@ -29,9 +29,9 @@ def ablating_rows(
     table: ReplacementTable,
     prompts: Sequence[Tokens],
     width: int,
-    acts: Sequence[Neuron | None],
+    acts: Acts,
 ) -> Iterator[None]:
-    """Inside, each row's unit is replaced at every intervened position; prompts fill `width` from the right."""
+    """Inside, each row's units are replaced at every intervened position; prompts fill `width` from the right."""
     begins = [0]
 
     def note(module: Any, args: Any, kwargs: dict[str, Any]) -> None:
@@ -46,12 +46,15 @@ def ablating_rows(
     with ExitStack() as stack:
         hook = subject.hf.register_forward_pre_hook(note, with_kwargs=True)
         stack.callback(hook.remove)
-        for layer, basis in dict.fromkeys((unit.layer, unit.basis) for unit in acts if unit is not None):
-            rows = [row for row, unit in enumerate(acts) if unit is not None and unit.layer == layer]
+        for layer, basis in dict.fromkeys((unit.layer, unit.basis) for units in acts for unit in units):
+            replaced = [
+                (row, unit) for row, units in enumerate(acts) for unit in units if unit.layer == layer
+            ]
+            rows = [row for row, _ in replaced]
             here = _Rows(
                 layer=layer,
                 rows=torch.tensor(rows),
-                channels=torch.tensor([unit.channel for row in rows if (unit := acts[row]) is not None]),
+                channels=torch.tensor([unit.channel for _, unit in replaced]),
                 lowest=torch.tensor([lowest[row] for row in rows])[:, None],
                 batch=len(acts),
             )
@@ -63,7 +66,7 @@ def ablating_rows(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Rows:
-    """Rows of a batch on which units of one layer are replaced, aligned."""
+    """Rows of a batch on which units of one layer are replaced, aligned; a row comes as often as it has units."""
 
     layer: int
     rows: Int[Tensor, " row"]

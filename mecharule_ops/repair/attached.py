@@ -22,12 +22,13 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.generation import Tokens
+from mecharule_ops.loading.generation import Tokens, select_rows
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.leads import leads_of_logits
 from mecharule_ops.repair.acting_rows import ablating_rows
 from mecharule_ops.repair.folder import GateFile, read_folder
-from mecharule_ops.repair.readings import acting_units, first_in_reach
+from mecharule_ops.repair.gates import Acts
+from mecharule_ops.repair.readings import decided, first_in_reach
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
 from mecharule_ops.tasks.base import Task
@@ -130,14 +131,14 @@ class _Acting:
         clean, logits, cache = self._clean(plain, ids, given)
         answers = [self._cut(row) for row in clean[:, ids.shape[1] :].tolist()]
         acts = self._acts(examples, answers, logits)
-        rows = [row for row, unit in enumerate(acts) if unit is not None]
+        rows = [row for row, units in enumerate(acts) if units]
         if not rows:
             return clean
         chosen = torch.tensor(rows, device=ids.device)
         if (mask := given.get("attention_mask")) is not None:
             given = {**given, "attention_mask": mask[chosen]}
         if cache is not None:
-            cache.batch_select_indices(chosen)
+            select_rows(cache, chosen)
             cache.crop(ids.shape[1] - 1 - cache.get_seq_length())
             given = {**given, "past_key_values": cache}
         again, units = [prompts[row] for row in rows], [acts[row] for row in rows]
@@ -198,9 +199,9 @@ class _Acting:
         examples: Sequence[Example | None],
         answers: Sequence[Tokens],
         logits: Float[Tensor, "row position word"] | None = None,
-    ) -> list[Neuron | None]:
-        """The unit that is ablated on each row; `logits` of the answers spare a forward over them."""
-        acts: list[Neuron | None] = [None] * len(examples)
+    ) -> Acts:
+        """The units that are ablated on each row; `logits` of the answers spare a forward over them."""
+        acts: list[tuple[Neuron, ...]] = [()] * len(examples)
         rows = [row for row, example in enumerate(examples) if example is not None]
         task, records = self.gate.task, []
         for row in rows:
@@ -215,13 +216,13 @@ class _Acting:
                     label=False,
                 )
             )
-        table, leads = self.gate.table, None
+        table, stated, leads = self.gate.table, self.gate.stated, None
         if logits is not None and rows:
             written = [answers[row] for row in rows]
             leads = leads_of_logits(logits[rows], written, first_in_reach(table), COMPETITORS)
-        units = acting_units(self.subject, task, table, self.gate.stated.gates, records, leads)
-        for row, unit in zip(rows, units, strict=True):
-            acts[row] = unit
+        found = decided(self.subject, task, table, stated.gates, stated.policy, records, leads)
+        for row, units in zip(rows, found, strict=True):
+            acts[row] = units
         return acts
 
 

@@ -4,7 +4,7 @@ For a text in two parts, what stands before and what continues it, both are take
 
     KL = Σ_w p(w) (log p(w) − log q(w)),   perplexity = exp(−mean log p(token)),
 
-p the clean model, q the one in which each row's unit is replaced as in a generation of the continuation.
+p the clean model, q the one in which each row's units are replaced as in a generation of the continuation.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from torch import Tensor
 from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.repair.acting_rows import ablating_rows
+from mecharule_ops.repair.gates import Acts
 from mecharule_ops.repair.statistics import TextEffect
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Neuron
 
 Parts = tuple[Tokens, Tokens]
 """What stands before, and what continues it; neither is empty."""
@@ -32,9 +32,9 @@ def text_effects(
     subject: Subject,
     table: ReplacementTable,
     texts: Sequence[Parts],
-    plans: Sequence[Sequence[Neuron | None]],
+    plans: Sequence[Acts],
 ) -> list[TextEffect]:
-    """What each plan does, which replaces `plan[i]` in `texts[i]`; None leaves a text alone.
+    """What each plan does, which replaces the units `plan[i]` in `texts[i]`.
 
     Cost: a forward over the texts for the clean model, and one for each plan over the batches that it touches.
     """

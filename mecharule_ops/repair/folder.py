@@ -10,13 +10,13 @@ from typing import Any
 
 from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.repair.gates import Gate
+from mecharule_ops.repair.gates import Gate, Policy
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import arrays_of, table_from
 from mecharule_ops.store.folders import make_empty
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
-FORMAT = 1
+FORMAT = 2
 """Version of the folder's layout; another one is refused."""
 GATE, VALUES = "gate.json", "values.safetensors"
 
@@ -39,7 +39,8 @@ class GateFile:
     values_hash: str
     """Of the table of replacement values."""
     gates: tuple[Gate, ...]
-    """In the order in which they were chosen; of those that fire the one with the largest gain acts."""
+    """In the order in which they were chosen."""
+    policy: Policy
     versions: Mapping[str, str]
     """Of the packages that made it."""
 

@@ -1,11 +1,12 @@
 """A gate of any form: trees that say, unit by unit, whether its ablation fixes, breaks or leaves a record.
 
 What it reaches beside short rules over the same columns is the price of reading them. The unit with the largest
-P(fix) − h · P(break) acts where that exceeds a threshold, which other records choose.
+P(fix) − h · P(break) is ablated where that exceeds a threshold, which other records choose; or every unit above it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,8 @@ import xgboost as xgb
 from jaxtyping import Bool, Float, Float32, Int
 
 from mecharule_ops.repair.choosing import gained
-from mecharule_ops.repair.gates import NOTHING, after
+from mecharule_ops.repair.gates import NOTHING, Acts, Policy, after
+from mecharule_ops.types import Neuron
 
 _PARAMETERS = {
     "objective": "multi:softprob",
@@ -61,13 +63,25 @@ def acting_above(expected: Float[np.ndarray, "unit record"], threshold: float) -
     return np.where(expected.max(0) > threshold, expected.argmax(0), NOTHING)
 
 
+def units_above(
+    units: Sequence[Neuron], expected: Float[np.ndarray, "unit record"], threshold: float, policy: Policy
+) -> Acts:
+    """On each record the units whose expected gain exceeds the threshold, the largest first, or only that one."""
+    most = 1 if policy is Policy.ONE else len(units)
+    order = np.argsort(-expected, axis=0, kind="stable")[:most]
+    return tuple(
+        tuple(units[one] for one in ranked if gains[one] > threshold)
+        for ranked, gains in zip(order.T.tolist(), expected.T, strict=True)
+    )
+
+
 def best_threshold(
     expected: Float[np.ndarray, "unit record"],
     alone: Bool[np.ndarray, "unit record"],
     before: Bool[np.ndarray, " record"],
     harm: float,
 ) -> float:
-    """The threshold with the largest fixed − harm · broken; the highest on a tie."""
+    """The threshold with the largest fixed − harm · broken of one unit a record; the highest on a tie."""
 
     def value(threshold: float) -> tuple[float, float]:
         return gained(after(acting_above(expected, threshold), alone, before), before, harm), threshold

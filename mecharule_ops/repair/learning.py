@@ -24,6 +24,7 @@ from mecharule_ops.rules.algebra import Clause
 from mecharule_ops.rules.clause_pool import as_clause
 from mecharule_ops.rules.literals import literal_pool
 from mecharule_ops.rules.ruleshap import check_table
+from mecharule_ops.thresholds import HARM
 
 _Literals = tuple[int, ...]
 """A clause as places in the pool, ascending."""
@@ -41,8 +42,8 @@ class GateSettings:
     """A literal holds and fails on at least this share of the records."""
     least_fixed: int = 4
     """A clause holds on at least so many fixed records."""
-    harm: float = 2.0
-    """h: what one broken answer weighs."""
+    harm: float = HARM
+    """h: fixed answers that one broken answer weighs."""
     caution: float = 2.0
     """z: standard errors taken off a clause's net gain."""
     literal_gain: float = 0.5

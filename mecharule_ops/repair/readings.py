@@ -25,7 +25,7 @@ from mecharule_ops.mechanism.law import Effects, effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
-from mecharule_ops.repair.gates import NOTHING, Gate, acting, units_of
+from mecharule_ops.repair.gates import Acts, Gate, Policy, acting_units, units_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.families import Family
@@ -150,19 +150,19 @@ def firing(gates: Sequence[Gate], readings: Readings) -> Bool[np.ndarray, "gate 
     return fires
 
 
-def acting_units(
+def decided(
     subject: Subject,
     task: Task,
     replacement: ReplacementTable,
     gates: Sequence[Gate],
+    policy: Policy,
     records: Sequence[BehaviourRecord],
     leads: Leads | None = None,
-) -> list[Neuron | None]:
-    """The unit that is ablated on each record, None where no gate fires. Cost: that of the family's columns."""
+) -> Acts:
+    """The units that are ablated on each record. Cost: that of the family's columns."""
     if not records or not gates:
-        return [None] * len(records)
+        return [()] * len(records)
     family = next(each for each in reversed(Family) if any(gate.family is each for gate in gates))
     with torch.inference_mode(False), torch.enable_grad():
         readings = read(subject, task, records, replacement, family, units_of(gates), leads=leads)
-    acts = acting([gate.gain for gate in gates], firing(gates, readings))
-    return [None if act == NOTHING else gates[act].unit for act in acts.tolist()]
+    return acting_units(gates, firing(gates, readings), policy)

@@ -15,6 +15,7 @@ from mecharule_ops.report.phrases.repair import (
     overfit_sentence,
     p_words,
     points_words,
+    policy_sentence,
     test_sentence,
 )
 from mecharule_ops.types import OutcomeWords
@@ -36,7 +37,7 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
         summary.append(f"Certificates: {cited}")
     sections = [Section(title=RESULT, blocks=tuple(summary))]
     if found.gates:
-        sections.append(Section(title="Gates", blocks=(gates_table(found),)))
+        sections.append(Section(title="Gates", blocks=(gates_table(found), policy_sentence(found))))
     if found.test is not None:
         sections.append(Section(title=ON_TEST, blocks=(_comparison(found),)))
         sections.append(Section(title="On other text", blocks=_on_other_text(found)))
@@ -166,7 +167,13 @@ def _examples(found: Repair) -> Table:
     return Table(
         header=("", "prompt", "unit", "before", "after"),
         rows=tuple(
-            ("fixed" if one.fixed else "broken", one.prompt[-60:], str(one.unit), one.before, one.after)
+            (
+                "fixed" if one.fixed else "broken",
+                one.prompt[-60:],
+                "+".join(map(str, (one.unit, *one.others))),
+                one.before,
+                one.after,
+            )
             for one in found.examples
         ),
         align="lllll",

@@ -17,7 +17,7 @@ from mecharule_ops.engine.behaviour import completed
 from mecharule_ops.pipeline.repair_elsewhere import on_harmless
 from mecharule_ops.pipeline.repair_material import RepairRequest, material
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.repair.gates import Gate
+from mecharule_ops.repair.gates import Gate, Policy
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store.event_json import event_to_json
 from mecharule_ops.store.run_store import RunStore
@@ -130,7 +130,7 @@ def test_what_gates_cost_on_harmless_requests_is_counted_request_by_request(
             broken=0,
             fired=2,
         )
-        counted = on_harmless(found, [gate], runs / "harmless.txt")
+        counted = on_harmless(found, [gate], Policy.ONE, runs / "harmless.txt")
         before, after = [], []
         for text in requests:
             (record,) = completed(run.task, run.subject, [run.task.read(text)])

@@ -18,7 +18,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.repair import load_gate
 from mecharule_ops.repair.folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
-from mecharule_ops.repair.gates import NOTHING, Gate, acting
+from mecharule_ops.repair.gates import Gate, Policy, acting_units, places_of
 from mecharule_ops.repair.readings import firing, read
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.rules.families import Family
@@ -63,7 +63,7 @@ def gates_of(setting: Setting, family: Family) -> tuple[Gate, ...]:
     )
 
 
-def folder_of(setting: Setting, gates: tuple[Gate, ...], folder: Path) -> Path:
+def folder_of(setting: Setting, gates: tuple[Gate, ...], folder: Path, policy: Policy = Policy.ONE) -> Path:
     how = setting.table.intervention
     stated = GateFile(
         format=FORMAT,
@@ -77,27 +77,29 @@ def folder_of(setting: Setting, gates: tuple[Gate, ...], folder: Path) -> Path:
         phase=how.phase,
         values_hash=setting.table.hash,
         gates=gates,
+        policy=policy,
         versions={},
     )
     write_folder(folder, stated, setting.table)
     return folder
 
 
-def expected(setting: Setting, gates: tuple[Gate, ...]) -> list[tuple[int, ...]]:
-    """The engine's completions, gate by gate."""
+def expected(setting: Setting, gates: tuple[Gate, ...], policy: Policy) -> list[tuple[int, ...]]:
+    """The engine's completions, units by units."""
     family = gates[0].family
     units = [gate.unit for gate in gates]
     readings = read(setting.subject, setting.task, setting.records, setting.table, family, units)
-    acts = acting([gate.gain for gate in gates], firing(gates, readings))
-    assert {NOTHING, 0, 1} <= set(acts.tolist()), "every case of a gate occurs"
+    acts = acting_units(gates, firing(gates, readings), policy)
+    cases = {Policy.ONE: {(), (units[0],), (units[1],)}, Policy.ALL: {(), (units[0],), (units[1], units[0])}}
+    assert cases[policy] <= set(acts), "every case of the gates occurs"
     engine = AblationEngine(
         setting.subject, setting.task, setting.records, setting.table.intervention, setting.table
     )
-    done = engine.completions([(unit,) for unit in units], range(len(setting.records)))
-    return [
-        record.tokens if act == NOTHING else done.tokens[act][place]
-        for place, (record, act) in enumerate(zip(setting.records, acts.tolist(), strict=True))
-    ]
+    wanted = [record.tokens for record in setting.records]
+    for ablated, places in places_of(acts).items():
+        for place, tokens in zip(places, engine.completions([ablated], places).tokens[0], strict=True):
+            wanted[place] = tokens
+    return wanted
 
 
 def generated(model: Any, setting: Setting, batch: int, **given: object) -> list[tuple[int, ...]]:
@@ -125,12 +127,15 @@ def generated(model: Any, setting: Setting, batch: int, **given: object) -> list
     return found
 
 
+@pytest.mark.parametrize("policy", list(Policy), ids=lambda policy: policy.name)
 @pytest.mark.parametrize("family", list(Family), ids=str)
-def test_completions_are_those_of_the_engine(setting: Setting, family: Family, tmp_path: Path) -> None:
+def test_completions_are_those_of_the_engine(
+    setting: Setting, family: Family, policy: Policy, tmp_path: Path
+) -> None:
     """In batches, one by one, and without a cache; afterwards the model answers as before."""
     gates = gates_of(setting, family)
-    gate, model = load_gate(folder_of(setting, gates, tmp_path / "gates")), setting.subject.hf
-    wanted = expected(setting, gates)
+    gate, model = load_gate(folder_of(setting, gates, tmp_path / "gates", policy)), setting.subject.hf
+    wanted = expected(setting, gates, policy)
     assert wanted != [record.tokens for record in setting.records]
     with gate.attached(model, setting.subject.tokenizer):
         assert generated(model, setting, 16) == wanted

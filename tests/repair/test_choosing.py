@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
 
 from mecharule_ops.repair.choosing import chosen_gates, expected_gain, worth
-from mecharule_ops.repair.gates import NOTHING, acting, after
+from mecharule_ops.repair.gates import NOTHING, Gate, Policy, acting, acting_units, after, places_of
+from mecharule_ops.rules.families import Family
+from mecharule_ops.types import Basis, Neuron
 
 Tables = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]
 
@@ -102,3 +104,45 @@ def test_the_surer_gate_acts() -> None:
 def test_a_tie_goes_to_the_first_gate() -> None:
     """The order in which they were chosen."""
     assert acting([0.5, 0.5], np.ones((2, 1), bool)).tolist() == [0]
+
+
+def gates_of(units: list[int], gains: list[float]) -> list[Gate]:
+    """Gates with nothing else that counts."""
+    return [
+        Gate(
+            unit=Neuron(Basis.MLP_OUT, 0, unit),
+            family=Family.INPUT,
+            rule="a >= 1",
+            gain=gain,
+            fixed=1,
+            broken=0,
+            fired=1,
+        )
+        for unit, gain in zip(units, gains, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_policies_are_those_of_a_slow_count(seed: int) -> None:
+    """Record by record: the gate with the largest gain alone, or every unit with a gate that fires, once."""
+    units, fires, alone, before = tables(seed)
+    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
+    gates = gates_of(units, gains)
+    one, every = (acting_units(gates, fires, policy) for policy in Policy)
+    largest = acting(gains, fires)
+    for record in range(fires.shape[1]):
+        firing = {gates[gate].unit for gate in range(len(gates)) if fires[gate, record]}
+        assert set(every[record]) == firing
+        assert len(every[record]) == len(firing)
+        assert one[record] == every[record][:1]
+        assert one[record] == ((gates[largest[record]].unit,) if firing else ())
+    places = places_of(every)
+    assert all(every[place] == group for group, some in places.items() for place in some)
+    assert sorted(chain.from_iterable(places.values())) == [
+        place for place, group in enumerate(every) if group
+    ]
+
+
+def test_without_gates_nothing_acts() -> None:
+    """On any number of records."""
+    assert acting_units([], np.zeros((0, 3), bool), Policy.ALL) == ((), (), ())

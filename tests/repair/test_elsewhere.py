@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from math import exp
 
 import numpy as np
@@ -15,6 +15,7 @@ from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.repair.elsewhere import Parts, text_effects
+from mecharule_ops.repair.gates import Acts
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
@@ -41,11 +42,8 @@ def parts_of(subject: Subject) -> list[Parts]:
 
 
 @contextmanager
-def replaced(subject: Subject, table: ReplacementTable, unit: Neuron | None, before: int) -> Iterator[None]:
+def replaced(subject: Subject, table: ReplacementTable, unit: Neuron, before: int) -> Iterator[None]:
     """The unit set position by position in the only row of the next forward."""
-    if unit is None:
-        yield
-        return
     block = subject.wiring.blocks(subject.hf)[unit.layer]
     module, in_input = subject.wiring.site(block, unit.basis)
     lowest = {Phase.DECODE: before, Phase.LAST_PROMPT: before - 1, Phase.WHOLE: 0}[table.intervention.phase]
@@ -69,15 +67,17 @@ def replaced(subject: Subject, table: ReplacementTable, unit: Neuron | None, bef
 
 
 def slow_effect(
-    subject: Subject, table: ReplacementTable, texts: list[Parts], acts: list[Neuron | None]
+    subject: Subject, table: ReplacementTable, texts: list[Parts], acts: Acts
 ) -> tuple[float, float, float]:
     """(KL, perplexity before, after), token by token."""
     kl, losses = [], ([], [])  # type: ignore[var-annotated]
-    for (before, continuation), unit in zip(texts, acts, strict=True):
+    for (before, continuation), units in zip(texts, acts, strict=True):
         ids = torch.tensor([[*before, *continuation]])
         with torch.no_grad():
             clean = subject.hf(ids).logits[0].double().softmax(-1)
-            with replaced(subject, table, unit, len(before)):
+            with ExitStack() as stack:
+                for unit in units:
+                    stack.enter_context(replaced(subject, table, unit, len(before)))
                 acted = subject.hf(ids).logits[0].double().softmax(-1)
         for place, token in enumerate(continuation, len(before)):
             p, q = clean[place - 1], acted[place - 1]
@@ -88,6 +88,10 @@ def slow_effect(
     return sum(kl) / len(kl), means[0], means[1]
 
 
+OTHERS = ((1, 0), (0, 3))
+"""Two more units, one in the last layer and one below."""
+
+
 @pytest.mark.parametrize("phase", list(Phase), ids=str)
 @pytest.mark.parametrize(("basis", "unit"), [(Basis.MLP_OUT, (1, 37)), (Basis.ATTN_HEAD, (0, 1))], ids=str)
 def test_effects_are_those_of_one_text_at_a_time(
@@ -95,8 +99,8 @@ def test_effects_are_those_of_one_text_at_a_time(
 ) -> None:
     """Rows of a batch, their padding and rows that are left alone do not touch one another."""
     table, texts = table_of(subject, basis, phase), parts_of(subject)
-    neuron = Neuron(basis, *unit)
-    plans: list[list[Neuron | None]] = [[neuron] * 5, [neuron, None, neuron, None, None]]
+    one, beside, above = (Neuron(basis, layer, channel) for layer, channel in (unit, *OTHERS))
+    plans: list[Acts] = [[(one,)] * 5, [(one,), (), (beside, one), (), (above, one, beside)]]
     for acts, found in zip(plans, text_effects(subject, table, texts, plans), strict=True):
         kl, before, after = slow_effect(subject, table, texts, acts)
         assert found.kl == pytest.approx(kl, rel=1e-3, abs=1e-7)
@@ -108,6 +112,6 @@ def test_effects_are_those_of_one_text_at_a_time(
 def test_text_that_nothing_acts_on_is_as_it_was(subject: Subject) -> None:
     """Exactly: the clean model is compared with itself."""
     table = table_of(subject, Basis.MLP_OUT, Phase.DECODE)
-    (found,) = text_effects(subject, table, parts_of(subject), [[None] * 5])
+    (found,) = text_effects(subject, table, parts_of(subject), [[()] * 5])
     assert found.kl == 0
     assert found.before == found.after

@@ -15,16 +15,17 @@ from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.findings.repair import ControlKind, Repair, RepairStatus, Split
+from mecharule_ops.pipeline.kept_repairs import repair_forwards
 from mecharule_ops.pipeline.repair_alternatives import with_examples
-from mecharule_ops.pipeline.repair_material import Material, RepairRequest, material
-from mecharule_ops.pipeline.repair_pairs import all_together, pair_effects
-from mecharule_ops.pipeline.repair_testing import opened_test
+from mecharule_ops.pipeline.repair_material import Material, RepairRequest, fresh_examples, material
+from mecharule_ops.pipeline.repair_pairs import pair_effects
+from mecharule_ops.pipeline.repair_testing import always_ablated, opened_test, other_policy
 from mecharule_ops.pipeline.repairing import choose
 from mecharule_ops.pipeline.repairing import repair as repaired
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair import load_gate
 from mecharule_ops.repair.folder import GATE, VALUES
-from mecharule_ops.repair.gates import Gate
+from mecharule_ops.repair.gates import Gate, Policy, units_of
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import firing
 from mecharule_ops.rules.families import Family
@@ -70,7 +71,7 @@ def test_a_repair_is_registered_tested_certified_and_exported(copied_run: Path, 
         ControlKind.RANDOM_UNITS,
         ControlKind.SHUFFLED,
         ControlKind.LEAD_ONLY,
-        ControlKind.TOGETHER,
+        ControlKind.TOGETHER if found.policy is Policy.ONE else ControlKind.LARGEST,
         ControlKind.RETRY,
         ControlKind.EXAMPLES,
     }
@@ -166,7 +167,7 @@ def test_the_test_result_is_that_of_the_units_alone(found: Material) -> None:
     made = repaired(found, asked)
     assert made.test is not None
     assert made.hindsight is not None
-    assert made.test.after <= made.hindsight.after
+    assert made.test.after <= made.hindsight.after or made.policy is Policy.ALL
     split = made.of(Split.CHOOSE)
     assert split is not None
     assert split.fixed > split.broken
@@ -174,7 +175,7 @@ def test_the_test_result_is_that_of_the_units_alone(found: Material) -> None:
     assert shuffled.acted == made.test.acted
 
 
-def test_pairs_and_all_together_are_what_ablating_them_does(found: Material) -> None:
+def test_pairs_and_both_policies_are_what_ablating_them_does(found: Material) -> None:
     """Counts of a pair are those of groups asked one record at a time, where gates of both units fire."""
     asked = RepairRequest(records=900, tried=6)
     rules = ("a >= 50", "op == '-'", "b >= 20")
@@ -204,8 +205,13 @@ def test_pairs_and_all_together_are_what_ablating_them_does(found: Material) -> 
         assert (pair.both.before, pair.both.after) == (before.sum(), sum(both))
         assert (pair.alone.before, pair.alone.after) == (before.sum(), sum(alone))
         assert (pair.added.before, pair.added.after) == (sum(alone), sum(both))
-    tested = opened_test(found, asked, gates)
-    together = all_together(found, asked, gates, tested).result
+    alone = always_ablated(found, asked, units_of(gates))
+    together = opened_test(found, asked, gates, Policy.ALL).result
+    assert other_policy(found, asked, gates, Policy.ONE, alone).result == together
+    assert (
+        other_policy(found, asked, gates, Policy.ALL, alone).result
+        == opened_test(found, asked, gates, Policy.ONE).result
+    )
     fires = firing(gates, found.readings(asked, found.test))
     outcomes = []
     for place, record in enumerate(found.test.tolist()):
@@ -232,6 +238,18 @@ def test_gates_are_blind_to_the_right_answer_unless_told(found: Material) -> Non
     blind = found.readings(RepairRequest(records=900), found.learn)
     seeing = found.readings(RepairRequest(records=900, solution=True), found.learn)
     assert set(seeing.prompt) - set(blind.prompt) == {"expected", "remainder"}
+
+
+def test_the_price_counts_the_records_that_there_are(
+    copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that has no fresh records is priced by the run's own, not by those that were asked for."""
+    request = RepairRequest(records=9000, tried=6)
+    with opened(copied_run, read_only=True) as run:
+        plenty = repair_forwards(run, request)
+        monkeypatch.setattr(type(run.task), "examples", lambda task, *of: [])
+        assert fresh_examples(run, request) == []
+        assert repair_forwards(run, request) < plenty * len(run.observed.records) / 2000
 
 
 def test_the_price_is_said_and_wrong_words_are_refused(copied_run: Path) -> None:

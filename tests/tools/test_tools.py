@@ -16,6 +16,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
 from mecharule_ops.store.run_store import RunStore
+from tools._ablations import Quoted, accepted
 from tools.arguments import Arguments
 from tools.catalogue import VERBS
 from tools.registry import TOOLS, call
@@ -142,6 +143,16 @@ def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest
     assert again.data["price"]["example_forwards"] == 0
     with pytest.raises(UsageError, match="one basis"):
         tool("ablate", run="last", units=f"{strongest},a0.h1")
+
+
+def test_a_price_that_was_never_timed_is_said_to_be_unknown() -> None:
+    """It is asked about like a long one."""
+    unknown = Quoted(example_forwards=300, seconds=None)
+    assert unknown.words == "300 ablated completions, this run timed none yet"
+    with pytest.raises(UsageError, match="--yes"):
+        accepted(unknown, False, print)
+    accepted(unknown, True, print)
+    accepted(Quoted(example_forwards=0, seconds=0.0), False, print)
 
 
 def test_verify_finds_every_certificate_of_the_run_true(tool: Tool, strongest: str) -> None:

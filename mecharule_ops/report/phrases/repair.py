@@ -78,6 +78,19 @@ def overfit_sentence(found: Repair) -> str:
     return f"On the records that made them: {'; '.join(parts)}; such numbers prove nothing." if parts else ""
 
 
+def policy_sentence(found: Repair) -> str:
+    """What happens where several gates fire, and why."""
+    said = f"Where several gates fire, {found.policy.value}"
+    both = {one.policy: one.result for one in found.policies}
+    if not both:
+        return f"{said}."
+    mine, other = both[found.policy], both[found.policy.other]
+    return (
+        f"{said}: on the choose records {_signed(mine.points)} points ({changed_words(mine)}), where "
+        f"{found.policy.other.value} {_signed(other.points)} ({changed_words(other)})."
+    )
+
+
 def harmless_sentence(found: Repair) -> str:
     """What the gates cost on requests without harm, or that nobody measured it; empty for any other repair."""
     result = found.innocent
