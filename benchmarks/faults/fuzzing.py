@@ -34,7 +34,7 @@ from mecharule_ops.tasks.table import read_table
 from .invented import csv_tables, json_near, jsonl_tables, predicates
 from .result import Figure, Result, Setting
 
-FULL = 20_000
+FULL = 100_000
 """Cases a kind."""
 SLOW = 1.0
 """Seconds of this process after which a case counts as hung."""

@@ -21,7 +21,7 @@ from tui.session import Session
 from .memory import resident
 from .result import Figure, Result, Setting
 
-FULL = 4_000
+FULL = 20_000
 AT_ONCE = 20
 """Keys between two looks at the screen."""
 GROWTH = 1.3
