@@ -7,6 +7,7 @@ the shape checks of pytest are switched on first.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -87,16 +88,29 @@ def finished(path: Path, settings: Mapping[str, object]) -> Path:
     return path
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, settings: Mapping[str, object]) -> Path:
+    """The file of a finished run alone in a folder of this process; whichever worker comes first makes it for all."""
+    from filelock import FileLock
+
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    kept = shared / f"made-{name}"
+    with FileLock(shared / f"{name}.lock"):
+        if not kept.exists():
+            finished(factory.mktemp("making") / name, settings).replace(kept)
+    return Path(shutil.copy(kept, factory.mktemp("runs") / name))
+
+
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a finished run, id `b00d`, alone in its folder; read it, never write it."""
-    return finished(tmp_path_factory.mktemp("runs") / "b00d.mecharule", BUNDLED)
+    return made_once(tmp_path_factory, "b00d.mecharule", BUNDLED)
 
 
 @pytest.fixture(scope="session")
 def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a finished run with the settings `QUICK`, uninterrupted; read it, never write it."""
-    return finished(tmp_path_factory.mktemp("quick") / "fa57.mecharule", QUICK)
+    return made_once(tmp_path_factory, "fa57.mecharule", QUICK)
 
 
 @pytest.fixture
