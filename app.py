@@ -193,6 +193,14 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
     return _print(options, result)
 
 
+def _repair(options: argparse.Namespace) -> int:
+    from agent.verbs.repair import repair_run
+    from tools.arguments import Repair
+    from tools.registry import typed
+
+    return _print(options, repair_run(typed("repair", Repair, _given(options)), _tell))
+
+
 def _serve(options: argparse.Namespace) -> int:
     from tui.serving import LOOPBACK, serve
 
@@ -213,11 +221,13 @@ def _tool(options: argparse.Namespace) -> int:
     """Call the tool of the verb's name with the verb's options as its typed arguments."""
     from tools.registry import call
 
+    return _print(options, call(options.verb, _given(options), _tell))
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """What was said, as a tool takes it."""
     skipped = {"verb", "handler", "json", "display", "output"}
-    given = {
-        name: value for name, value in vars(options).items() if name not in skipped and value is not None
-    }
-    return _print(options, call(options.verb, given, _tell))
+    return {name: value for name, value in vars(options).items() if name not in skipped and value is not None}
 
 
 def _ask(options: argparse.Namespace) -> int:
@@ -258,6 +268,7 @@ HANDLERS: Mapping[str, Handler] = {
     "replay": _replay,
     "serve": _serve,
     "refine": _refine,
+    "repair": _repair,
     "experiment": _experiment,
     "ask": _ask,
 }

@@ -259,6 +259,16 @@ class Repair(Arguments):
     harmless: str | None = Field(
         None, description="file of harmless requests, a line each: what gates against harm cost on them"
     )
+    llm: str | None = Field(
+        None,
+        description="who proposes gates beside the learned ones: none, mock:FILE, local/FILE, anthropic/NAME or "
+        "openai/NAME",
+    )
+    llm_budget: int | None = Field(
+        None,
+        ge=1,
+        description="the language model is asked nothing more once it has read and written so many tokens",
+    )
     again: bool = Field(False, description="make it again where the run holds it already")
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False

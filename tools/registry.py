@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -13,6 +14,7 @@ from tools import arguments
 from tools.arguments import Arguments
 from tools.result import ToolResult
 
+_Arguments = TypeVar("_Arguments", bound=Arguments)
 Tell = Callable[[str], None]
 """Is told one line at a time what a tool is doing; narration, never data."""
 
@@ -89,13 +91,14 @@ def call(name: str, given: Mapping[str, object], tell: Tell = lambda line: None)
     if tool is None:
         raise UsageError(f"expected a tool of: {', '.join(TOOLS)}; got {name!r}")
     run = getattr(import_module(f"tools.{tool.module}"), tool.module)
-    return run(_typed(tool, given), tell)
+    return run(typed(tool.name, tool.arguments, given), tell)
 
 
-def _typed(tool: Tool, given: Mapping[str, object]) -> Arguments:
+def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -> _Arguments:
+    """The arguments as the tool of that name takes them. Raises `UsageError`."""
     try:
-        return tool.arguments(**given)
+        return arguments(**given)
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "arguments"
-        raise UsageError(f"{tool.name}: {field}: {first['msg']}, got {first['input']!r}") from None
+        place = ".".join(str(part) for part in first["loc"]) or "arguments"
+        raise UsageError(f"{name}: {place}: {first['msg']}, got {first['input']!r}") from None

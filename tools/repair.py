@@ -12,6 +12,7 @@ from mecharule_ops.pipeline.opening import check_direction, opened
 from mecharule_ops.pipeline.repair_material import GATES, RepairRequest
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.proposing import GateProposer
 from mecharule_ops.report.phrases.repair import mended_words
 from mecharule_ops.report.repairs import repair_document
 from mecharule_ops.report.text import text_of
@@ -24,12 +25,17 @@ from tools.registry import Tell
 from tools.result import ToolResult
 
 
-def repair(given: Repair, tell: Tell, should_stop: Callable[[], bool] = lambda: False) -> ToolResult:
+def repair(
+    given: Repair,
+    tell: Tell,
+    should_stop: Callable[[], bool] = lambda: False,
+    propose: Callable[[Run, RepairRequest], GateProposer] | None = None,
+) -> ToolResult:
     """The gates with their one test, which is kept in the run; a repair that the run holds is read.
 
     Cost: `records` completions and `tried` units ablated on two thirds of them, said before they are run. A repair
     that helps nothing is a result. Where `should_stop` says so between two batches, `AblationStopped` is raised and
-    nothing of the repair is kept.
+    nothing of the repair is kept. `propose` makes who proposes gates, where `llm` names one; tools know no model.
     """
     if given.what == "export":
         from tools._repair_export import exported
@@ -46,9 +52,14 @@ def repair(given: Repair, tell: Tell, should_stop: Callable[[], bool] = lambda: 
     if given.estimate:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if known is None:
+        if given.llm and propose is None:
+            raise UsageError(
+                f"expected a repair without a model here, got {given.llm}; `mecharule repair` asks one"
+            )
         accepted(price, given.yes, tell)
         with opened(given.what, write=True, tell=tell, should_stop=should_stop) as run:
-            known = new_repair(run, request, mended_words(run.task.words, request.regime), tell)
+            wanted = mended_words(run.task.words, request.regime)
+            known = new_repair(run, request, wanted, tell, propose(run, request) if propose else None)
     with opened(given.what) as run:
         concealed = run.task.concealed and not given.show_text
         document = repair_document(known, run.task.words, concealed=concealed)
@@ -81,5 +92,6 @@ def request_of(run: Run, given: Repair) -> RepairRequest:
         model=given.gate == "model",
         solution=given.solution,
         harmless=harmless,
+        proposer=given.llm or "",
         learning=GateSettings(harm=given.harm),
     )

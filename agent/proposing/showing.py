@@ -25,6 +25,11 @@ def records(columns: Columns, positions: Iterable[int]) -> str:
     for position in positions:
         row = {name: _short(column[position].item()) for name, column in columns.items()}
         lines.append(json.dumps(row, ensure_ascii=False))
+    return listed(lines)
+
+
+def listed(lines: Iterable[str]) -> str:
+    """A line each, or that there is none."""
     return "\n".join(lines) or _NOTHING
 
 
@@ -47,13 +52,13 @@ def vocabulary(table: PredicateTable) -> str:
     lines = [f"{predicate.text}  (AUC {score.auc:.3f})" for predicate, score in best]
     if len(scored) > len(best):
         lines.append(f"and {len(scored) - len(best)} that tell less")
-    return "\n".join(lines) or _NOTHING
+    return listed(lines)
 
 
 def refusals(refused: Sequence[RefusalEntry]) -> str:
     """The latest refusals with their reasons."""
     rows = [f"{json.dumps(_short(row['text']), ensure_ascii=False)}: {row['reason']}" for row in refused]
-    return "\n".join(rows[-_MOST_REFUSALS:]) or _NOTHING
+    return listed(rows[-_MOST_REFUSALS:])
 
 
 def columns(

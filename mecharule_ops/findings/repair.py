@@ -44,6 +44,7 @@ class ControlKind(StrEnum):
     RANDOM_UNITS = "random units of the same layers, same gates"
     SHUFFLED = "same units, gates shuffled over the records"
     LEAD_ONLY = "gates over the leads alone"
+    LEARNED = "gates chosen without those that were proposed"
     MODEL = "free-form gate"
     TOGETHER = "every unit with a gate that fires, all ablated together"
     LARGEST = "of the gates that fire only the one with the largest expected gain"
@@ -75,6 +76,25 @@ class PolicyResult:
 
     policy: Policy
     result: Paired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedGates:
+    """What somebody who was shown the find records proposed beside the learned clauses, and what came of it."""
+
+    proposer: str
+    units: int
+    """About which it was asked."""
+    proposed: int
+    """Rules, each one clause or several."""
+    read: int
+    """Of them, those of the closed language over columns that a gate may read."""
+    competing: int
+    """Clauses that fix more of the find records than they break, and hold where no learned one does."""
+    chosen: tuple[int, ...] = ()
+    """Places among the repair's gates."""
+    ended: str = ""
+    """Why it was not asked further; empty where it was asked about every unit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +167,9 @@ class Repair:
     policy: Policy = Policy.ONE
     policies: tuple[PolicyResult, ...] = ()
     """Both on the choose records, which chose between them."""
+    proposer: str = ""
+    """Who was to propose gates beside the learned ones; empty for nobody."""
+    proposed: ProposedGates | None = None
     splits: tuple[SplitResult, ...] = ()
     hindsight: Paired | None = None
     """Of the chosen units the best for each test record, known afterwards: no choice of one of them can do better."""

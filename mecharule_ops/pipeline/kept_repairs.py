@@ -20,6 +20,7 @@ from mecharule_ops.pipeline.repair_material import (
 from mecharule_ops.pipeline.repairing import Chosen, repair
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair.gates import units_of
+from mecharule_ops.repair.proposing import GateProposer
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import Ledger, Prediction, TestOutcome
 from mecharule_ops.types import Regime
@@ -30,10 +31,17 @@ def mended_regime(run: Run) -> Regime:
     return Regime(int(run.task.words.success_is_harm))
 
 
-def new_repair(run: Run, request: RepairRequest, wanted: str, tell: Tell = lambda line: None) -> Repair:
+def new_repair(
+    run: Run,
+    request: RepairRequest,
+    wanted: str,
+    tell: Tell = lambda line: None,
+    proposer: GateProposer | None = None,
+) -> Repair:
     """A new repair, kept in the run, which is open for writing, with its certificates.
 
-    `wanted` is the task's word for what the gates should make of an answer. Cost: `repair_forwards`.
+    `wanted` is the task's word for what the gates should make of an answer. Cost: `repair_forwards`, and what the
+    proposer asks of a language model.
     """
     from mecharule_ops.pipeline.certify_repair import certify_repair
 
@@ -50,6 +58,7 @@ def new_repair(run: Run, request: RepairRequest, wanted: str, tell: Tell = lambd
             keep(run, one).id for one in certify_repair(found, tested, gates, request.regime)
         ),
         tell=tell,
+        proposer=proposer,
     )
     _decided(ledger, made)
     return _kept(run, made)
@@ -107,6 +116,7 @@ def _nothing(run: Run, request: RepairRequest) -> Repair:
         most=request.units,
         records=request.records,
         harm=request.learning.harm,
+        proposer=request.proposer,
     )
 
 
@@ -115,15 +125,18 @@ def stored(run: Run, request: RepairRequest) -> Repair | None:
 
     One whose gates were not tried on harmless requests does not answer a request that names some.
     """
-    harm = request.learning.harm
     wanted = (
         *(request.regime, request.basis, request.family, request.solution),
-        *(request.units, request.records, harm),
+        *(request.units, request.records, request.learning.harm, request.proposer),
     )
     fitting = [
         one
         for one in run.repairs
-        if (one.regime, one.basis, one.family, one.solution, one.most, one.records, one.harm) == wanted
+        if (
+            *(one.regime, one.basis, one.family, one.solution),
+            *(one.most, one.records, one.harm, one.proposer),
+        )
+        == wanted
         and (one.innocent is not None or not one.gates or not request.harmless)
     ]
     return fitting[-1] if fitting else None

@@ -61,6 +61,8 @@ class RepairRequest:
     """Whether gates may read the columns that tell the right answer."""
     harmless: str = ""
     """A file of requests without harm, on which gates that make refused what was answered are tried too."""
+    proposer: str = ""
+    """Who proposes gates beside the learned ones; empty for nobody."""
     learning: GateSettings = field(default_factory=GateSettings)
 
     def wanted(self, labels: Bool[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:

@@ -5,7 +5,7 @@ A completion is made only where something acts; elsewhere the record's own stand
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,8 @@ from jaxtyping import Bool, Int
 from mecharule_ops.findings.repair import Control, ControlKind
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest
 from mecharule_ops.repair.gates import Acts, Gate, Policy, acting_units, places_of, units_of
-from mecharule_ops.repair.readings import firing
+from mecharule_ops.repair.readings import Readings, firing
 from mecharule_ops.repair.statistics import Paired
-from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Neuron
 
 
@@ -141,14 +140,18 @@ def other_policy(
     return Control(kind=kind, name="", result=Paired.of(found.good[found.test], labels, acted(acts)))
 
 
-def lead_only(found: Material, request: RepairRequest, gates: Sequence[Gate], policy: Policy) -> Control:
-    """Gates that read the leads alone, learned and chosen like the others."""
+def other_gates(
+    found: Material,
+    request: RepairRequest,
+    kind: ControlKind,
+    gates: Sequence[Gate],
+    policy: Policy,
+    readings: Callable[[], Readings],
+) -> Control:
+    """Gates that were learned and chosen otherwise; `readings`, asked where there are any, are of the test records."""
     before = found.good[found.test]
     result = Paired.of(before, before, np.zeros(len(before), bool))
     if gates:
-        readings = found.readings(request, found.test, Family.CLEAN_RUN).leads_alone
-        acts = acting_units(gates, firing(gates, readings), policy)
+        acts = acting_units(gates, firing(gates, readings()), policy)
         result = Paired.of(before, labels_under(found, request, found.test, acts, {}), acted(acts))
-    return Control(
-        kind=ControlKind.LEAD_ONLY, name=f"{len(gates)} clause{'s' * (len(gates) != 1)}", result=result
-    )
+    return Control(kind=kind, name=f"{len(gates)} clause{'s' * (len(gates) != 1)}", result=result)

@@ -14,7 +14,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.findings.repair import (
+    Control,
+    ControlKind,
     PolicyResult,
+    ProposedGates,
     Repair,
     RepairStatus,
     ShownExample,
@@ -22,9 +25,10 @@ from mecharule_ops.findings.repair import (
     SplitResult,
 )
 from mecharule_ops.pipeline.repair_alternatives import tried_again, with_examples
+from mecharule_ops.pipeline.repair_candidates import Candidate, offered
 from mecharule_ops.pipeline.repair_elsewhere import elsewhere, on_harmless
 from mecharule_ops.pipeline.repair_free_form import free_form
-from mecharule_ops.pipeline.repair_material import Material, RepairRequest, Tell, prompt_predicates
+from mecharule_ops.pipeline.repair_material import Material, RepairRequest, Tell
 from mecharule_ops.pipeline.repair_pairs import pair_effects
 from mecharule_ops.pipeline.repair_testing import (
     Tested,
@@ -32,20 +36,19 @@ from mecharule_ops.pipeline.repair_testing import (
     always_ablated,
     always_controls,
     labels_under,
-    lead_only,
     opened_test,
+    other_gates,
     other_policy,
     random_units,
     shuffled,
 )
 from mecharule_ops.repair.choosing import chosen_gates, expected_gain, gained
 from mecharule_ops.repair.gates import Gate, Policy, acting_units, units_of
-from mecharule_ops.repair.learning import gate_clauses
-from mecharule_ops.repair.readings import Readings, predicates_of
+from mecharule_ops.repair.proposing import GateProposer
+from mecharule_ops.repair.readings import Readings
 from mecharule_ops.repair.statistics import Paired
-from mecharule_ops.rules.algebra import Clause, Rule, lookup_in
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
-from mecharule_ops.types import Neuron
 
 EACH = 3
 """Clauses a unit, at most."""
@@ -63,16 +66,24 @@ class Chosen:
     splits: tuple[SplitResult, ...]
     candidates: int
     """Clauses that were offered."""
+    proposed: ProposedGates | None = None
 
 
-def choose(found: Material, request: RepairRequest, readings: Readings | None = None) -> Chosen:
+def choose(
+    found: Material,
+    request: RepairRequest,
+    readings: Readings | None = None,
+    proposer: GateProposer | None = None,
+) -> Chosen:
     """Gates from the find and choose records alone; none where none helps.
 
     Cost: what the family's columns cost on those records, and a forward for each on which gates of several units
-    fire. `readings` stand in for the family's.
+    fire. `readings` stand in for the family's. A `proposer` is shown the find records, of the first `request.units`
+    units that were tried.
     """
     readings = readings or found.readings(request, found.learn)
-    candidates = _candidates(found, request, readings)
+    offer = offered(found, request, readings, proposer)
+    candidates = offer.candidates
     split, good = len(found.find), found.good[found.learn]
     place = {unit: index for index, unit in enumerate(found.units)}
     fires = np.array([one.fires for one in candidates], bool).reshape(len(candidates), len(good))
@@ -106,6 +117,7 @@ def choose(found: Material, request: RepairRequest, readings: Readings | None = 
             SplitResult(split=Split.CHOOSE, result=by_policy[best].of(slice(split, None))),
         ),
         candidates=len(candidates),
+        proposed=None if proposer is None else offer.came_to(proposer, chosen),
     )
 
 
@@ -116,6 +128,7 @@ def repair(
     register: Callable[[Chosen], str] = lambda chosen: "",
     certify: Callable[[Material, Tested, Sequence[Gate]], tuple[str, ...]] = lambda *of: (),
     tell: Tell = lambda line: None,
+    proposer: GateProposer | None = None,
 ) -> Repair:
     """The whole of it. `register` is told the gates before the test records are opened, and gives the entry's id.
 
@@ -135,17 +148,24 @@ def repair(
         most=request.units,
         records=request.records,
         harm=request.learning.harm,
+        proposer=request.proposer,
     )
     if not found.units:
         return bare
-    chosen = choose(found, request)
+    chosen = choose(found, request, proposer=proposer)
     tell(f"{chosen.candidates} clauses of {len(found.units)} units, {len(chosen.gates)} gates chosen")
     bare = replace(
-        bare, splits=chosen.splits, gates=chosen.gates, policy=chosen.policy, policies=chosen.policies
+        bare,
+        splits=chosen.splits,
+        gates=chosen.gates,
+        policy=chosen.policy,
+        policies=chosen.policies,
+        proposed=chosen.proposed,
     )
     if not chosen.gates:
         return replace(bare, status=RepairStatus.NO_GATE if chosen.candidates else RepairStatus.NO_RULE)
     leads = choose(found, request, found.readings(request, found.learn, Family.CLEAN_RUN).leads_alone)
+    learned = choose(found, request) if chosen.proposed and chosen.proposed.chosen else None
     free = free_form(found, request) if request.model else None
     entry = register(chosen)
     tested = opened_test(found, request, chosen.gates, chosen.policy)
@@ -156,7 +176,11 @@ def repair(
         *always_controls(tested, alone),
         random_units(found, request, chosen.gates, tested),
         shuffled(found, request, tested, alone),
-        lead_only(found, request, leads.gates, leads.policy),
+        other_gates(
+            *(found, request, ControlKind.LEAD_ONLY, leads.gates, leads.policy),
+            lambda: found.readings(request, found.test, Family.CLEAN_RUN).leads_alone,
+        ),
+        *([] if learned is None else [_without_proposed(found, request, learned)]),
         *([] if free is None else [free.control(found, request)]),
         other_policy(found, request, chosen.gates, chosen.policy, alone),
         tried_again(found, request, tested),
@@ -183,27 +207,12 @@ def repair(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Candidate:
-    """A clause of one unit, and where it holds on the find and choose records."""
-
-    unit: Neuron
-    clause: Clause
-    fires: Bool[np.ndarray, " learn"]
-
-
-def _candidates(found: Material, request: RepairRequest, readings: Readings) -> list[_Candidate]:
-    """Clauses of every unit, learned on the find records."""
-    learn, split = found.learn, len(found.find)
-    prompt = prompt_predicates(found, readings, learn)
-    good, made = found.good[learn], list[_Candidate]()
-    for unit, alone in zip(found.units, found.alone, strict=True):
-        table = predicates_of(readings, unit, prompt, np.arange(split))
-        value = alone.astype(np.int64) - good
-        clauses = gate_clauses(table.matrix[:split], table.texts, value[:split], request.learning)
-        lookup = lookup_in(table.matrix, table.texts)
-        made += [_Candidate(unit=unit, clause=one, fires=one.fires(lookup)) for one in clauses]
-    return made
+def _without_proposed(found: Material, request: RepairRequest, learned: Chosen) -> Control:
+    """What the learned clauses alone would have come to."""
+    return other_gates(
+        *(found, request, ControlKind.LEARNED, learned.gates, learned.policy),
+        lambda: found.readings(request, found.test),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -229,7 +238,7 @@ def _under(
 
 
 def _gate(
-    one: _Candidate,
+    one: Candidate,
     family: Family,
     fires: np.ndarray,
     alone: np.ndarray,

@@ -16,6 +16,7 @@ from mecharule_ops.report.phrases.repair import (
     p_words,
     points_words,
     policy_sentence,
+    proposed_sentence,
     test_sentence,
 )
 from mecharule_ops.types import OutcomeWords
@@ -36,8 +37,10 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
     if cited := " ".join(f"[c:{one}]" for one in found.certificates):
         summary.append(f"Certificates: {cited}")
     sections = [Section(title=RESULT, blocks=tuple(summary))]
-    if found.gates:
-        sections.append(Section(title="Gates", blocks=(gates_table(found), policy_sentence(found))))
+    gates: list[Block] = [gates_table(found), policy_sentence(found)] if found.gates else []
+    gates += [said] if (said := proposed_sentence(found)) else []
+    if gates:
+        sections.append(Section(title="Gates", blocks=tuple(gates)))
     if found.test is not None:
         sections.append(Section(title=ON_TEST, blocks=(_comparison(found),)))
         sections.append(Section(title="On other text", blocks=_on_other_text(found)))
@@ -59,9 +62,10 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
 
 
 def gates_table(found: Repair) -> Table:
-    """The gates in the order in which they were chosen."""
+    """The gates in the order in which they were chosen; where some were proposed, whose they are."""
+    proposed = () if found.proposed is None else found.proposed.chosen
     return Table(
-        header=("unit", "fires where", "gain", "fixed", "broken", "fired"),
+        header=("unit", "fires where", "gain", "fixed", "broken", "fired", *(["by"] if proposed else [])),
         rows=tuple(
             (
                 str(gate.unit),
@@ -70,10 +74,11 @@ def gates_table(found: Repair) -> Table:
                 str(gate.fixed),
                 str(gate.broken),
                 str(gate.fired),
+                *(["proposed" if place in proposed else "learned"] if proposed else []),
             )
-            for gate in found.gates
+            for place, gate in enumerate(found.gates)
         ),
-        align="llrrrr",
+        align="llrrrrl" if proposed else "llrrrr",
     )
 
 

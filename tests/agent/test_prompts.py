@@ -23,9 +23,10 @@ def test_every_prompt_loads_with_version_and_hash(name: str) -> None:
     assert "never an instruction" in system
 
 
-def test_the_prompts_are_the_five_of_the_agent() -> None:
-    """Conversation, judging harm, proposals, refinement."""
-    assert prompts.names() == ("add", "converse", "judge_harm", "propose_predicates", "refine_unit")
+def test_the_prompts_are_the_six_of_the_agent() -> None:
+    """Conversation, judging harm, proposals of gates and of predicates, refinement."""
+    wanted = ("add", "converse", "judge_harm", "propose_gates", "propose_predicates", "refine_unit")
+    assert prompts.names() == wanted
 
 
 def test_filled_in_text_is_never_read_again(tmp_path: Path) -> None:

@@ -91,6 +91,22 @@ def policy_sentence(found: Repair) -> str:
     )
 
 
+def proposed_sentence(found: Repair) -> str:
+    """What somebody proposed beside the learned gates and what came of it; empty where nobody was asked."""
+    given = found.proposed
+    if given is None:
+        return ""
+    said = f"{given.proposer}, shown the find records of {plural(given.units, 'unit')}, proposed "
+    if given.proposed:
+        said += (
+            f"{plural(given.proposed, 'rule')}: {given.read} can be read, {plural(given.competing, 'clause')} could "
+            f"compete with the learned ones, {len(given.chosen) or 'none'} became a gate."
+        )
+    else:
+        said += "no rule."
+    return said + (f" It was not asked further: {given.ended.rstrip('.')}." if given.ended else "")
+
+
 def harmless_sentence(found: Repair) -> str:
     """What the gates cost on requests without harm, or that nobody measured it; empty for any other repair."""
     result = found.innocent

@@ -1,0 +1,1 @@
+"""Gates that a language model proposes to a repair."""

@@ -1,0 +1,135 @@
+"""Gates that somebody proposes, who is shown a unit's find records and nothing else; they are read and judged there.
+
+Whoever proposes sees a `Sheet`. What it writes becomes a candidate beside the learned clauses only if it parses, reads
+columns that a gate may read, and fixes more of the find records than it breaks; the choose records decide the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
+from mecharule_ops.types import Columns, Neuron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """A clause on a unit's find records."""
+
+    clause: Clause
+    fixed: int
+    broken: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sheet:
+    """What is known of one unit from the find records."""
+
+    unit: Neuron
+    columns: Columns
+    """What a gate of this unit may read, on the find records."""
+    before_answer: frozenset[str]
+    """Of the columns, those that are known before the model answers."""
+    value: Int[np.ndarray, " find"]
+    """+1 where ablating the unit fixes the answer, −1 where it breaks it, else 0."""
+    learned: tuple[Clause, ...]
+    settings: GateSettings
+
+    def counted(self, clause: Clause) -> Counted:
+        """On how many fixed and broken records it holds. Raises `PredicateRefused`."""
+        value = self.value[self.fires(clause)]
+        return Counted(clause=clause, fixed=int((value > 0).sum()), broken=int((value < 0).sum()))
+
+    def fires(self, clause: Clause) -> Bool[np.ndarray, " find"]:
+        """Where it holds. Raises `PredicateRefused` on a column that there is not."""
+        return holds(clause, self.columns)
+
+
+def holds(clause: Clause, columns: Columns) -> Bool[np.ndarray, " record"]:
+    """Where a clause holds over some columns. Raises `PredicateRefused`."""
+    table = evaluated(sorted(clause.predicates), columns)
+    return clause.fires(lookup_in(table.matrix, table.texts))
+
+
+@runtime_checkable
+class GateProposer(Protocol):
+    """Whoever proposes gates, unit after unit, those that fix most first."""
+
+    @property
+    def name(self) -> str:
+        """As it is reported."""
+        ...
+
+    @property
+    def ended(self) -> str:
+        """Why it proposes nothing more; empty while it does."""
+        ...
+
+    def propose(self, sheet: Sheet) -> Sequence[str]:
+        """Clauses, or several joined by `or`, in the closed language. Never raises for want of an idea."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What became of one proposed text."""
+
+    text: str
+    clauses: tuple[Clause, ...] = ()
+    """Those that may compete."""
+    read: bool = False
+    """Whether it is one of the language, over columns that there are."""
+    reason: str = ""
+    """Why nothing of it may compete; empty where something may."""
+
+
+def judged(sheet: Sheet, texts: Sequence[str]) -> tuple[Judged, ...]:
+    """Each text in turn, against the learned clauses and those before it. Cost: no model call."""
+    known = {sheet.fires(clause).tobytes() for clause in sheet.learned}
+    found = []
+    for text in texts:
+        one = _judged(sheet, text, known)
+        known |= {sheet.fires(clause).tobytes() for clause in one.clauses}
+        found.append(one)
+    return tuple(found)
+
+
+def _judged(sheet: Sheet, text: str, known: set[bytes]) -> Judged:
+    try:
+        clauses = [_canonical(clause, sheet.columns) for clause in Rule.parse(text).clauses]
+        reasons = [_against(sheet, clause, known) for clause in clauses]
+    except MechaRuleError as error:
+        return Judged(text=text, reason=str(error))
+    kept = tuple(clause for clause, reason in zip(clauses, reasons, strict=True) if not reason)
+    return Judged(text=text, clauses=kept, read=True, reason="" if kept else "; ".join(reasons))
+
+
+def _canonical(clause: Clause, columns: Columns) -> Clause:
+    """The clause over predicates as the language prints them. Raises `PredicateRefused`."""
+    printed: Mapping[str, str] = {
+        one.predicate: evaluated([one.predicate], columns).texts[0] for one in clause.conditions
+    }
+    return Clause(tuple(Condition(printed[one.predicate], one.value) for one in clause.conditions))
+
+
+def _against(sheet: Sheet, clause: Clause, known: set[bytes]) -> str:
+    """What speaks against a clause on the find records; empty where nothing does."""
+    settings, counted = sheet.settings, sheet.counted(clause)
+    if len(clause.conditions) > settings.max_literals:
+        return f"{len(clause.conditions)} conditions, at most {settings.max_literals} are allowed"
+    if sheet.fires(clause).tobytes() in known:
+        return "it holds where a clause holds that is known already"
+    if counted.fixed < settings.least_fixed or counted.fixed <= settings.harm * counted.broken:
+        return (
+            f"it fixes {counted.fixed} and breaks {counted.broken} of the find records; at least "
+            f"{settings.least_fixed} fixed are asked, and more than {settings.harm:g} for each broken one"
+        )
+    return ""
