@@ -245,7 +245,7 @@ class Repair(Arguments):
         "input", description="what gates read: the prompt, the clean run too, or what the unit carries too"
     )
     gate: Literal["rule", "model"] = Field("rule", description="model puts a free-form gate beside the rules")
-    units: int = Field(12, ge=1, le=256, description="gates at most, one a unit")
+    units: int = Field(12, ge=1, le=256, description="units with gates at most, three clauses each")
     tried: int = Field(24, ge=1, le=4096, description="units whose ablation is measured")
     records: int = Field(9000, ge=180, le=1_000_000, description="fresh records, a third to each split")
     budget: int | None = Field(

@@ -167,8 +167,10 @@ class Backend:
                 f"expected a repair to make, run {run} holds the one of the usual settings; in the chat /repair "
                 "--again --yes makes it anew, and `mecharule repair --help` lists other settings"
             )
-        said = f"A repair of run {run}: at most {asked.units} gates,\n{asked.records:,} fresh records.\n{priced.text}"
-        if not session.approve(said):
+        said = (
+            f"A repair of run {run}: gates of {asked.units} units at most,\n{asked.records:,} fresh records."
+        )
+        if not session.approve(f"{said}\n{priced.text}"):
             raise UsageError("expected a yes to the price; nothing slow was started")
         repair(asked, session.note, session.should_stop)
 

@@ -48,7 +48,7 @@ class RepairRequest:
     basis: Basis = Basis.MLP_OUT
     family: Family = Family.INPUT
     units: int = 12
-    """Gates, and so units, at most."""
+    """Units with gates, at most."""
     tried: int = 24
     """Units whose ablation is measured."""
     records: int = 9000
