@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -90,9 +91,15 @@ def _beside_a_writer(made: Forge, folder: Path) -> tuple[list[int], list[str]]:
     stop.unlink(missing_ok=True)
     runs.mkdir()
     command = [sys.executable, "-m", "benchmarks.faults.processes", str(runs), str(stop)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     readers = [
         subprocess.Popen(
-            [*command, str(number)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, str(number)],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for number in range(READERS)
     ]
