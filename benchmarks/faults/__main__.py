@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "suppo
 from .page import ROWS, Kept, kept, write  # noqa: E402
 from .result import Result, Setting  # noqa: E402
 
-LONGEST_FIRST = ("fuzzing", "kills", "disk", "screen", "limits", "processes")
+LONGEST_FIRST = ("screen", "soak", "fuzzing", "kills", "disk", "limits", "processes")
 """So that no core is left with one of them at the end."""
 
 
