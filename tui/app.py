@@ -49,6 +49,8 @@ class MechaRuleApp(WritingApp):
         self.output: deque[str] = deque(maxlen=OUTPUT_LINES)
         """What programs printed while the app ran."""
         self._working: Session | None = None
+        self._begun: list[Session] = []
+        """Every session; one that still works when another begins must end with the app too."""
         self._quitting = Twice()
         if os.environ.get("MECHARULE_ASCII"):
             self._filters.append(AsciiFilter())
@@ -95,6 +97,7 @@ class MechaRuleApp(WritingApp):
     def begin(self, job: Callable[[Session], None], *, reading: bool = False) -> Session:
         """A session whose job runs on a working thread from now on."""
         session = self._working = Session()
+        self._begun.append(session)
         self.run_worker(
             lambda: session.work(job, reading=reading),
             thread=True,
@@ -207,9 +210,9 @@ class MechaRuleApp(WritingApp):
         self.exit(0)
 
     def end_work(self) -> None:
-        """Ask the work to stop at its next event."""
-        if self._working is not None:
-            self._working.stop()
+        """Ask all work to stop at its next event."""
+        for session in self._begun:
+            session.stop()
 
 
 def run_app(backend: Backend | None = None) -> int:

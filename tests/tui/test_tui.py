@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,7 +35,7 @@ from tui.screens.new_run import FieldLine, NewRunScreen
 from tui.screens.popups import HelpPopup, PricePopup
 from tui.screens.replay import ReplayScreen
 from tui.screens.run import RunScreen
-from tui.session import Activity
+from tui.session import Activity, Session
 
 
 def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
@@ -692,3 +694,28 @@ def test_ascii_and_no_colour_carry_the_same_words(tmp_path: Path, monkeypatch) -
         assert user.text.isascii()
 
     drive(FakeBackend(tmp_path), script)
+
+
+def test_all_work_ends_with_the_app(tmp_path: Path) -> None:
+    """Also what was begun before the work that is shown: nothing goes on unseen after the screen is gone."""
+    begun: list[int] = []
+    ended: list[int] = []
+
+    async def script(user: Driver) -> None:
+        def job(number: int) -> Callable[[Session], None]:
+            def work(session: Session) -> None:
+                begun.append(number)
+                while not session.should_stop():
+                    time.sleep(0.01)
+                ended.append(number)
+
+            return work
+
+        for number in (1, 2):
+            user.app.begin(job(number))
+        while len(begun) < 2:
+            await asyncio.sleep(0.01)
+        user.app.do_quit()
+
+    drive(FakeBackend(tmp_path), script)
+    assert sorted(ended) == [1, 2]
