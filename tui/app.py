@@ -10,6 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import ClassVar
+from weakref import WeakSet
 
 from textual import events
 from textual.app import SystemCommand
@@ -49,8 +50,8 @@ class MechaRuleApp(WritingApp):
         self.output: deque[str] = deque(maxlen=OUTPUT_LINES)
         """What programs printed while the app ran."""
         self._working: Session | None = None
-        self._begun: list[Session] = []
-        """Every session; one that still works when another begins must end with the app too."""
+        self._begun = WeakSet[Session]()
+        """Sessions, held by their threads; one that works when another begins must end with the app too."""
         self._quitting = Twice()
         if os.environ.get("MECHARULE_ASCII"):
             self._filters.append(AsciiFilter())
@@ -97,7 +98,7 @@ class MechaRuleApp(WritingApp):
     def begin(self, job: Callable[[Session], None], *, reading: bool = False) -> Session:
         """A session whose job runs on a working thread from now on."""
         session = self._working = Session()
-        self._begun.append(session)
+        self._begun.add(session)
         self.run_worker(
             lambda: session.work(job, reading=reading),
             thread=True,
@@ -211,7 +212,7 @@ class MechaRuleApp(WritingApp):
 
     def end_work(self) -> None:
         """Ask all work to stop at its next event."""
-        for session in self._begun:
+        for session in set(self._begun):
             session.stop()
 
 

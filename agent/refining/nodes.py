@@ -27,10 +27,10 @@ from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, 
 from mecharule_ops.types import AnchoredRule, RuleScore
 
 TEST = "MCC of the condition against the unit's flips on the held-out records of D_b"
+RULE_TEST = "HQ-T, the MCC of the refined rule against the unit's flips on the held-out records of D_b"
 _WORD = re.compile(r"[^\W\d_]{2}")
 _SHOWN = 160
 """Characters of a statement or a condition in a transcript; the ledger has them whole."""
-RULE_TEST = "HQ-T, the MCC of the refined rule against the unit's flips on the held-out records of D_b"
 
 
 def ask(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> RefinementState:

@@ -72,8 +72,8 @@ class LlmGateProposer:
         return list(dict.fromkeys(text[:_LONGEST_TEXT] for text in cast(GateProposals, reply.parsed).rules))
 
     def _request(self, sheet: Sheet, refused: Sequence[Judged]) -> Request:
-        fixed, broken = showing.contrast(sheet.value > 0, sheet.value != 0, self.examples, (self.seed,))
-        known = [sheet.counted(clause) for clause in sheet.learned]
+        mended, undone = showing.contrast(sheet.value > 0, sheet.value != 0, self.examples, (self.seed,))
+        known = [(clause, *sheet.changed(sheet.fires(clause))) for clause in sheet.learned]
         entries: list[RefusalEntry] = [{"text": one.text, "reason": one.reason} for one in refused]
         system, user = prompts.load(PROMPT).fill(
             unit=str(sheet.unit),
@@ -83,10 +83,10 @@ class LlmGateProposer:
             columns=showing.columns(schema_of(sheet.columns), sheet.before_answer, self.meanings),
             language=vocabulary(),
             learned=showing.listed(
-                f"{one.clause}  ({one.fixed} fixed, {one.broken} broken)" for one in known
+                f"{clause}  ({fixed} fixed, {broken} broken)" for clause, fixed, broken in known
             ),
-            fixed=showing.records(sheet.columns, fixed),
-            broken=showing.records(sheet.columns, broken),
+            fixed=showing.records(sheet.columns, mended),
+            broken=showing.records(sheet.columns, undone),
             refusals=showing.refusals(entries),
         )
         turn = Turn(role="user", text=user)

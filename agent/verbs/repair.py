@@ -24,6 +24,8 @@ def repair_run(given: Repair, tell: Tell) -> ToolResult:
 
     The model's replies and their cost are kept in the run as events. A model that fails leaves the learned gates.
     """
+    if given.what == "export":
+        return repair(given, tell)
     choice = choose(given.llm, budget=given.llm_budget)
     model = make_model(choice)
     if model is None:

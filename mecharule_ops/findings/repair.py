@@ -157,7 +157,7 @@ class Repair:
     fresh: bool
     """Whether the records are none of the run's own."""
     most: int = 12
-    """Gates at most."""
+    """Units with gates, at most."""
     records: int = 9000
     """Asked for, in all three splits."""
     harm: float = 2.0

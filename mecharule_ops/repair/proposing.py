@@ -6,7 +6,7 @@ columns that a gate may read, and fixes more of the find records than it breaks;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -15,18 +15,10 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
 from mecharule_ops.types import Columns, Neuron
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """A clause on a unit's find records."""
-
-    clause: Clause
-    fixed: int
-    broken: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,10 +35,10 @@ class Sheet:
     learned: tuple[Clause, ...]
     settings: GateSettings
 
-    def counted(self, clause: Clause) -> Counted:
-        """On how many fixed and broken records it holds. Raises `PredicateRefused`."""
-        value = self.value[self.fires(clause)]
-        return Counted(clause=clause, fixed=int((value > 0).sum()), broken=int((value < 0).sum()))
+    def changed(self, fires: Bool[np.ndarray, " find"]) -> tuple[int, int]:
+        """How many records are fixed and how many broken where it fires."""
+        value = self.value[fires]
+        return int((value > 0).sum()), int((value < 0).sum())
 
     def fires(self, clause: Clause) -> Bool[np.ndarray, " find"]:
         """Where it holds. Raises `PredicateRefused` on a column that there is not."""
@@ -94,12 +86,7 @@ class Judged:
 def judged(sheet: Sheet, texts: Sequence[str]) -> tuple[Judged, ...]:
     """Each text in turn, against the learned clauses and those before it. Cost: no model call."""
     known = {sheet.fires(clause).tobytes() for clause in sheet.learned}
-    found = []
-    for text in texts:
-        one = _judged(sheet, text, known)
-        known |= {sheet.fires(clause).tobytes() for clause in one.clauses}
-        found.append(one)
-    return tuple(found)
+    return tuple(_judged(sheet, text, known) for text in texts)
 
 
 def _judged(sheet: Sheet, text: str, known: set[bytes]) -> Judged:
@@ -114,22 +101,24 @@ def _judged(sheet: Sheet, text: str, known: set[bytes]) -> Judged:
 
 def _canonical(clause: Clause, columns: Columns) -> Clause:
     """The clause over predicates as the language prints them. Raises `PredicateRefused`."""
-    printed: Mapping[str, str] = {
-        one.predicate: evaluated([one.predicate], columns).texts[0] for one in clause.conditions
-    }
-    return Clause(tuple(Condition(printed[one.predicate], one.value) for one in clause.conditions))
+    schema = schema_of(columns)
+    return Clause(
+        tuple(Condition(parse_predicate(one.predicate, schema).text, one.value) for one in clause.conditions)
+    )
 
 
 def _against(sheet: Sheet, clause: Clause, known: set[bytes]) -> str:
-    """What speaks against a clause on the find records; empty where nothing does."""
-    settings, counted = sheet.settings, sheet.counted(clause)
+    """What speaks against a clause on the find records; empty where nothing does, and then it is known."""
+    settings, fires = sheet.settings, sheet.fires(clause)
+    fixed, broken = sheet.changed(fires)
     if len(clause.conditions) > settings.max_literals:
         return f"{len(clause.conditions)} conditions, at most {settings.max_literals} are allowed"
-    if sheet.fires(clause).tobytes() in known:
+    if fires.tobytes() in known:
         return "it holds where a clause holds that is known already"
-    if counted.fixed < settings.least_fixed or counted.fixed <= settings.harm * counted.broken:
+    if fixed < settings.least_fixed or fixed <= settings.harm * broken:
         return (
-            f"it fixes {counted.fixed} and breaks {counted.broken} of the find records; at least "
+            f"it fixes {fixed} and breaks {broken} of the find records; at least "
             f"{settings.least_fixed} fixed are asked, and more than {settings.harm:g} for each broken one"
         )
+    known.add(fires.tobytes())
     return ""
