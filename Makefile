@@ -33,7 +33,7 @@ demo: $(STAMP)  ## the bundled model, offline, under a minute
 test: $(STAMP)  ## the default test suite
 	$(PYTEST)
 
-test-slow: $(STAMP)  ## the integration tests on SmolLM2-135M
+test-slow: $(STAMP)  ## on SmolLM2-135M, further combinations of architectures, some whole runs
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(PYTEST) -m slow
 

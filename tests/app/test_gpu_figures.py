@@ -58,6 +58,7 @@ def figures_of(written: Path, *sections: str) -> dict[str, dict[str, object]]:
     return {figure["figure"]: figure for figure in found["figures"]}
 
 
+@pytest.mark.slow
 def test_what_is_measured_in_one_process_runs_on_the_processor(tmp_path: Path) -> None:
     """Every such section gives figures; what two ways compute agrees."""
     names = ("evaluation", "decided", "ideas", "growth", "matrix-peak", "matrix-peak-bfloat16", "precision")

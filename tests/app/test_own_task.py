@@ -54,6 +54,7 @@ def test_the_class_printed_is_the_one_in_the_file(section: str) -> None:
     assert (ROOT / "examples" / "own_task.py").read_text().endswith(printed[1])
 
 
+@pytest.mark.slow
 def test_the_commands_run_as_printed(section: str, commands: Commands, folder: Path) -> None:
     """With a tiny model in the place of SmolLM2, which need not be here."""
     model = str(save_text_model(folder / "model", (" positive", " negative", "\n"), seed=0))

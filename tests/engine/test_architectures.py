@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_models import FAMILIES
+from tiny_models import crossed
 from toy_behaviour import Toy, naive_completion, toy
 
 from mecharule_ops.cha.search import ChaSearch
@@ -76,8 +76,7 @@ def both_trees(bench: Toy, basis: Basis) -> tuple[ChaTree, ChaTree]:
     return searched(fast, basis), searched(plain, basis)
 
 
-@pytest.mark.parametrize("basis", list(Basis))
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_a_search_equals_one_on_plain_hugging_face(family: str, basis: Basis) -> None:
     """Same groups, counts, bounds and verdicts: parallel blocks, grouped queries, tied heads, sliding windows."""
     fast, plain = both_trees(toy(family), basis)

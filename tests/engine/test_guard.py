@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 from tiny_models import FAMILIES
-from toy_behaviour import Toy, toy
+from toy_behaviour import Toy, toy, turning
 
 from mecharule_ops.engine.guard import GuardFailed, GuardResult, check_intervention
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.passes import intervention as intervention_module
-from mecharule_ops.types import Baseline, Basis, Intervention, Phase
+from mecharule_ops.types import Baseline, Basis, Intervention
 
 TRUE_APPLY = intervention_module.apply
 
@@ -33,8 +33,8 @@ def wrongly(monkeypatch: pytest.MonkeyPatch, apply: Callable[..., None]) -> None
 @pytest.mark.parametrize("basis", Basis)
 def test_the_guard_holds_on_every_architecture(family: str, basis: Basis) -> None:
     """In a phase each, with a sentence that names basis, layers and records."""
-    phase = tuple(Phase)[(FAMILIES.index(family) + list(Basis).index(basis)) % 3]
-    result = guarded(toy(family), Intervention(basis=basis, baseline=Baseline.ZERO, phase=phase))
+    intervention = Intervention(basis=basis, baseline=Baseline.ZERO, phase=turning(family, basis))
+    result = guarded(toy(family), intervention)
     assert result == GuardResult(basis=basis, layers=3, records=2)
     assert result.sentence.startswith(f"in all 3 layers the {basis} hook fires")
 

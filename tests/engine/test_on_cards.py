@@ -36,10 +36,10 @@ from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 CASES = [
     (BUNDLED, Basis.MLP_OUT, Phase.DECODE),
-    (BUNDLED, Basis.MLP_HIDDEN, Phase.WHOLE),
-    ("llama", Basis.ATTN_HEAD, Phase.DECODE),
-    ("gpt2", Basis.MLP_HIDDEN, Phase.LAST_PROMPT),
-    ("gemma3_text", Basis.ATTN_HEAD, Phase.DECODE),
+    pytest.param(BUNDLED, Basis.MLP_HIDDEN, Phase.WHOLE, marks=pytest.mark.slow),
+    pytest.param("llama", Basis.ATTN_HEAD, Phase.DECODE, marks=pytest.mark.slow),
+    pytest.param("gpt2", Basis.MLP_HIDDEN, Phase.LAST_PROMPT, marks=pytest.mark.slow),
+    pytest.param("gemma3_text", Basis.ATTN_HEAD, Phase.DECODE, marks=pytest.mark.slow),
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny_models import FAMILIES, tiny_model
+from tiny_models import FAMILIES, crossed, tiny_model
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.engine.ablation import AblationEngine
@@ -71,8 +71,7 @@ def test_a_model_with_low_weights_is_the_float32_one_on_them(family: str) -> Non
     assert all(any(part.isdecimal() for part in name.split(".")) for name in narrow)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("basis", list(Basis))
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis, whole=["llama"]))
 def test_outcomes_are_those_of_float32(family: str, basis: Basis) -> None:
     """Labels and completions of random groups under the calibrated slope, and with every row decided again."""
     low, wide = twins(family)

@@ -182,6 +182,7 @@ def test_certificates_are_run_again_and_a_changed_one_is_told(copied_run: Path) 
     assert run.verify([]).match == 0
 
 
+@pytest.mark.slow
 def test_an_account_is_made_and_kept(copied_run: Path) -> None:
     """Made once: the second time the run holds it. The summary of the findings stays what it was."""
     run = mr.open_run(copied_run)

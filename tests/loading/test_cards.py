@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from simulated_cards import on_cards, simulated_cards
-from tiny_models import FAMILIES, save_tiny, tiny_model
+from tiny_models import FAMILIES, crossed, save_tiny, tiny_model
 
 from mecharule_ops.loading import products
 from mecharule_ops.loading.cards import device_map
@@ -50,8 +50,7 @@ def test_every_tensor_has_one_card(family: str) -> None:
     assert {cards[wiring.final_norm], cards[wiring.unembed]} == {"cuda:2"}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "dtype"), crossed(["float32", "bfloat16"], whole=["llama"]))
 def test_a_spread_model_is_the_model(
     family: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

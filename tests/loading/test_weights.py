@@ -93,6 +93,7 @@ def test_a_shard_whose_weights_are_not_those_of_the_model_is_refused(tmp_path: P
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")
+@pytest.mark.slow
 @pytest.mark.parametrize(("stored", "dtype"), [("float32", "bfloat16"), ("bfloat16", "float32")])
 def test_a_model_is_loaded_in_little_more_than_its_weights(stored: str, dtype: str, tmp_path: Path) -> None:
     """In a fresh process, in another type than the files have; mapped files took half as much again, or twice."""

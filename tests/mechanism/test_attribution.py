@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny_models import FAMILIES, tiny_model
+from tiny_models import crossed, tiny_model
 from torch import nn
 
 from mecharule_ops.candidates import top_candidates
@@ -102,8 +102,7 @@ class Naive:
         return float(np.mean([(8 * rise(a, wide) - rise(a, 2 * wide)) / (12 * wide) for a in shares]))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("basis", list(Basis))
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_scores_equal_finite_differences(family: str, basis: Basis) -> None:
     """Cache, padding, batching, hooks and autograd together give the definition's number, in every family."""
     model = subject(family)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lead_oracles import exact, leads_under
-from tiny_models import FAMILIES
+from tiny_models import crossed
 from toy_behaviour import Toy, toy
 
 from mecharule_ops.errors import UsageError
@@ -27,8 +27,7 @@ def groups_of(bench: Toy, basis: Basis) -> list[list[Neuron]]:
     ]
 
 
-@pytest.mark.parametrize("basis", list(Basis))
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_measured_drops_are_those_of_whole_forwards(family: str, basis: Basis) -> None:
     """And the token that is best afterwards is the one that a whole forward puts first."""
     bench, table = exact(family, Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))

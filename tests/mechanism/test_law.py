@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from lead_oracles import exact, leads_under, slow_drop
-from tiny_models import FAMILIES
+from tiny_models import FAMILIES, crossed
 from torch import nn
 from toy_behaviour import Toy, toy
 
@@ -47,8 +47,7 @@ def slow_leads(bench: Toy, record: int, phase: Phase) -> dict[int, list[tuple[in
     return found
 
 
-@pytest.mark.parametrize("phase", list(Phase))
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "phase"), crossed(Phase))
 def test_leads_are_those_of_a_plain_forward(family: str, phase: Phase) -> None:
     """Every family and phase; positions out of reach and past the end hold nothing."""
     bench = toy(family)
@@ -95,8 +94,7 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
         prediction(bench.subject, bench.records, table, competitors=40)
 
 
-@pytest.mark.parametrize("basis", list(Basis))
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_first_order_drops_equal_finite_differences(family: str, basis: Basis) -> None:
     """Cache, padding, shared prefix, hooks and autograd together give the definition's number, in float64."""
     bench, table = exact(family, Intervention(basis=basis, baseline=Baseline.MEAN_POSITIONAL))
@@ -214,8 +212,7 @@ def without_bias(bench: Toy, basis: Basis) -> Toy:
     return Toy(subject=subject, task=bench.task, records=bench.records)
 
 
-@pytest.mark.parametrize("basis", list(Basis))
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_direct_pushes_are_what_the_last_writes_add_to_the_lead(family: str, basis: Basis) -> None:
     """Replaced by zero, the units of a layer push together what its write gives to the lead, less the bias."""
     bench = without_bias(toy(family), basis)
@@ -242,8 +239,9 @@ def test_a_replacement_equal_to_the_value_drops_nothing() -> None:
     assert law.status(alive) is not LawStatus.UNMOVED
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma2", "mistral"])
-@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize(
+    ("family", "phase"), crossed(Phase, ["llama", "gpt2", "gemma2", "mistral"], ["llama"])
+)
 def test_batches_and_the_shared_prefix_change_nothing(family: str, phase: Phase) -> None:
     """All records together, one column at a time, and each record alone, which has its own prefix to share."""
     bench = toy(family)

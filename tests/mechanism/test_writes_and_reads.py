@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny_models import FAMILIES
-from toy_behaviour import Toy, toy
+from tiny_models import crossed
+from toy_behaviour import Toy, toy, turning
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism import reads as reading
@@ -20,11 +20,6 @@ from mecharule_ops.mechanism.writes import answer_tokens, moved_by, writes
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 HEAD = Neuron(Basis.ATTN_HEAD, 1, 2)
-CASES = [
-    (family, basis, tuple(Phase)[(index + place) % 3])
-    for index, family in enumerate(FAMILIES)
-    for place, basis in enumerate(Basis)
-]
 
 
 def table_of(bench: Toy, basis: Basis, phase: Phase = Phase.LAST_PROMPT, baseline: Baseline = Baseline.MEAN):
@@ -39,12 +34,12 @@ def alternating(bench: Toy) -> np.ndarray:
     return np.arange(len(bench.records)) % 2 == 0
 
 
-@pytest.mark.parametrize(("family", "basis", "phase"), CASES)
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_what_is_written_is_the_direct_push(
-    family: str, basis: Basis, phase: Phase, monkeypatch: pytest.MonkeyPatch
+    family: str, basis: Basis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two routes: W_U applied to the write, and the lead's direction applied to the unit; no soft cap in either."""
-    bench = toy(family)
+    bench, phase = toy(family), turning(family, basis)
     monkeypatch.setattr(bench.subject.hf.config, "final_logit_softcapping", None, raising=False)
     unit = Neuron(basis, 1, 1)
     table = table_of(bench, basis, phase)
@@ -105,8 +100,7 @@ def test_lists_are_means_over_positions_of_each_group(basis: Basis) -> None:
         assert group.answer.size == len(answer) < group.vocabulary.size == len(weight)
 
 
-@pytest.mark.parametrize("phase", list(Phase))
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "phase"), crossed(Phase))
 def test_sources_sum_to_the_whole(family: str, phase: Phase) -> None:
     """Attention shares to 1; what the values carry, less what the replacement would, to the first-order drop."""
     bench = toy(family)

@@ -70,6 +70,7 @@ def leaks(text: str) -> list[str]:
     return [word for word in WORDS if word in text.lower()]
 
 
+@pytest.mark.slow
 def test_hans_goes_through_every_stage_on_the_whole_sequence(commands: Commands, model: str) -> None:
     """Both directions are searched in the phase `whole`, and the report says whose sentences these are."""
     task = ("generated=120", "template={premise} {hypothesis}", 'answers=["y", "n"]')

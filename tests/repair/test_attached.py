@@ -42,7 +42,12 @@ class Setting:
 
 
 @pytest.fixture(
-    scope="module", params=[(Basis.MLP_OUT, Phase.DECODE), (Basis.ATTN_HEAD, Phase.WHOLE)], ids=str
+    scope="module",
+    params=[
+        (Basis.MLP_OUT, Phase.DECODE),
+        pytest.param((Basis.ATTN_HEAD, Phase.WHOLE), marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def setting(request: pytest.FixtureRequest) -> Setting:
     """The bundled model with 48 answers, on channels and on heads."""
@@ -127,8 +132,16 @@ def generated(model: Any, setting: Setting, batch: int, **given: object) -> list
     return found
 
 
-@pytest.mark.parametrize("policy", list(Policy), ids=lambda policy: policy.name)
-@pytest.mark.parametrize("family", list(Family), ids=str)
+@pytest.mark.parametrize(
+    ("family", "policy"),
+    [
+        *((Family.INPUT, Policy.ONE), (Family.CLEAN_RUN, Policy.ALL), (Family.MECHANISM, Policy.ALL)),
+        pytest.param(Family.INPUT, Policy.ALL, marks=pytest.mark.slow),
+        pytest.param(Family.CLEAN_RUN, Policy.ONE, marks=pytest.mark.slow),
+        pytest.param(Family.MECHANISM, Policy.ONE, marks=pytest.mark.slow),
+    ],
+    ids=lambda value: value.name,
+)
 def test_completions_are_those_of_the_engine(
     setting: Setting, family: Family, policy: Policy, tmp_path: Path
 ) -> None:

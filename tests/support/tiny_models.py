@@ -6,10 +6,11 @@ the prompt, and gains and biases are moved off 1 and 0 so that an ignored one ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from tokenizers.decoders import Fuse
@@ -64,6 +65,25 @@ _CONFIGS = {
     "gemma2": lambda: Gemma2Config(**_LLAMA_LIKE, **_WIDE_HEADS, sliding_window=8, query_pre_attn_scalar=12),
 }
 FAMILIES = tuple(_CONFIGS)
+_SLOW = [pytest.mark.slow]
+MAIN = ("llama", "qwen2", "gptj", "gpt2")
+"""Architectures of the models that are used most: the paper's, the default one's, GPT-2's."""
+
+
+def crossed(
+    values: Iterable[Any], families: Sequence[str] = FAMILIES, whole: Collection[str] = MAIN
+) -> list[Any]:
+    """(architecture, value) of a test that takes seconds with each.
+
+    The default suite tests the architectures in `whole` with every value and the others with one each, in turn; all
+    other pairs are marked slow.
+    """
+    values = tuple(values)
+    return [
+        pytest.param(family, value, marks=[] if family in whole or place == turn % len(values) else _SLOW)
+        for turn, family in enumerate(families)
+        for place, value in enumerate(values)
+    ]
 
 
 def character_tokenizer(characters: Sequence[str] = CHARACTERS) -> PreTrainedTokenizerFast:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from tiny_models import CHARACTERS, tiny_model
+from tiny_models import CHARACTERS, FAMILIES, tiny_model
 
 from mecharule_ops.engine.ablation import AblationEngine, Group
 from mecharule_ops.loading.model import Subject
@@ -27,6 +27,11 @@ from mecharule_ops.types import (
     Phase,
     Value,
 )
+
+
+def turning(family: str, basis: Basis) -> Phase:
+    """A phase to test them in, so that pairs of architecture and basis take the phases in turn."""
+    return tuple(Phase)[(FAMILIES.index(family) + tuple(Basis).index(basis)) % len(Phase)]
 
 
 class BareTask:

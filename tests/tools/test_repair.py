@@ -175,6 +175,7 @@ def test_the_test_result_is_that_of_the_units_alone(found: Material) -> None:
     assert shuffled.acted == made.test.acted
 
 
+@pytest.mark.slow
 def test_pairs_and_both_policies_are_what_ablating_them_does(found: Material) -> None:
     """Counts of a pair are those of groups asked one record at a time, where gates of both units fire."""
     asked = RepairRequest(records=900, tried=6)

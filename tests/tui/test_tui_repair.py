@@ -327,6 +327,7 @@ def test_without_a_repair_it_says_what_one_is_and_a_command_that_the_parser_take
     drive(Backend(), script, (80, 24))
 
 
+@pytest.mark.slow
 def test_one_is_made_from_the_screen_once_its_price_was_accepted(of_the_bundled_run: Path) -> None:
     """A no makes nothing; a yes makes one, shows it, and a second time nothing is left to make."""
 
