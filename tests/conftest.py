@@ -32,7 +32,7 @@ UNCHECKED = {"mecharule_ops.predicates.language", *(f"mecharule_ops.rules.{name}
 """Rules are learned in a million small calls of these; a run takes twice as long where each is checked."""
 
 
-def _modules_with_arrays() -> Iterator[str]:
+def modules_with_arrays() -> Iterator[str]:
     """Names of the library's modules that annotate an array, with its shape or without."""
     root = Path(__file__).parents[1]
     for file in sorted((root / "mecharule_ops").rglob("*.py")):
@@ -52,7 +52,7 @@ def _load_checked(loader: jaxtyping._import_hook._JaxtypingLoader, module: Modul
 
 
 jaxtyping._import_hook._JaxtypingLoader.exec_module = _load_checked  # type: ignore[method-assign]
-jaxtyping.install_import_hook(list(_modules_with_arrays()), "beartype.beartype")
+jaxtyping.install_import_hook(list(modules_with_arrays()), "beartype.beartype")
 """Shapes and types of arrays are checked in every call under pytest. The other modules stay unchecked: folding
 ten thousand events through checked values takes ten times as long and tests nothing about arrays."""
 
