@@ -77,6 +77,7 @@ def test_a_model_that_names_what_its_tool_states_is_never_marked(
 
 
 @pytest.mark.parametrize("question", COMMITTED)
+@pytest.mark.slow
 def test_the_committed_questions_are_answered_by_a_model_too(
     copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:

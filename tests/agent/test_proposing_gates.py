@@ -54,7 +54,15 @@ def found(finished_run: Path) -> Iterator[Material]:
         yield material(run, RepairRequest(records=900, tried=6))
 
 
-@pytest.mark.parametrize("family", list(Family), ids=str)
+@pytest.mark.parametrize(
+    "family",
+    [
+        Family.CLEAN_RUN,
+        pytest.param(Family.INPUT, marks=pytest.mark.slow),
+        pytest.param(Family.MECHANISM, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_a_proposer_is_shown_the_find_records_alone(found: Material, family: Family) -> None:
     """As many rows as find records, the units asked for, and nothing changes with what the other splits came to."""
     asked = replace(REQUEST, family=family)

@@ -298,6 +298,7 @@ def test_errors_of_the_parser_are_errors_of_the_project() -> None:
         Parser(prog="mecharule").error("wrong")
 
 
+@pytest.mark.slow
 def test_the_demo_tells_the_whole_story(commands: Commands) -> None:
     """A search, a report, a question with a certificate, and its verification; exit 0."""
     done = commands.main("demo", "--display", "plain", "--json")

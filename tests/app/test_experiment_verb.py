@@ -135,6 +135,7 @@ def test_units_are_asked_about_under_every_baseline(commands: Commands) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_killed_experiment_goes_on_and_repeats_no_finished_run(
     commands: Commands, runs: Path, tmp_path: Path
 ) -> None:

@@ -106,7 +106,7 @@ def run_audit(
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 4), (4, 0), (3, 3), (0, 7), (6, 6)])
-@pytest.mark.parametrize("budget", [None, 25])
+@pytest.mark.parametrize("budget", [None, pytest.param(25, marks=pytest.mark.slow)])
 def test_coverage_with_planted_misses(first: int, second: int, budget: int | None) -> None:
     """In at least 95 % of audits the units still missed are within the bound, however the misses are spread."""
     strata = {"small": units(20), "large": units(40, layer=1)}
@@ -253,6 +253,7 @@ def early_audit(
 
 
 @pytest.mark.parametrize("spread", ["with the prediction", "against it", "alike"])
+@pytest.mark.slow
 def test_coverage_of_early_audits_for_any_prediction(spread: str) -> None:
     """300 units in three strata of the predicted rate, 20 τ-agonists that all flip the same 13 examples: in at least
     95 % of audits those not found are within the bound, wherever they are; and found ones have exact counts."""

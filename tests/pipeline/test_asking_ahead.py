@@ -96,7 +96,7 @@ def told(run: Driven) -> list[Event]:
     return sorted((event for event in run.events if not isinstance(event, CostChanged)), key=repr)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", list(SearchKind))
 def test_nothing_that_is_found_or_told_changes(kind: SearchKind, seed: int, tmp_path: Path) -> None:
     """Trees with their counts, bounds and costs, and every event; no pair is run twice."""

@@ -76,6 +76,7 @@ def commands(earlier: Path) -> Iterator[Commands]:
     made.close()
 
 
+@pytest.mark.slow
 def test_the_command_forks_and_names_what_cannot_change(commands: Commands, earlier: Path) -> None:
     """A new run file that knows where it came from; the earlier one is untouched."""
     before = earlier.read_bytes()

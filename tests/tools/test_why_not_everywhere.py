@@ -84,6 +84,7 @@ def test_the_path_ends_where_the_search_settled_the_unit(
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[0]} {place[1].arrow}")
+@pytest.mark.slow
 def test_so_it_does_in_a_fork_with_other_settings(
     forked: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
