@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bundled_run import QUICK, finish, finished, new_run, opened
-from command_process import Commands
+from command_process import Child, Commands
 
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
@@ -70,10 +69,8 @@ def test_a_fork_may_not_change_what_was_observed() -> None:
 
 
 @pytest.fixture
-def commands(earlier: Path) -> Iterator[Commands]:
-    made = Commands(earlier.parent)
-    yield made
-    made.close()
+def commands(child: Child, earlier: Path) -> Commands:
+    return Commands(child, earlier.parent)
 
 
 @pytest.mark.slow

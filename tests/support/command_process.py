@@ -1,7 +1,7 @@
 """The command line and the tools in one child process, asked over pipes.
 
-A child loads the model libraries once for many commands, runs without pytest's shape checks as a user's process
-does, and shows what really reaches stdout and stderr. Run as a script it is the child itself.
+A child loads the model libraries once for the commands of a worker's test modules, runs without pytest's shape checks
+as a user's process does, and shows what really reaches stdout and stderr. Run as a script it is the child itself.
 """
 
 from __future__ import annotations
@@ -50,19 +50,49 @@ class Result:
     exit_code: int
 
 
-class Commands:
-    """A running child; `close` ends it."""
+class Child:
+    """The running process; `close` ends it."""
 
-    def __init__(self, runs: Path) -> None:
-        environment = {**os.environ, "MECHARULE_RUNS": str(runs), "PYTHONPATH": str(ROOT)}
-        self._child = subprocess.Popen(
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
             [sys.executable, __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment,
-            cwd=runs,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    def ask(self, request: Mapping[str, object]) -> dict[str, Any]:
+        """The reply to one request; an error is raised as the class of the product that it is."""
+        from mecharule_ops import errors
+
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        reply = json.loads(
+            self._process.stdout.readline() or '{"error": "AssertionError", "message": "it died"}'
+        )
+        if "error" in reply:
+            raise getattr(errors, reply["error"], AssertionError)(reply["message"])
+        return reply
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=30)
+
+
+class Commands:
+    """Commands and tools in a child over one folder of runs, in which they also work."""
+
+    def __init__(self, child: Child, runs: Path) -> None:
+        self._child, self._runs = child, runs
 
     def main(self, *arguments: str, **environment: str) -> Done:
         """`mecharule` with these arguments; environment variables hold for this command only."""
@@ -85,29 +115,15 @@ class Commands:
         return Result(**self._ask({"ask": question, "run": run}))
 
     def _ask(self, request: Mapping[str, object]) -> dict[str, Any]:
-        from mecharule_ops import errors
-
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._child.stdin.write(json.dumps(request) + "\n")
-        self._child.stdin.flush()
-        reply = json.loads(
-            self._child.stdout.readline() or '{"error": "AssertionError", "message": "it died"}'
-        )
-        if "error" in reply:
-            raise getattr(errors, reply["error"], AssertionError)(reply["message"])
-        return reply
-
-    def close(self) -> None:
-        assert self._child.stdin is not None
-        self._child.stdin.close()
-        self._child.wait(timeout=30)
+        return self._child.ask({**request, "runs": str(self._runs)})
 
 
 def _served(request: dict[str, Any]) -> dict[str, Any]:
     """The reply to one request, in the child."""
     from mecharule_ops.errors import MechaRuleError
 
+    os.environ["MECHARULE_RUNS"] = request["runs"]
+    os.chdir(request["runs"])
     try:
         if "main" in request:
             return _main(request["main"], request["environment"])

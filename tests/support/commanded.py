@@ -1,4 +1,4 @@
-"""A child process for commands and a folder for its runs, one of each a test module; a plugin of `conftest`."""
+"""A child process for commands, one a worker, and a folder for its runs, one a test module; a plugin of `conftest`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_process import Commands
+from command_process import Child, Commands
 
 
 @pytest.fixture(scope="module")
@@ -15,9 +15,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
+@pytest.fixture(scope="session")
+def child() -> Iterator[Child]:
+    """The process."""
+    made = Child()
+    yield made
+    made.close()
+
+
 @pytest.fixture(scope="module")
-def commands(runs: Path) -> Iterator[Commands]:
+def commands(child: Child, runs: Path) -> Commands:
     """The command line over that folder."""
-    child = Commands(runs)
-    yield child
-    child.close()
+    return Commands(child, runs)
