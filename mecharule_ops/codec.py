@@ -55,12 +55,11 @@ def parse_json(text: str | bytes) -> Any:
 def encode(value: Any) -> dict[str, Any]:
     """The JSON object of a dataclass. Raises `UsageError` naming a field of a wrong type."""
     cls: Any = type(value)
-    unsaid = {field.name for field in fields(cls) if field.metadata == ADDED}
-    defaults = {field.name: field.default for field in fields(cls) if field.name in unsaid}
+    added = _added(cls)
     return {
         name: _at(cls, name, write, getattr(value, name))
         for name, write, _, _ in _plan(cls)
-        if name not in unsaid or getattr(value, name) != defaults[name]
+        if name not in added or getattr(value, name) != added[name]
     }
 
 
@@ -105,6 +104,12 @@ def _plan(cls: Any) -> tuple[tuple[str, _Convert, _Convert, bool], ...]:
         )
         for field in fields(cls)
     )
+
+
+@cache
+def _added(cls: Any) -> Mapping[str, Any]:
+    """The defaults of the fields that a later version added."""
+    return {field.name: field.default for field in fields(cls) if field.metadata == ADDED}
 
 
 @cache

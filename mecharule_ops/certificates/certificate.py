@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from mecharule_ops.codec import ADDED, canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, UsageError
@@ -104,7 +105,7 @@ class CertifiedRule:
     positives: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """One claim with the examples that show it."""
 
@@ -137,7 +138,7 @@ class Certificate:
         """`float32 on cpu`."""
         return f"{self.dtype} on {self.device}"
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """The hash of all content: equal content, equal hash, on every machine."""
         return hashlib.sha256(canonical_json(encode(self)).encode("ascii")).hexdigest()
@@ -160,17 +161,21 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """The certificate of a text. Raises `ClaimNotSupported` when malformed or not what was hashed."""
-        try:
-            document = parse_json(text)
-            if not isinstance(document, dict) or document.keys() != {"certificate", "sha256"}:
-                raise ClaimNotSupported("expected a certificate with its sha256 and nothing else")
-            certificate = decode(cls, document["certificate"])
-        except (UsageError, ValueError) as error:
-            raise ClaimNotSupported(
-                f"expected a certificate, its text does not read as one: {error}"
-            ) from error
-        if certificate.sha256 != document["sha256"]:
-            raise ClaimNotSupported(
-                f"expected content with hash {document['sha256']}, got {certificate.sha256}: it was changed"
-            )
-        return certificate
+        return _read(text)
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> Certificate:
+    """The last texts are kept: an answer reads all certificates of its run several times."""
+    try:
+        document = parse_json(text)
+        if not isinstance(document, dict) or document.keys() != {"certificate", "sha256"}:
+            raise ClaimNotSupported("expected a certificate with its sha256 and nothing else")
+        certificate = decode(Certificate, document["certificate"])
+    except (UsageError, ValueError) as error:
+        raise ClaimNotSupported(f"expected a certificate, its text does not read as one: {error}") from error
+    if certificate.sha256 != document["sha256"]:
+        raise ClaimNotSupported(
+            f"expected content with hash {document['sha256']}, got {certificate.sha256}: it was changed"
+        )
+    return certificate

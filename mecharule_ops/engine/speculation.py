@@ -228,10 +228,12 @@ class Speculation:
         after = []
         for begin in range(0, len(rows), at_once):
             part, of = rows[begin : begin + at_once], spans[begin : begin + at_once]
-            units = [
-                self._units(groups[row.group], self._offsets([span], max(len(s.fed) for s in of)))
-                for row, span in zip(part, of, strict=True)
-            ]
+            places = [(row.group, span.offset) for row, span in zip(part, of, strict=True)]
+            length = max(len(span.fed) for span in of)
+            units = {
+                place: self._units(groups[place[0]], torch.arange(place[1], place[1] + length)[None])
+                for place in set(places)
+            }
             given = feed(
                 self._subject,
                 self._chunks.blocks,
@@ -240,7 +242,7 @@ class Speculation:
                 chunk.clean.batch,
                 part,
                 of,
-                units,
+                [units[place] for place in places],
                 [self._held_below_change(chunk, row, held[row.group]) for row in part] if held else (),
             )
             after += [
@@ -272,9 +274,9 @@ class Speculation:
             site: Units(channels=units.channels, values=units.values[only]) for site, units in held.items()
         }, until
 
-    def _offsets(self, spans: Sequence[Span], length: int | None = None) -> Tensor:
+    def _offsets(self, spans: Sequence[Span]) -> Tensor:
         """`[record, position]` offsets, running on over the padding."""
-        length = length or max(len(span.fed) for span in spans)
+        length = max(len(span.fed) for span in spans)
         return torch.tensor([[span.offset] for span in spans]) + torch.arange(length)
 
     def _units(self, group: Collection[Neuron], offsets: Tensor) -> GroupUnits:
