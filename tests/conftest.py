@@ -6,17 +6,15 @@ because of the network; loopback and Unix sockets stay open.
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
-import re
 import socket
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
-import jaxtyping
 import pytest
+from array_checks import check_arrays
 
 pytest_plugins = ("bundled_run", "commanded")
 
@@ -27,34 +25,16 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 
-_RULES = ("algebra", "clause_pool", "literals", "matthews", "ripper")
-UNCHECKED = {"mecharule_ops.predicates.language", *(f"mecharule_ops.rules.{name}" for name in _RULES)}
-"""Rules are learned in a million small calls of these; a run takes twice as long where each is checked."""
+check_arrays()
+
+# What the libraries make when they are imported lives as long as the process; the collector need not look through it.
+gc.disable()
 
 
-def modules_with_arrays() -> Iterator[str]:
-    """Names of the library's modules that annotate an array, with its shape or without."""
-    root = Path(__file__).parents[1]
-    for file in sorted((root / "mecharule_ops").rglob("*.py")):
-        if re.search(r"\bfrom jaxtyping import|\bnp\.ndarray\b|\bTensor\b", file.read_text(encoding="utf-8")):
-            name = ".".join(file.relative_to(root).with_suffix("").parts)
-            if name not in UNCHECKED:
-                yield name
-
-
-def _load_checked(loader: jaxtyping._import_hook._JaxtypingLoader, module: ModuleType) -> None:
-    """Loads a checked module from its source.
-
-    jaxtyping's own way looks for the compiled form of whatever the module imports under a name of its own, and so
-    compiles torch and transformers anew in every process: half a minute of two workers.
-    """
-    exec(loader.source_to_code(loader.get_data(loader.path), loader.path), module.__dict__)
-
-
-jaxtyping._import_hook._JaxtypingLoader.exec_module = _load_checked  # type: ignore[method-assign]
-jaxtyping.install_import_hook(list(modules_with_arrays()), "beartype.beartype")
-"""Shapes and types of arrays are checked in every call under pytest. The other modules stay unchecked: folding
-ten thousand events through checked values takes ten times as long and tests nothing about arrays."""
+def pytest_collection_finish() -> None:
+    """From here on the collector works, on what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 class NetworkBlockedError(AssertionError):

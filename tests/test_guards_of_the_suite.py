@@ -8,8 +8,12 @@ from importlib.util import find_spec
 import jaxtyping
 import numpy as np
 import pytest
-from conftest import UNCHECKED, NetworkBlockedError, modules_with_arrays
+from array_checks import UNCHECKED, modules_with_arrays
+from conftest import NetworkBlockedError
 
+from mecharule_ops.engine.settling import Reader
+from mecharule_ops.repair.readings import vocabulary
+from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import Regime
 
 
@@ -20,6 +24,13 @@ def test_a_wrong_array_is_refused() -> None:
     for wrong in (np.zeros(2), [True, False]):
         with pytest.raises(jaxtyping.TypeCheckError):
             flipped(wrong)  # type: ignore[arg-type]
+
+
+def test_what_names_an_array_is_checked() -> None:
+    """By an alias of its type too; what names none is as it was written."""
+    with pytest.raises(jaxtyping.TypeCheckError, match="columns"):
+        vocabulary([], Arithmetic(), {"a": [1]}, {})  # type: ignore[dict-item]
+    assert not hasattr(Reader.ended, "__wrapped__")
 
 
 def test_only_named_modules_stay_unchecked() -> None:

@@ -8,7 +8,7 @@ by itself for forward derivatives and for masked attention is, so models here co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -17,7 +17,6 @@ import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
 
 from mecharule_ops.loading import placement, registry
 from mecharule_ops.loading.model import Subject
@@ -128,7 +127,7 @@ class _Simulated(TorchDispatchMode):
 
 def _computed(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """What `func` gives, on the one device that its tensors lie on or the one that it is told."""
-    given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    given = list(_tensors((*args, *kwargs.values())))
     target = _one_device(func, args, given)
     settings = dict(kwargs)
     told = settings.get("device")
@@ -137,17 +136,34 @@ def _computed(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
         target = _indexed(told)
     if told is not None:
         settings["device"] = _PROCESSOR
-    plain_args, plain_settings = tree_map_only(OnCard, lambda one: one.held, (args, settings))
-    result = func(*plain_args, **plain_settings)
+    result = func(*_with(_held, args), **{name: _with(_held, value) for name, value in settings.items()})
     if target == _PROCESSOR:
         return result
     if func.overloadpacket is _ATEN.detach:
         with torch.inference_mode(given[0].is_inference()):
             return OnCard(result, target)
     same = {id(one.held): one for one in given if isinstance(one, OnCard)}
-    return tree_map_only(
-        Tensor, lambda one: same[id(one)] if id(one) in same else OnCard(one, target), result
-    )
+    return _with(lambda one: same[id(one)] if id(one) in same else OnCard(one, target), result)
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    """Those among what an operation is given, lists of them included."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _with(change: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """What an operation is given or gives, its tensors changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    return type(value)(_with(change, one) for one in value) if type(value) in (list, tuple) else value
+
+
+def _held(tensor: Tensor) -> Tensor:
+    return tensor.held if isinstance(tensor, OnCard) else tensor
 
 
 def _one_device(func: Any, args: tuple[Any, ...], given: list[Tensor]) -> torch.device:
@@ -158,7 +174,7 @@ def _one_device(func: Any, args: tuple[Any, ...], given: list[Tensor]) -> torch.
     # Forward derivatives that are zero are made on the processor by torch's core, and hold nothing.
     beside = [one for one in given if not isinstance(one, OnCard) and one.dim() and not one._is_zerotensor()]
     if func.overloadpacket in _INDEXING:
-        indices = {id(one) for one in tree_leaves(args[1])}
+        indices = {id(one) for one in _tensors(args[1:2])}
         beside = [one for one in beside if id(one) not in indices]
     if len(cards) > 1 or (cards and beside):
         found = sorted({str(one.device) for one in given})

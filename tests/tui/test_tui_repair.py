@@ -273,7 +273,10 @@ def test_hostile_texts_are_plain() -> None:
 # --- on the screen ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40", marks=pytest.mark.slow)],
+)
 def test_a_real_repair_of_the_bundled_model_is_read_to_its_last_line(
     mended: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
