@@ -10,6 +10,7 @@ from time import perf_counter
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.waves import measured_costs, recorded_plan, recorded_waves
+from mecharule_ops.report.document import plural
 from mecharule_ops.types import Basis, Regime
 from mecharule_ops.workers.schedule import Costs, Planned, Wave, merged, planned
 from tools.arguments import Plan
@@ -93,12 +94,13 @@ def _flattens(curve: Sequence[Planned]) -> str:
         steps = (other.workers / one.workers - 1) or 1
         if (other.speedup / one.speedup - 1) / steps < FLAT - 1:
             faster = f"{other.workers} are {other.speedup / one.speedup:.2f} × as fast"
-            return f"it flattens at {one.workers} workers: {faster}"
-    return f"it does not flatten up to {curve[-1].workers} workers"
+            return f"it flattens at {plural(one.workers, 'worker')}: {faster}"
+    return f"it does not flatten up to {plural(curve[-1].workers, 'worker')}"
 
 
 def _widens(last: Planned, wider: Planned, waves: int) -> str:
-    gain = f"with {last.workers} workers, two waves asked at once would be {last.seconds / wider.seconds:.2f} × as fast"
+    faster = last.seconds / wider.seconds
+    gain = f"with {plural(last.workers, 'worker')}, two waves asked at once would be {faster:.2f} × as fast"
     if last.telling * 2 > waves:
         return f"{gain}; {last.telling} of {waves} waves wait for the one process that asks, which no wider wave mends"
     if last.starved:

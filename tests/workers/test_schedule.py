@@ -152,6 +152,7 @@ def test_it_flattens_where_twice_as_many_gain_less_than_a_fifth() -> None:
 
     assert _flattens(curve(1.0, 3.9, 15.0)) == "it does not flatten up to 16 workers"
     assert _flattens(curve(1.0, 3.9, 6.1)) == "it flattens at 4 workers: 16 are 1.56 × as fast"
+    assert _flattens(curve(1.0, 1.1)) == "it flattens at 1 worker: 4 are 1.10 × as fast"
     assert _flattens(curve(1.0, 3.9, 6.3)) == "it does not flatten up to 16 workers"
 
 
