@@ -7,7 +7,6 @@ differ elsewhere moves only its own stratum. No model is called.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt64
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.subsets import hashed
 
 STRATA = 8
 """Parts of predicate space, at most."""
@@ -49,7 +49,7 @@ def stratified_split(
         raise UsageError(f"expected a test share between 0 and 1, got {test_share}; 0.3 is the default")
     share = Fraction(test_share).limit_denominator(10**6)
     stratum = divided(matrix, strata)
-    keys = _keys(seed, "record", identifiers)
+    keys = hashed(seed, "record", identifiers)
     held_out = np.zeros(len(target), dtype=bool)
     for outcome in (False, True):
         drawn = _draw(np.flatnonzero(target == outcome), stratum, keys, share, f"{seed} {outcome}")
@@ -103,7 +103,7 @@ def _draw(
     wanted = [share * len(cell) for cell in cells]
     counts = [math.floor(part) for part in wanted]
     drawn = min(max(1, round(share * len(members))), max(0, len(members) - 1))
-    fixed = _keys(0, salt, numbers).tolist()
+    fixed = hashed(0, salt, numbers).tolist()
     left = [index for index, part in enumerate(wanted) if part > counts[index]]
     left.sort(key=lambda index: (fixed[index] / (wanted[index] - counts[index]), index))
     over = drawn - sum(counts)
@@ -114,12 +114,3 @@ def _draw(
         cell[np.argsort(keys[cell], kind="stable")][:count] for cell, count in zip(cells, counts, strict=True)
     ]
     return [int(position) for part in chosen for position in part]
-
-
-def _keys(seed: int, of: str, identifiers: Sequence[int]) -> UInt64[np.ndarray, " identifier"]:
-    """A number for each identifier that looks random and is the same on every machine."""
-    digests = (
-        hashlib.blake2b(f"{seed} {of} {identifier}".encode(), digest_size=8).digest()
-        for identifier in identifiers
-    )
-    return np.array([int.from_bytes(digest) for digest in digests], dtype=np.uint64)

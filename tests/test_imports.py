@@ -32,6 +32,7 @@ FLOORS = (
         "confidence",
         "thresholds",
         "binomials",
+        "subsets",
         "spectral",
         "state",
         "plain_text",

@@ -1,0 +1,38 @@
+"""Some of the records: a hashed draw, so that the order in which records come is never a sample.
+
+A task that is read whole comes in the order of its grid or file, often sorted by what matters. A draw depends on the
+seed, its purpose and the records' ids alone: not on their order, the processor, or which other draws were made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from jaxtyping import Int, UInt64
+
+
+def some_of(
+    identifiers: Sequence[int], most: int | None = None, *, of: str, seed: int = 0
+) -> Int[np.ndarray, " drawn"]:
+    """Positions of `most` of the records, at most, or of all; `of` names the purpose, each draws for itself.
+
+    They come by ascending key, so every prefix of a draw is the draw of fewer, and what follows a prefix is a
+    disjoint one. `identifiers` are distinct; the ids drawn are the same in every order of the records. The purpose
+    "record" is that of the held-out split.
+
+    >>> some_of([7, 8, 9, 10], 2, of="example").tolist(), some_of([10, 9, 8, 7], 2, of="example").tolist()
+    ([0, 3], [3, 0])
+    """
+    order = np.argsort(hashed(seed, of, identifiers), kind="stable")
+    return order if most is None else order[:most]
+
+
+def hashed(seed: int, of: str, identifiers: Iterable[int]) -> UInt64[np.ndarray, " identifier"]:
+    """A number for each identifier that looks random and is the same on every machine."""
+    digests = (
+        hashlib.blake2b(f"{seed} {of} {identifier}".encode(), digest_size=8).digest()
+        for identifier in identifiers
+    )
+    return np.array([int.from_bytes(digest) for digest in digests], dtype=np.uint64)
