@@ -33,6 +33,7 @@ FLOORS = (
         "thresholds",
         "binomials",
         "subsets",
+        "random_units",
         "spectral",
         "state",
         "plain_text",
