@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Int, UInt64
 
+from mecharule_ops.types import BehaviourRecord
+
 
 def some_of(
     identifiers: Sequence[int], most: int | None = None, *, of: str, seed: int = 0
@@ -27,6 +29,26 @@ def some_of(
     """
     order = np.argsort(hashed(seed, of, identifiers), kind="stable")
     return order if most is None else order[:most]
+
+
+def some_records(
+    records: Sequence[BehaviourRecord], most: int | None = None, *, of: str, seed: int = 0
+) -> list[BehaviourRecord]:
+    """Such a draw of the records themselves."""
+    drawn = some_of([record.example.id for record in records], most, of=of, seed=seed)
+    return [records[place] for place in drawn]
+
+
+def some_places(
+    records: Sequence[BehaviourRecord],
+    among: Int[np.ndarray, " place"],
+    most: int | None = None,
+    *,
+    of: str,
+    seed: int = 0,
+) -> Int[np.ndarray, " drawn"]:
+    """Such a draw of places, `among` those of some records."""
+    return among[some_of([records[place].example.id for place in among], most, of=of, seed=seed)]
 
 
 def hashed(seed: int, of: str, identifiers: Iterable[int]) -> UInt64[np.ndarray, " identifier"]:

@@ -238,14 +238,14 @@ class Run(RunContents):
     def measured_replacement(
         self, intervention: Intervention, subject: Subject | None = None
     ) -> ReplacementTable:
-        """The replacement values measured now, on the run's model or on `subject`, from its own train records.
+        """The replacement values measured now, on the run's model or on `subject`, from some of its train records.
 
         The held-out ones stay out: a replacement decides what flips, and so which units are found.
         """
         from mecharule_ops.replacement.baselines import replacement_table
 
         train = [self.records[position] for position in np.flatnonzero(self.train)]
-        return replacement_table(subject or self.subject, train, intervention)
+        return replacement_table(subject or self.subject, train, intervention, self.config.seed)
 
     def _context(self, intervention: Intervention) -> str:
         """The key of stored outcomes, from the run file, so that what is stored is read without the model."""

@@ -53,7 +53,7 @@ def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
 
     They are measured before anything else: TransformerLens changes how the model computes attention, and with it
     their last digits. On another kind of device, or in another type, the last digits differ, and the run's own
-    values are used.
+    values are used; so they are where the run's file does not say which records they were measured on.
     """
     subject = run.subject if subject is None else subject
     made = run.placed
@@ -62,7 +62,9 @@ def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
         subject.device.type,
     )
     tables = {
-        how: run.measured_replacement(how, subject) if alike else run.replacement(how)
+        how: run.measured_replacement(how, subject)
+        if alike and run.replacement(how).records
+        else run.replacement(how)
         for how in map(run.intervention, run.config.bases)
     }
 

@@ -25,12 +25,15 @@ from torch import Tensor
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.intervention import Units
-from mecharule_ops.passes.spans import span_of
+from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.statistics import Observed, first_slot_means, nearest_observed, observe
+from mecharule_ops.subsets import some_records
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron
 
 RECORDS = 256
-"""Prompts that the statistics are estimated from (paper, §5)."""
+"""Prompts that the values are estimated from (paper, §5), and as many others at most that say their range."""
+OTHERS = 4
+"""Of this many records one is kept from the values, to say the range."""
 _POSITIONAL = (Baseline.MEAN_POSITIONAL, Baseline.MEAN_DONOR_POSITIONAL)
 _DONOR = (Baseline.MEAN_DONOR, Baseline.MEAN_DONOR_POSITIONAL)
 
@@ -40,10 +43,14 @@ class ReplacementTable:
     """Replacement values of every unit of an intervention's basis."""
 
     intervention: Intervention
-    values: tuple[Float[Tensor, "offset channel *head_dim"], ...]
-    """By layer; the offsets are those of `observed`, or there is one row when the value does not depend on them."""
-    observed: Observed
-    """What the data holds at the intervened positions."""
+    values: tuple[Float[Tensor, "row channel *head_dim"], ...]
+    """By layer; a row an offset of `offsets`, or one when the value does not depend on it."""
+    offsets: Int[Tensor, " offset"]
+    """Ascending; not always contiguous."""
+    records: tuple[int, ...]
+    """Ids of the examples that the values were measured on; none in a table of a version that did not keep them."""
+    others: Observed
+    """What records hold at the intervened positions that the values were not measured on."""
 
     def value(
         self, layer: int, offsets: Int[Tensor, "*position"], channels: Int[Tensor, " channel"] | None = None
@@ -70,43 +77,48 @@ class ReplacementTable:
 
     def _rows(self, offsets: Tensor) -> Tensor:
         """Index of the nearest observed offset."""
-        return (offsets[..., None] - self.observed.offsets).abs().argmin(-1)
+        return (offsets[..., None] - self.offsets).abs().argmin(-1)
 
     def out_of_range(self, neuron: Neuron) -> tuple[int, int]:
-        """(replaced values outside what the unit takes at that offset in the data, replaced values in all).
+        """(replaced values outside what the unit takes at that offset in `others`, replaced values in all).
 
-        A value counts as often as its offset occurs; every dimension of a head counts by itself.
+        A mean lies within the range of its own records, whatever they are: only others can show that it comes from
+        another distribution, where it lies so far off; that it does not is for the draw to see to. A value counts as
+        often as its offset occurs; every dimension of a head counts by itself.
         """
-        statistics = self.observed.layers[neuron.layer]
-        replaced = self.value(neuron.layer, self.observed.offsets)[:, neuron.channel]
+        statistics = self.others.layers[neuron.layer]
+        replaced = self.value(neuron.layer, self.others.offsets)[:, neuron.channel]
         low, high = statistics.low[:, neuron.channel], statistics.high[:, neuron.channel]
-        outside = ((replaced < low) | (replaced > high)).reshape(len(self.observed.counts), -1)
-        counts = self.observed.counts
+        outside = ((replaced < low) | (replaced > high)).reshape(len(self.others.counts), -1)
+        counts = self.others.counts
         return int((outside.sum(-1) * counts).sum()), int(counts.sum()) * outside.shape[1]
 
     @cached_property
     def hash(self) -> str:
-        """16 hex digits of SHA-256 over the intervention, the offsets and the float32 values."""
+        """16 hex digits of SHA-256 over the intervention, the offsets, the float32 values and the records' ids."""
         digest = hashlib.sha256(repr(self.intervention).encode())
-        digest.update(self.observed.offsets.numpy().tobytes())
+        digest.update(self.offsets.numpy().tobytes())
         for table in self.values:
             digest.update(table.contiguous().numpy().tobytes())
+        digest.update(" ".join(map(str, self.records)).encode())
         return digest.hexdigest()[:16]
 
 
 def replacement_table(
-    subject: Subject, records: Sequence[BehaviourRecord], intervention: Intervention
+    subject: Subject, records: Sequence[BehaviourRecord], intervention: Intervention, seed: int = 0
 ) -> ReplacementTable:
-    """The table of an intervention, from the first `RECORDS` records' prompts and baseline completions.
+    """The table of an intervention, from the prompts and baseline completions of some of the records.
 
-    Cost: one forward over them, a second for the donor baselines. Raises `UsageError` when no record has an
-    intervened position, for example when every completion is a single token in the decode phase.
+    They are a draw (`subsets`), `RECORDS` for the values and as many others for the range; of few records one in
+    `OTHERS` goes to the range, of fewer than that the range is the values' own. Cost: one forward over both, a second
+    over the former for the donor baselines. Raises `UsageError` when no record has an intervened position, for
+    example when every completion is a single token in the decode phase.
     """
-    chosen = records[:RECORDS]
+    drawn = some_records(records, of="replacement", seed=seed)
+    measured = min(RECORDS, len(drawn) - len(drawn) // OTHERS)
+    chosen, others = drawn[:measured], drawn[measured : measured + RECORDS]
     prompts = subject.encode([record.example.prompt for record in chosen])
-    pairs = zip(prompts, chosen, strict=True)
-    spans = [span_of(prompt, record.tokens, intervention.phase) for prompt, record in pairs]
-    spans = [span for span in spans if span.fed]
+    spans = _spans(subject, chosen, intervention)
     if not spans:
         raise UsageError(
             f"expected completions with positions in the {intervention.phase} phase, got none in {len(chosen)} "
@@ -122,7 +134,22 @@ def replacement_table(
             values = nearest_observed(
                 subject, spans, intervention.basis, values, observed.offsets, baseline in _POSITIONAL
             )
-    return ReplacementTable(intervention=intervention, values=values, observed=observed)
+    held_back = _spans(subject, others, intervention)
+    return ReplacementTable(
+        intervention=intervention,
+        values=values,
+        offsets=observed.offsets,
+        records=tuple(record.example.id for record in chosen),
+        others=observe(subject, held_back, intervention.basis) if held_back else observed,
+    )
+
+
+def _spans(subject: Subject, records: Sequence[BehaviourRecord], intervention: Intervention) -> list[Span]:
+    """The intervened positions of each record that has some."""
+    prompts = subject.encode([record.example.prompt for record in records])
+    pairs = zip(prompts, records, strict=True)
+    spans = (span_of(prompt, record.tokens, intervention.phase) for prompt, record in pairs)
+    return [span for span in spans if span.fed]
 
 
 def _means(observed: Observed, baseline: Baseline) -> tuple[Tensor, ...]:

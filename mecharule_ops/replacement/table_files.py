@@ -18,23 +18,33 @@ _STATISTICS = ("mean", "low", "high")
 
 
 def arrays_of(table: ReplacementTable) -> dict[str, np.ndarray]:
-    """Offsets, counts, and of every layer the values and what the data holds, by name."""
-    arrays = {"offsets": table.observed.offsets.numpy(), "counts": table.observed.counts.numpy()}
-    for layer, (values, seen) in enumerate(zip(table.values, table.observed.layers, strict=True)):
+    """Ids and offsets, and of every layer the values; offsets and counts of other records and what they hold."""
+    arrays = {
+        "records": np.array(table.records, dtype=np.int64),
+        "offsets": table.offsets.numpy(),
+        "range_offsets": table.others.offsets.numpy(),
+        "counts": table.others.counts.numpy(),
+    }
+    for layer, (values, seen) in enumerate(zip(table.values, table.others.layers, strict=True)):
         arrays[f"value{layer}"] = values.numpy()
         arrays |= {f"{name}{layer}": getattr(seen, name).numpy() for name in _STATISTICS}
     return arrays
 
 
 def table_from(arrays: Mapping[str, np.ndarray], intervention: Intervention) -> ReplacementTable:
-    """The table that `arrays_of` took apart, equal in every bit. Raises `KeyError` when an array is missing."""
+    """The table that `arrays_of` took apart, equal in every bit. Raises `KeyError` when an array is missing.
+
+    A table of before the records were drawn names none, and its range is that of the records that made its values.
+    """
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     layers = range(sum(name.startswith("value") for name in tensors))
     return ReplacementTable(
         intervention=intervention,
         values=tuple(tensors[f"value{layer}"] for layer in layers),
-        observed=Observed(
-            offsets=tensors["offsets"],
+        offsets=tensors["offsets"],
+        records=tuple(tensors["records"].tolist()) if "records" in tensors else (),
+        others=Observed(
+            offsets=tensors.get("range_offsets", tensors["offsets"]),
             counts=tensors["counts"],
             layers=tuple(
                 UnitStatistics(**{name: tensors[f"{name}{layer}"] for name in _STATISTICS})

@@ -15,6 +15,7 @@ from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.pipeline.certify import ablation_rows, certify
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.second_run import Bench, bench_of_run, rerun
+from mecharule_ops.store import keys
 from mecharule_ops.types import Agonist, Basis, Neuron, Regime
 
 
@@ -141,3 +142,16 @@ def test_both_engines_write_the_same_rows(run: Run) -> None:
     slices = {"asked": [place[row.example] for row in certificate.rows[:20]]}
     again = ablation_rows(run, intervention, units, slices)
     assert [row.after.tokens for row in again] == [row.after.tokens for row in certificate.rows[:20]]
+
+
+def test_values_that_name_no_records_are_taken_from_the_run_file(run: Run, copied_run: Path) -> None:
+    """A run of before the draw was measured on other records: its certificates carry the hash of what it holds."""
+    how = run.intervention(Basis.MLP_OUT)
+    with opened(copied_run) as other:
+        arrays = dict(other.store.get(keys.replacement(how)))
+        named = arrays.pop("records")
+        other.store.put(keys.replacement(how), arrays)
+        held = other.replacement(how)
+        assert held.hash != run.replacement(how).hash
+        assert bench_of_run(other, run.subject).table(how, held.hash).hash == held.hash
+    assert named.tolist() == list(bench_of_run(run).table(how, "").records)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,20 +12,28 @@ from toy_behaviour import Toy, toy
 from mecharule_ops.errors import UsageError
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.replacement.statistics import Observed, UnitStatistics
-from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
+from mecharule_ops.replacement.statistics import Observed, UnitStatistics, observe
+from mecharule_ops.replacement.table_files import arrays_of, table_from
+from mecharule_ops.subsets import some_records
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 DONORS = {Baseline.MEAN_DONOR: Baseline.MEAN, Baseline.MEAN_DONOR_POSITIONAL: Baseline.MEAN_POSITIONAL}
 
 
+def split(bench: Toy) -> tuple[list[BehaviourRecord], list[BehaviourRecord]]:
+    """The 8 of the 10 records that make the values, and the others, which say the range."""
+    drawn = some_records(bench.records, of="replacement")
+    return drawn[:8], drawn[8:]
+
+
 def observed_values(
-    bench: Toy, basis: Basis, layer: int, channel: int, phase: Phase
+    bench: Toy, basis: Basis, layer: int, channel: int, phase: Phase, records: list[BehaviourRecord]
 ) -> dict[int, list[np.ndarray]]:
     """offset → the unit's values, one prompt at a time without cache or padding."""
     found: dict[int, list[np.ndarray]] = {}
     module, in_input = bench.subject.wiring.site(bench.subject.wiring.blocks(bench.subject.hf)[layer], basis)
     size = bench.subject.unit_size(basis)
-    for record in bench.records:
+    for record in records:
         (prompt,) = bench.subject.encode([record.example.prompt])
         ids = torch.tensor([[*prompt, *record.tokens[:-1]]])
         seen: list[torch.Tensor] = []
@@ -48,19 +58,23 @@ def observed_values(
 @pytest.mark.parametrize("family", ["llama", "gpt2", "gemma2"])
 @pytest.mark.parametrize("basis", Basis)
 def test_means_equal_those_of_single_unpadded_runs(family: str, basis: Basis) -> None:
-    """Mean, minimum, maximum and count by offset, and the mean over all positions; padding never enters."""
+    """Mean by offset, and over all positions; of the other records minimum, maximum and count; no padding enters."""
     bench, phase = toy(family), tuple(Phase)[list(Basis).index(basis)]
-    values = observed_values(bench, basis, 1, 2, phase)
+    made, others = split(bench)
+    values = observed_values(bench, basis, 1, 2, phase, made)
+    ranges = observed_values(bench, basis, 1, 2, phase, others)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.MEAN_POSITIONAL, phase=phase))
-    assert table.observed.offsets.tolist() == sorted(values)
-    assert table.observed.counts.tolist() == [len(values[offset]) for offset in sorted(values)]
+    assert table.records == tuple(record.example.id for record in made)
+    assert table.offsets.tolist() == sorted(values)
+    assert table.others.offsets.tolist() == sorted(ranges)
+    assert table.others.counts.tolist() == [len(ranges[offset]) for offset in sorted(ranges)]
     offsets = torch.tensor(sorted(values))
     wanted = np.array([np.mean(values[offset], 0) for offset in sorted(values)])
     found = table.value(1, offsets)[:, 2].numpy().reshape(wanted.shape)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-    statistics = table.observed.layers[1]
+    statistics = table.others.layers[1]
     for field, reduce in ((statistics.low, np.min), (statistics.high, np.max)):
-        extreme = np.array([reduce(values[offset], 0) for offset in sorted(values)])
+        extreme = np.array([reduce(ranges[offset], 0) for offset in sorted(ranges)])
         np.testing.assert_allclose(field[:, 2].numpy().reshape(extreme.shape), extreme, atol=1e-5)
     overall = np.mean([value for offset in values for value in values[offset]], 0)
     mean = bench.table(Intervention(basis=basis, baseline=Baseline.MEAN, phase=phase))
@@ -73,7 +87,7 @@ def test_means_equal_those_of_single_unpadded_runs(family: str, basis: Basis) ->
 def test_a_donor_is_the_observed_value_closest_to_the_mean(basis: Basis, baseline: Baseline) -> None:
     """Coordinate by coordinate; positional donors come from their own offset only."""
     bench = toy("llama")
-    values = observed_values(bench, basis, 2, 1, Phase.DECODE)
+    values = observed_values(bench, basis, 2, 1, Phase.DECODE, split(bench)[0])
     donors = bench.table(Intervention(basis=basis, baseline=baseline))
     means = bench.table(Intervention(basis=basis, baseline=DONORS[baseline]))
     for offset in values:
@@ -85,7 +99,6 @@ def test_a_donor_is_the_observed_value_closest_to_the_mean(basis: Basis, baselin
         ]
         found = donors.value(2, torch.tensor(offset))[1].numpy().reshape(-1)
         np.testing.assert_allclose(found, wanted, atol=1e-5)
-    assert donors.out_of_range(Neuron(basis, 2, 1))[0] == 0 or baseline is Baseline.MEAN_DONOR
     assert donors.hash != means.hash
 
 
@@ -103,7 +116,7 @@ def mean_at_first_token(bench: Toy) -> float:
     seen: list[float] = []
     handle = module.register_forward_hook(lambda module, inputs, out: seen.append(float(out[0, 0, 5])))
     with torch.no_grad():
-        for prompt in bench.subject.encode([record.example.prompt for record in bench.records]):
+        for prompt in bench.subject.encode([record.example.prompt for record in split(bench)[0]]):
             ids = torch.tensor([prompt[:1]])
             bench.subject.hf(ids, attention_mask=torch.ones_like(ids))
     handle.remove()
@@ -115,9 +128,14 @@ def by_hand(
 ) -> ReplacementTable:
     """A table of one layer with two channels and data at offsets 1, 2 and 5, seen 4, 2 and 2 times."""
     statistics = UnitStatistics(mean=torch.tensor(low), low=torch.tensor(low), high=torch.tensor(high))
-    observed = Observed(offsets=torch.tensor([1, 2, 5]), counts=torch.tensor([4, 2, 2]), layers=(statistics,))
-    intervention = Intervention(basis=Basis.MLP_OUT, baseline=baseline)
-    return ReplacementTable(intervention=intervention, values=(torch.tensor(values),), observed=observed)
+    offsets = torch.tensor([1, 2, 5])
+    return ReplacementTable(
+        intervention=Intervention(basis=Basis.MLP_OUT, baseline=baseline),
+        values=(torch.tensor(values),),
+        offsets=offsets,
+        records=(3, 1, 2),
+        others=Observed(offsets=offsets, counts=torch.tensor([4, 2, 2]), layers=(statistics,)),
+    )
 
 
 def test_an_offset_without_data_takes_the_nearest_one_that_has_some() -> None:
@@ -140,24 +158,70 @@ def test_the_count_out_of_range_weighs_offsets_by_how_often_they_occur() -> None
     assert table.out_of_range(Neuron(Basis.MLP_OUT, 0, 1)) == (0, 8)
 
 
-def test_a_true_mean_never_lies_out_of_range() -> None:
-    """The positional mean is between minimum and maximum everywhere; the first slot's value is not."""
-    bench = toy("llama")
+def test_the_guard_sees_values_of_another_distribution() -> None:
+    """The records that made a positional mean hold none of it out of range, whatever records they are.
+
+    Against records of the kind that is ablated, the means of the shortest prompts alone do lie outside; those of a
+    draw do not; the first slot's value does in either case.
+    """
+    bench, intervention = toy("llama", 60), Intervention(basis=Basis.ATTN_HEAD)
     units = [Neuron(Basis.ATTN_HEAD, layer, head) for layer in range(3) for head in range(4)]
-    mean = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.MEAN_POSITIONAL))
-    slot = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.SLOT0))
-    positions, head_dim = int(mean.observed.counts.sum()), bench.subject.head_dim
-    assert {mean.out_of_range(unit) for unit in units} == {(0, positions * head_dim)}
-    assert any(slot.out_of_range(unit)[0] > 0 for unit in units)
+
+    def outside(table: ReplacementTable) -> float:
+        counts = np.array([table.out_of_range(unit) for unit in units]).sum(0)
+        return counts[0] / counts[1]
+
+    shortest = sorted(bench.records, key=lambda record: len(record.example.prompt))
+    wrong = replacement_table(bench.subject, shortest[:20], intervention)
+    made = [bench.records[place] for place in wrong.records]
+    prompts = bench.subject.encode([record.example.prompt for record in made])
+    pairs = zip(prompts, made, strict=True)
+    spans = [span_of(prompt, record.tokens, Phase.DECODE) for prompt, record in pairs]
+    assert outside(replace(wrong, others=observe(bench.subject, spans, Basis.ATTN_HEAD))) == 0.0
+    others = replacement_table(bench.subject, shortest[20:], intervention).others
+    assert outside(replace(wrong, others=others)) > 0.004
+    assert outside(bench.table(intervention)) == 0.0
+    assert outside(bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.SLOT0))) > 0.1
 
 
-def test_only_the_first_256_records_enter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Further records change nothing; the same data gives the same hash."""
+@pytest.mark.parametrize("baseline", Baseline)
+def test_the_order_of_the_records_changes_nothing(baseline: Baseline) -> None:
+    """Values, range and hash are those of the same ids, to the bit; the first records in file order are no sample."""
+    bench, intervention = toy("qwen2"), Intervention(basis=Basis.MLP_OUT, baseline=baseline)
+    table = bench.table(intervention)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(bench.records))
+        shuffled = [bench.records[place] for place in order]
+        other = replacement_table(bench.subject, shuffled, intervention)
+        assert (other.hash, other.records) == (table.hash, table.records)
+        assert all(map(torch.equal, *([each.low for each in one.others.layers] for one in (table, other))))
+    assert replacement_table(bench.subject, bench.records, intervention, seed=1).records != table.records
+
+
+def test_as_many_records_enter_as_the_paper_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many others say the range; of few records three quarters make the values."""
     bench, intervention = toy("qwen2"), Intervention(basis=Basis.MLP_OUT, baseline=Baseline.MEAN)
-    monkeypatch.setattr("mecharule_ops.replacement.baselines.RECORDS", 6)
-    few = replacement_table(bench.subject, bench.records[:6], intervention)
-    assert replacement_table(bench.subject, bench.records, intervention).hash == few.hash
-    assert replacement_table(bench.subject, bench.records[:5], intervention).hash != few.hash
+    drawn = [record.example.id for record in some_records(bench.records, of="replacement")]
+    assert bench.table(intervention).records == tuple(drawn[:8])
+    monkeypatch.setattr("mecharule_ops.replacement.baselines.RECORDS", 3)
+    few = bench.table(intervention)
+    assert few.records == tuple(drawn[:3])
+    assert few.others.counts.max() == 3
+    single = replacement_table(bench.subject, bench.records[:1], intervention)
+    assert single.others.counts.max() == 1
+
+
+def test_a_table_of_before_the_draw_keeps_its_hash() -> None:
+    """It names no records, and its range is that of the records that made its values."""
+    rows = [[1.0, 10.0], [2.0, 20.0], [5.0, 50.0]]
+    table = by_hand(Baseline.MEAN_POSITIONAL, rows, rows, rows)
+    arrays = arrays_of(table)
+    assert table_from(arrays, table.intervention).hash == table.hash
+    earlier = {name: array for name, array in arrays.items() if name not in ("records", "range_offsets")}
+    read = table_from(earlier, table.intervention)
+    assert read.records == ()
+    assert read.hash == "ddc86ae97f004b4f"
+    assert read.out_of_range(Neuron(Basis.MLP_OUT, 0, 0)) == (0, 8)
 
 
 def test_completions_of_one_token_leave_nothing_to_replace_while_decoding() -> None:
