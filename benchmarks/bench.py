@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 from engine_figures import decided, evaluation, growth, ideas, matrix_peak
 from loading_figures import loading
+from pages import processor
 from search_figures import exhaustive_tiny, rules, search, whole_run
 from setting import Figure
 from worker_figures import plans, workers
@@ -44,12 +45,8 @@ SECTIONS: dict[str, Section] = {
 
 def machine() -> dict[str, object]:
     """The class of the machine, without its name."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    model = next(
-        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
-    )
     return {
-        "cpu": model,
+        "cpu": processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "system": platform.system(),

@@ -1,10 +1,23 @@
-"""Figures in a page: what a command writes stands between two marks, the words around it are a person's."""
+"""What pages of figures share: marks around what a command writes, tables beside the page, what made the numbers.
+
+`python benchmarks/pages.py PAGE` writes commit and class of machine into a page that another command has just made.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from mecharule_ops.report.text import csv_of
+
+ROOT = Path(__file__).parents[1]
+TABLES = ROOT / "docs" / "tables"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+MADE = "Made at commit "
 
 
 def put_between(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
@@ -14,3 +27,40 @@ def put_between(page: Path, text: str, begin: str = BEGIN, end: str = END) -> No
     if not (mark and closing):
         raise ValueError(f"expected {begin} and {end} in {page.name}")
     page.write_text(f"{before}{begin}\n{text.rstrip()}\n{end}{after}", encoding="utf-8")
+
+
+def put_table(name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write `docs/tables/NAME.csv`; returns the link to it that a page in docs/ has."""
+    TABLES.mkdir(exist_ok=True)
+    (TABLES / f"{name}.csv").write_text(csv_of(header, rows), encoding="utf-8")
+    return f"[tables/{name}.csv](tables/{name}.csv)"
+
+
+def made_at() -> str:
+    """`Made at commit abc1234 on 2 cores of an AMD EPYC, no GPU.`; a plus marks uncommitted changes to code."""
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    code = [*git, "status", "--porcelain", "--", "*.py"]
+    changed = subprocess.run(code, capture_output=True, text=True, check=True).stdout
+    return f"{MADE}{head.stdout.strip()}{'+' if changed else ''} on {os.cpu_count()} cores of an {processor()}, no GPU."
+
+
+def processor() -> str:
+    """The processor's name without the machine's."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
+
+
+def stamp(page: Path) -> None:
+    """Put `made_at` under the page's title, in the place of an earlier one."""
+    title, _, rest = page.read_text(encoding="utf-8").partition("\n\n")
+    if rest.startswith(MADE):
+        rest = rest.partition("\n\n")[2]
+    page.write_text(f"{title}\n\n{made_at()}\n\n{rest}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for named in sys.argv[1:]:
+        stamp(Path(named))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mecharule_ops.report.document import Document, Section, Table, plain
-from mecharule_ops.report.text import markdown_of, text_of
+from mecharule_ops.report.text import csv_of, markdown_of, text_of
 from tools.arguments import TableArguments
 from tools.result import ToolResult
 
@@ -69,10 +67,7 @@ def _formatted(title: str, table: Table, given: TableArguments, note: str, under
 
 
 def _csv(table: Table, note: str) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([table.header, *table.rows])
-    return text.getvalue().rstrip("\n") + (f"\n# {note}" if note else "")
+    return csv_of(table.header, table.rows).rstrip("\n") + (f"\n# {note}" if note else "")
 
 
 def _tex(table: Table, note: str) -> str:

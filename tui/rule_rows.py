@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING
@@ -129,20 +127,6 @@ def _order(value: str | float | None) -> tuple[bool, float, str]:
     if value is None or value == "":
         return True, 0.0, ""
     return (False, 0.0, value) if isinstance(value, str) else (False, -value, "")
-
-
-def as_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The table as CSV; a cell that a spreadsheet would run as a formula is quoted by an apostrophe."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([[_harmless(cell) for cell in row] for row in rows])
-    return out.getvalue()
-
-
-def _harmless(cell: str) -> str:
-    is_number = cell.replace(".", "", 1).lstrip("+-").isdigit()
-    return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} and not is_number else cell
 
 
 def as_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -23,7 +23,7 @@ from tools.result import ToolResult
 
 if TYPE_CHECKING:
     from mecharule_ops.experiments.folder import Host
-    from mecharule_ops.experiments.page import Chapter, Figures
+    from mecharule_ops.experiments.page import Chapter
     from mecharule_ops.experiments.plan import PlannedRun, Request
     from mecharule_ops.report.document import Document
 
@@ -86,7 +86,7 @@ def experiment(wanted: Wanted, config: RunConfig, show: Show, approve: Approve) 
     """The page of one experiment or of all; finished runs are reused. Raises what planning and the runs raise."""
     from mecharule_ops.experiments.catalogue import EXPERIMENTS
     from mecharule_ops.experiments.folder import Host, finish, load
-    from mecharule_ops.experiments.page import Chapter, document, figures
+    from mecharule_ops.experiments.page import Chapter, document
 
     folder = runs_directory() / FOLDER
     host = Host(folder=folder, show=show, clock=time.monotonic, approve=approve, again=wanted.again)
@@ -99,6 +99,7 @@ def experiment(wanted: Wanted, config: RunConfig, show: Show, approve: Approve) 
     for name, runs in plans.items():
         known, finished = EXPERIMENTS[name], load(runs, folder)
         made = Chapter(
+            name=name,
             title=known.title,
             question=known.question,
             command=_command(name, wanted, config),
@@ -106,9 +107,9 @@ def experiment(wanted: Wanted, config: RunConfig, show: Show, approve: Approve) 
             runs=finished,
         )
         chapters.append(made)
-    page, drawn = document(chapters, machine()), figures(chapters)
+    page = document(chapters, machine())
     if wanted.out is not None:
-        show(Notice(text=f"written: {', '.join(_write(Path(wanted.out), wanted.name, page, drawn))}"))
+        show(Notice(text=f"written: {', '.join(_write(Path(wanted.out), wanted.name, page, chapters))}"))
     return _result(wanted, page, chapters)
 
 
@@ -181,22 +182,24 @@ def _text(wanted: Wanted, page: Document) -> str:
     return markdown_of(page).rstrip() if wanted.markdown else text_of(page, WIDTH).rstrip()
 
 
-def _write(folder: Path, name: str, page: Document, drawn: Figures) -> tuple[str, ...]:
-    """The files written: the page twice, and a figure each. Raises `StoreError` when the disk refuses."""
+def _write(folder: Path, name: str, page: Document, chapters: Sequence[Chapter]) -> tuple[str, ...]:
+    """The files written: the brief page, the whole one as HTML, its tables and figures. Raises `StoreError`."""
+    from mecharule_ops.experiments.page import brief, figures, tables
     from mecharule_ops.report.drawing import standalone
     from mecharule_ops.report.html import html_of
-    from mecharule_ops.report.text import markdown_of
+    from mecharule_ops.report.text import csv_of, markdown_of
 
-    stem = FOLDER if name == "all" or "," in name else f"experiment-{name}"
+    stem, drawn = FOLDER if name == "all" or "," in name else f"experiment-{name}", figures(chapters)
     pictures = {figure: (f"figures/{figure}.svg", caption) for figure, (_, caption) in drawn.items()}
     texts = {
-        f"{stem}.md": markdown_of(page, pictures),
+        f"{stem}.md": markdown_of(brief(chapters, machine()), pictures),
         f"{stem}.html": html_of(page, drawn),
+        **{f"tables/{file}": csv_of(table.header, table.rows) for file, table in tables(chapters).items()},
         **{pictures[figure][0]: standalone(svg) for figure, (svg, _) in drawn.items()},
     }
     try:
-        (folder / "figures").mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"expected to write {folder}, the system says: {error.strerror}") from error

@@ -60,6 +60,16 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             comparison(runs),
         ),
         figures={"baselines-agreement": (grid("baselines-agreement", names, rhos), _CAPTION)},
+        rows=(
+            (
+                "τ-agonists; replaced values out of range",
+                ", ".join(
+                    f"{name} {over_seeds(labelled(runs, name), counts.tau_agonists).mean:.1f}; "
+                    f"{percent(outside(labelled(runs, name)).rate)}"
+                    for name in names
+                ),
+            ),
+        ),
     )
 
 

@@ -54,7 +54,30 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             comparison(runs),
         ),
         figures=drawn,
+        says=says(runs),
+        rows=(
+            ("τ-agonists of a run, both directions", spelled(over_seeds(runs, counts.tau_agonists))),
+            ("units with a rule at held-out MCC ≥ .70 (HQ-T)", spelled(over_seeds(runs, counts.hq_t))),
+            *(
+                (f"localized units together flip, {regime.arrow}", _union_words(runs, regime))
+                for regime in REGIMES
+            ),
+        ),
     )
+
+
+def says(runs: Sequence[FinishedRun]) -> str:
+    """What the pipeline found, in a sentence."""
+    found, ruled = (over_seeds(runs, measure).mean for measure in (counts.tau_agonists, counts.hq_t))
+    rules = f"{ruled:.1f} units with a rule" if ruled else "no unit with a rule"
+    return f"A run finds {found:.1f} τ-agonists in the mean, and {rules} of held-out MCC .70 or more."
+
+
+def _union_words(runs: Sequence[FinishedRun], regime: Regime) -> str:
+    mine, random = (
+        spelled_percent(over_seeds(runs, counts.union(regime, random=drawn))) for drawn in (False, True)
+    )
+    return f"{mine}; as many random units {random}"
 
 
 def comparison(runs: Sequence[FinishedRun]) -> str:

@@ -104,6 +104,15 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             PAPER,
         ),
         figures={"e1-thresholds": (_figure(by_label), _CAPTION)},
+        says=sentence(found),
+        rows=tuple(
+            (
+                f"main − {one.other}, {one.measure}",
+                f"{spelled(one.interval, signed=True)}: {one.direction.value}",
+            )
+            for one in found
+            if one.measure == "HQ-T"
+        ),
     )
 
 

@@ -32,7 +32,7 @@ from mecharule_ops.experiments.statistics import (
     t_interval,
 )
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
-from mecharule_ops.report.document import Bullets, Table, k_of_n
+from mecharule_ops.report.document import Bullets, Table, k_of_n, percent
 from mecharule_ops.types import Regime
 
 OTHER, PRINTED = "other search", "Algorithm 1"
@@ -78,7 +78,28 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             PAPER,
         ),
         figures={"e2-recall": (_figure(runs), _CAPTION)},
+        says=_says(runs),
+        rows=tuple((f"τ-agonists found by {name}", found) for name, found in _in_short(runs).items()),
     )
+
+
+def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
+    """For each search recall and cost in both directions."""
+    said = {}
+    for label, name in _names(runs).items():
+        cells = []
+        for regime in REGIMES:
+            searches = _searches(labelled(runs, label), regime)
+            cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
+            found = k_of_n(pooled(map(recall_share, searches)))
+            cells.append(f"{regime.arrow} {found} at {percent(cost)} of brute force")
+        said[name] = "; ".join(cells)
+    return said
+
+
+def _says(runs: Sequence[FinishedRun]) -> str:
+    name, found = next(iter(_in_short(runs).items()))
+    return f"The search `{name}` finds of the τ-agonists that brute force finds: {found}."
 
 
 _CAPTION = "Recall of the τ-agonists that brute force finds, mean over seeds with t-intervals."

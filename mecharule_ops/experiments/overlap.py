@@ -84,6 +84,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             PAPER,
         ),
         figures={"overlap-flips": (_figure(runs), _CAPTION)},
+        rows=(("attribution and strength of all units", rank_sentence(main)),),
     )
 
 

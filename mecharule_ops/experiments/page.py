@@ -32,12 +32,17 @@ class Part:
 
     blocks: tuple[Block, ...]
     figures: Figures
+    says: str = ""
+    """What it shows, in a sentence."""
+    rows: tuple[tuple[str, str], ...] = ()
+    """The figures behind the sentence: (what was counted, what was found)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
     """One experiment on the page."""
 
+    name: str
     title: str
     question: str
     """What it asks, in a sentence, after the paper."""
@@ -55,7 +60,7 @@ def document(chapters: Sequence[Chapter], machine: str) -> Document:
         INTERVALS,
     )
     middle = [_section(chapter) for chapter in chapters]
-    every = tuple({run.planned.id: run for chapter in chapters for run in chapter.runs}.values())
+    every = _distinct_runs(chapters)
     return Document(
         title="MechaRule experiments",
         sections=(
@@ -64,6 +69,63 @@ def document(chapters: Sequence[Chapter], machine: str) -> Document:
             Section(title="What fixes these numbers", blocks=_provenance(every, machine)),
         ),
     )
+
+
+def brief(chapters: Sequence[Chapter], machine: str) -> Document:
+    """The page that is kept: what was shown, one table, how it was made; all else lies beside it as CSV."""
+    rows = tuple((chapter.title, *row) for chapter in chapters for row in chapter.part.rows)
+    every = _distinct_runs(chapters)
+    models = sorted({f"{run.findings.model} at {run.findings.task}" for run in every})
+    shown = " ".join(chapter.part.says for chapter in chapters[:3] if chapter.part.says)
+    return Document(
+        title="MechaRule experiments",
+        sections=(
+            Section(
+                title="What they show",
+                blocks=(
+                    f"On {', '.join(models)}. {shown}",
+                    Table(header=("experiment", "what", "found"), rows=rows, align="lll"),
+                    INTERVALS,
+                ),
+            ),
+            Section(
+                title="How this was made",
+                blocks=(
+                    Bullets(tuple(_how(chapter) for chapter in chapters)),
+                    *_provenance(every, machine)[:-1],
+                ),
+            ),
+            *(
+                Section(
+                    title=chapter.title,
+                    blocks=(chapter.question, f"Tables: {', '.join(_tables(chapter))}."),
+                    figures=tuple(chapter.part.figures),
+                )
+                for chapter in chapters
+            ),
+        ),
+    )
+
+
+def tables(chapters: Sequence[Chapter]) -> dict[str, Table]:
+    """The tables of all chapters by the name of their file, and which runs stand behind them."""
+    found = {name: table for chapter in chapters for name, table in _tables(chapter).items()}
+    runs = tuple((run.planned.label, str(run.seed), run.planned.id) for run in _distinct_runs(chapters))
+    return found | {"experiments-runs.csv": Table(header=("runs", "seed", "id"), rows=runs, align="lll")}
+
+
+def _tables(chapter: Chapter) -> dict[str, Table]:
+    shown = [block for block in chapter.part.blocks if isinstance(block, Table)]
+    return {f"experiments-{chapter.name}-{place}.csv": table for place, table in enumerate(shown, 1)}
+
+
+def _distinct_runs(chapters: Sequence[Chapter]) -> tuple[FinishedRun, ...]:
+    return tuple({run.planned.id: run for chapter in chapters for run in chapter.runs}.values())
+
+
+def _how(chapter: Chapter) -> str:
+    seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in chapter.runs}))
+    return f"Command: {chapter.command} ({plural(len(chapter.runs), 'run')}, seeds {seeds})."
 
 
 def figures(chapters: Sequence[Chapter]) -> Figures:
@@ -89,11 +151,9 @@ def _block_data(block: Block) -> object:
 
 
 def _section(chapter: Chapter) -> Section:
-    seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in chapter.runs}))
-    how = f"Command: {chapter.command} ({plural(len(chapter.runs), 'run')}, seeds {seeds})."
     return Section(
         title=chapter.title,
-        blocks=(chapter.question, how, *chapter.part.blocks),
+        blocks=(chapter.question, _how(chapter), *chapter.part.blocks),
         figures=tuple(chapter.part.figures),
     )
 

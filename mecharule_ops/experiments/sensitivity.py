@@ -94,7 +94,17 @@ def part(runs: Sequence[FinishedRun]) -> Part:
     blocks: list[Block] = [f"Each row is a mean over {plural(len(labelled(runs, MAIN)), 'seed')}."]
     blocks += [_table(runs, axis) for axis in AXES]
     return Part(
-        blocks=(*blocks, PAPER, comparison(runs)), figures={"sensitivity-units": (_figure(runs), _CAPTION)}
+        blocks=(*blocks, PAPER, comparison(runs)),
+        figures={"sensitivity-units": (_figure(runs), _CAPTION)},
+        rows=(
+            (
+                "τ-agonists as τ grows",
+                ", ".join(
+                    f"τ {value}: {spelled(over_seeds(some, counts.tau_agonists))}"
+                    for value, some in _rows(runs, "τ").items()
+                ),
+            ),
+        ),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mecharule_ops.report.document import Block, Bullets, Document, Table, plain, tied
 
@@ -38,6 +40,20 @@ def markdown_of(document: Document, pictures: Mapping[str, tuple[str, str]] | No
         parts += [_markdown_block(block) for block in section.blocks]
         parts += [_picture(*known[name]) for name in section.figures if name in known]
     return "\n\n".join(parts) + "\n"
+
+
+def csv_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as CSV; a cell that a spreadsheet would run as a formula is quoted by an apostrophe."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(
+        [header, *([_harmless(cell) for cell in row] for row in rows)]
+    )
+    return out.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    is_number = cell.replace(".", "", 1).lstrip("+-").isdigit()
+    return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} and not is_number else cell
 
 
 def block_lines(block: Block, width: int) -> list[str]:

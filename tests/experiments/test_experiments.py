@@ -17,9 +17,10 @@ from mecharule_ops.experiments import baselines, counts, e0, e1, e2, overlap, se
 from mecharule_ops.experiments.attribution_overlap import TOP, top_attributed
 from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
 from mecharule_ops.experiments.folder import price_of
-from mecharule_ops.experiments.page import Chapter, as_data, document
+from mecharule_ops.experiments.page import Chapter, as_data, brief, document, tables
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
 from mecharule_ops.findings.records import Share
+from mecharule_ops.report.document import Table
 from mecharule_ops.report.text import markdown_of, text_of
 from mecharule_ops.slices import E1Condition
 from mecharule_ops.types import Baseline, Regime
@@ -216,7 +217,9 @@ def test_a_page_is_the_same_every_time_and_reads_in_every_form(name: str) -> Non
     made = EXPERIMENTS[name]
     first, second = made.part(runs), made.part(runs)
     assert first == second
-    chapter = Chapter(title=made.title, question=made.question, command="mecharule x", part=first, runs=runs)
+    chapter = Chapter(
+        name=name, title=made.title, question=made.question, command="mecharule x", part=first, runs=runs
+    )
     page = document([chapter], "a machine")
     assert max(map(len, text_of(page, 120).splitlines())) <= 120
     figure = next(iter(first.figures))
@@ -224,3 +227,8 @@ def test_a_page_is_the_same_every_time_and_reads_in_every_form(name: str) -> Non
     assert f"](figures/{figure}.svg)" in markdown
     assert "mecharule x" in markdown
     assert runs[0].findings.model_hash in str(as_data(page))
+    kept, files = brief([chapter], "a machine"), tables([chapter])
+    short = markdown_of(kept)
+    assert all(file.replace("_", "\\_") in short for file in files if file != "experiments-runs.csv")
+    assert sum(isinstance(block, Table) and len(block.rows) <= 12 for block in kept.sections[0].blocks) == 1
+    assert {run.planned.id for run in runs} == {row[2] for row in files["experiments-runs.csv"].rows}

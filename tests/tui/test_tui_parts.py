@@ -28,6 +28,7 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import plain as report_plain
+from mecharule_ops.report.text import csv_of
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.run_state import RunState
@@ -47,7 +48,7 @@ from tui.keys import key_said
 from tui.layout import PANES, Arrangement, arrangement, panes_shown
 from tui.neuron_card import OnFile, card
 from tui.pictures import bar, coverage, figures, interval
-from tui.rule_rows import HEADER, arranged, as_csv, as_markdown, rule_rows
+from tui.rule_rows import HEADER, arranged, as_markdown, rule_rows
 from tui.screens.base import CommandScreen, fitted
 from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen
@@ -140,7 +141,7 @@ def test_hostile_texts_pass_through_every_pure_view() -> None:
         state = replace(state, rules={key: replace(state.rules[key], rule=text)})
         rows = [row.cells for row in rule_rows(state, None)]
         assert (plain(text) or "no rule") in {row[HEADER.index("rule")] for row in rows}
-        back = list(csv.reader(io.StringIO(as_csv(HEADER, rows))))
+        back = list(csv.reader(io.StringIO(csv_of(HEADER, rows))))
         assert len(back) == len(rows) + 1
         assert as_markdown(HEADER, rows).count("\n") == len(rows) + 2
         entry = next(iter(state.hypotheses.values()))
@@ -153,7 +154,7 @@ def test_hostile_texts_pass_through_every_pure_view() -> None:
 
 def test_a_formula_in_a_rule_is_harmless_in_a_spreadsheet() -> None:
     """A cell that would be run is quoted; numbers are not."""
-    assert as_csv(("a", "b", "c"), [("=1+1", "+.39", "@x")]).splitlines()[1] == "'=1+1,+.39,'@x"
+    assert csv_of(("a", "b", "c"), [("=1+1", "+.39", "@x")]).splitlines()[1] == "'=1+1,+.39,'@x"
 
 
 def test_ascii_keeps_the_width_of_every_line() -> None:

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from tui.commands import bindings_of
 from tui.comparison import HEADER, Side, compare
 from tui.panes.table import TextTable
-from tui.rule_rows import as_csv, as_markdown
+from tui.rule_rows import as_markdown
 from tui.screens.base import Line, hints
 from tui.screens.tables import TableScreen
 
@@ -43,5 +43,7 @@ class CompareScreen(TableScreen):
         self.owner.copy("comparison", "\t".join(selected) if selected else self.comparison.sentence)
 
     def do_save(self) -> None:
-        self.owner.save("comparison.csv", as_csv(HEADER, self.comparison.rows))
+        from mecharule_ops.report.text import csv_of
+
+        self.owner.save("comparison.csv", csv_of(HEADER, self.comparison.rows))
         self.owner.save("comparison.md", as_markdown(HEADER, self.comparison.rows))

@@ -13,7 +13,7 @@ from tui.commands import bindings_of
 from tui.hypothesis_rows import HEADER, hypothesis_rows, hypothesis_text, ledger_sentence
 from tui.panes.reading import ReadingPane
 from tui.panes.table import TextTable
-from tui.rule_rows import as_csv, as_markdown
+from tui.rule_rows import as_markdown
 from tui.screens.base import Line, hints
 from tui.screens.tables import TableScreen
 from tui.words import said
@@ -74,6 +74,8 @@ class LedgerScreen(TableScreen):
         self.owner.copy("hypothesis", shown)
 
     def do_save(self) -> None:
+        from mecharule_ops.report.text import csv_of
+
         rows = hypothesis_rows(self.latest())
-        self.owner.save("ledger.csv", as_csv(HEADER, rows))
+        self.owner.save("ledger.csv", csv_of(HEADER, rows))
         self.owner.save("ledger.md", as_markdown(HEADER, rows))

@@ -6,7 +6,7 @@ from tui.panes.chat import ChatPane
 from tui.panes.reading import ReadingPane
 from tui.panes.table import TextTable
 from tui.panes.tree import TreePane
-from tui.rule_rows import HEADER, as_csv, as_markdown
+from tui.rule_rows import HEADER, as_markdown
 from tui.screens.ledger import LedgerScreen
 from tui.screens.popups import SearchPopup
 from tui.screens.view import RunView
@@ -127,7 +127,9 @@ class PaneCommands(RunView):
         self.app.push_screen(LedgerScreen(lambda: self.latest))
 
     def do_save(self) -> None:
+        from mecharule_ops.report.text import csv_of
+
         rows = self.rule_cells
         run = self.session.run or "run"
-        self.owner.save(f"{run}-rules.csv", as_csv(HEADER, rows))
+        self.owner.save(f"{run}-rules.csv", csv_of(HEADER, rows))
         self.owner.save(f"{run}-rules.md", as_markdown(HEADER, rows))

@@ -12,7 +12,6 @@ from tui.commands import bindings_of, command_named
 from tui.keys import key_said
 from tui.panes.reading import ReadingPane
 from tui.repair_text import REPAIR_HELP, HeldRepairs, empty_text, repair_text, title
-from tui.rule_rows import as_csv
 from tui.screens.base import Line, fitted, hint_parts
 from tui.screens.popups import PricePopup
 from tui.screens.tables import MovingScreen
@@ -173,8 +172,8 @@ class RepairScreen(MovingScreen):
             self.owner.tell("there is nothing to save here yet")
             return
         from mecharule_ops.report.repairs import gates_table
-        from mecharule_ops.report.text import markdown_of
+        from mecharule_ops.report.text import csv_of, markdown_of
 
         gates = gates_table(self.held.repairs[self.place])
-        self.owner.save(f"{self.run_id}-gates.csv", as_csv(gates.header, gates.rows))
+        self.owner.save(f"{self.run_id}-gates.csv", csv_of(gates.header, gates.rows))
         self.owner.save(f"{self.run_id}-repair.md", markdown_of(self.held.document(self.place)))
