@@ -207,9 +207,12 @@ def goals(case: Case, accounts: Sequence[Account]) -> Iterator[str]:
     longest = max((size(rule) for rule in possible if rule.rule), default=(0, 0))
     yield f"- the longest rule has {longest[0]} clauses, the widest clause {longest[1]} literals (at most 3 × 3)."
     shown = [rule for account in accounts for rule in account.families if rule.rule]
-    lowest = min((rule.held_out.low for rule in shown if rule.held_out), default=None)
+    lowest = min(
+        (rule.held_out for rule in shown if rule.held_out), key=lambda found: found.low, default=None
+    )
     if lowest is not None:
-        yield f"- the lowest lower bound of a rule that is shown: {lowest:.3f} (goal above 0: {met(lowest > 0)})."
+        reached = met(lowest.above_chance)
+        yield f"- the lowest lower bound of a rule that is shown: {short(lowest.low)} (goal above 0: {reached})."
 
 
 def size(rule: FamilyRule) -> tuple[int, int]:

@@ -6,8 +6,6 @@ refutes it, at no cost and without a look at the held-out records, which decide 
 
 from __future__ import annotations
 
-import numpy as np
-
 from agent.refining.state import RefinementRuntime, UnitCase
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
@@ -38,7 +36,7 @@ def screened(case: UnitCase, statement: str, condition: str, context: Refinement
 def train_interval(case: UnitCase, condition: str) -> MccInterval | None:
     """The MCC of a predicate against the train flips; None with too few flips to say."""
     fires = evaluate(parse_predicate(condition, schema_of(case.columns)), case.columns)
-    return mcc_interval(fires[case.train], case.flips[case.train], np.random.default_rng(0))
+    return mcc_interval(fires[case.train], case.flips[case.train])
 
 
 def _train_test(case: UnitCase, registered: Prediction) -> TestOutcome:

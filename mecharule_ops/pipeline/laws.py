@@ -123,24 +123,22 @@ def law_scores(
     }
     happened = held_out.happened(which, flips)
     return LawScores(
-        laws=tuple(_score(run, law, said, happened, where) for law, (said, where) in says.items()),
+        laws=tuple(_score(law, said, happened, where) for law, (said, where) in says.items()),
         becomes_right=_becomes_right(run, unit, clean.drops, held_out, flips),
         drop_error=_drop_error(clean.drops, place, some, held_out.measured, which),
     )
 
 
 def _score(
-    run: Run,
     law: Law,
     said: Bool[np.ndarray, " record"],
     happened: Bool[np.ndarray, " record"],
     where: Int[np.ndarray, " test"],
 ) -> LawScore:
-    generator = np.random.default_rng([run.config.seed, list(Law).index(law)])
     return LawScore(
         law=law,
         predicted=int(said[where].sum()),
-        held_out=mcc_interval(said[where], happened[where], generator),
+        held_out=mcc_interval(said[where], happened[where]),
         records=len(where),
     )
 
@@ -160,7 +158,7 @@ def _becomes_right(
     position, token = drops.changes(unit)
     said = np.zeros(len(flips), bool)
     said[test] = regime.flipped(predicted_labels(run.subject, run.task, chosen, position[test], token[test]))
-    return _score(run, Law.STEADY, said, flips, test)
+    return _score(Law.STEADY, said, flips, test)
 
 
 def _drop_error(

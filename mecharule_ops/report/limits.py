@@ -29,8 +29,8 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "Attribution only chose and grouped the units to test; no claim here rests on its scores.",
         "A held-out MCC says how well a rule, learned on the train split, predicts on unseen records which "
         "of them flip when the unit is ablated: 1 is perfect, 0 is no better than chance. It is a "
-        "correlation over the n records given with it; a bootstrap of these records gives its 95 % interval, "
-        "and a rule is shown as one only where that lies above 0.",
+        "correlation over the n records given with it; a bootstrap of their counts, half a record added to each "
+        "cell, gives its 95 % interval, and a rule is shown as one only where that lies above 0.",
         "HQ-F is fitted and scored on the same records: descriptive, never evidence of prediction.",
         "Union coverage counts a record when any one of many units flips it, so it grows with the number "
         "of units by chance alone; compare the random union where it was run.",

@@ -144,7 +144,7 @@ def _family_rule(
     if short.rule is None:
         return replace(bare, status=_STATUS[short.status])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))
-    held_out = mcc_interval(fires, target.flips[target.test], generator)
+    held_out = mcc_interval(fires, target.flips[target.test])
     return replace(
         bare,
         status=_shown(held_out),

@@ -83,7 +83,7 @@ def ceiling(
     validated, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
     trees = Trees(depth=depth, rounds=rounds, threshold=threshold, validated=validated)
     fires = grown(known, wanted, trees, settings).predict(_data(features[test], settings)) >= threshold
-    return Ceiling(held_out=mcc_interval(fires, target[test], generator), trees=trees)
+    return Ceiling(held_out=mcc_interval(fires, target[test]), trees=trees)
 
 
 def grown(

@@ -67,7 +67,7 @@ def drive_rule(
     learned = short_rule(table.matrix[train], table.texts, high[train], short)
     if learned.rule is None:
         return DriveRule(status=DriveStatus.NO_RULE, threshold=threshold)
-    held_out = mcc_interval(_fires(learned, table, test), high[test], generator)
+    held_out = mcc_interval(_fires(learned, table, test), high[test])
     shuffled = (
         short_rule(table.matrix[train], table.texts, permuted(high[train], generator), short)
         for _ in range(settings.shuffles)
