@@ -63,7 +63,7 @@ def slow_drop(
     Several families normalise in float32 whatever the weights are, so the step is far above its rounding and the
     stencil of fourth order.
     """
-    wide = 0.004
+    wide = 0.005
 
     def rise(step: float) -> np.ndarray:
         ends = [leads_under(bench, table, [unit], record, tokens, share) for share in (step, -step)]
