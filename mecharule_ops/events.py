@@ -315,7 +315,8 @@ class HypothesisDecided(Event):
     subject: str
     state: str
     """`supported`, `refuted` or `underpowered`."""
-    value: float
+    value: float | None
+    """None where the test could not decide: too few of one side."""
     n: int
     positives: int
     """Records of the test on which the subject flips the outcome."""

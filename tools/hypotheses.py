@@ -26,7 +26,11 @@ def _row(view: HypothesisView) -> tuple[str, ...]:
     measured = (
         ("–", "–", "–")
         if outcome is None
-        else (f"{outcome.value:.2f}", str(outcome.n), str(outcome.positives))
+        else (
+            "–" if outcome.value is None else f"{outcome.value:.2f}",
+            str(outcome.n),
+            str(outcome.positives),
+        )
     )
     value, n, positives = measured
     return (

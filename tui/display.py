@@ -169,7 +169,10 @@ def _agent_sentence(event: Event) -> str | None:
             needed = f"{event.test}, at least {event.threshold:.2f}"
             return f"hypothesis {event.hypothesis} registered: {event.statement} Decided by: {needed}"
         case HypothesisDecided():
-            measured = f"{event.value:.2f} on {event.n} records, {event.positives} of them flips"
+            value = (
+                "could not be decided: too few of one side" if event.value is None else f"{event.value:.2f}"
+            )
+            measured = f"{value} on {event.n} records, {event.positives} of them flips"
             return f"hypothesis {event.hypothesis} on {event.subject}: {event.state} ({measured})"
         case RefinementFinished():
             return (

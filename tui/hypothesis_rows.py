@@ -63,5 +63,6 @@ def hypothesis_text(entry: HypothesisView) -> Text:
     text.append("decided by   ", "bold").append(f"{plain(said.test)}, at least {rate(said.threshold)}\n")
     if decided is None:
         return text.append("its test has not run", "dim")
-    text.append("measured     ", "bold").append(f"{rate(decided.value)} on {counted(decided.n, 'record')}")
+    value = "could not be decided: too few of one side" if decided.value is None else rate(decided.value)
+    text.append("measured     ", "bold").append(f"{value} on {counted(decided.n, 'record')}")
     return text.append(f", {decided.positives:,} of them flips")

@@ -196,7 +196,9 @@ def decide(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refin
 
 def _told(what: str, entry: Hypothesis) -> str:
     outcome = entry.outcome
-    measured = "" if outcome is None else f" MCC {outcome.value:.2f} on {outcome.n:,},"
+    measured = (
+        "" if outcome is None or outcome.value is None else f" MCC {outcome.value:.2f} on {outcome.n:,},"
+    )
     return f"{what}, on the held-out records, once:{measured} {entry.state} [h:{entry.id}]"
 
 

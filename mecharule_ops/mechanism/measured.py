@@ -40,6 +40,8 @@ class Measured:
     """Lead over the best other token under do(A); NaN out of reach."""
     best: Int[np.ndarray, "group record position"]
     """That token; −1 out of reach."""
+    fall: Float32[np.ndarray, "group record position"]
+    """Clean lead over that token − `left`, in logits; NaN out of reach."""
 
     @property
     def changed(self) -> Bool[np.ndarray, "group record"]:
@@ -70,12 +72,14 @@ def measured_drop(
     shape = (len(groups), *leads.generated.shape)
     drop = np.full((*shape, competitors), np.nan, np.float32)
     left, best = np.full(shape, np.nan, np.float32), np.full(shape, -1)
+    fall = left.copy()
     order = sorted(range(len(groups)), key=lambda index: min(unit.layer for unit in groups[index]))
     for batch in forcing.batches(columns):
         with torch.inference_mode(), through_onednn(subject.hf):
             clean = forcing.clean(batch, basis)
             at = clean.predicted
-            before = head.compare(clean.spans.final[at.row, at.column], at.generated)
+            begun = clean.spans.final[at.row, at.column]
+            before = head.compare(begun, at.generated)
             leads.enter(batch, at, before)
             rows = np.array(batch)[at.row.cpu().numpy()]
             positions = at.position.cpu().numpy()
@@ -90,4 +94,6 @@ def measured_drop(
                     nearest = runner_up.compare(hidden, at.generated)
                     left[index, rows, positions] = nearest.lead[:, 0].cpu().numpy()
                     best[index, rows, positions] = nearest.tokens[:, 0].cpu().numpy()
-    return Measured(leads=leads, drop=drop, left=left, best=best)
+                    then = runner_up.against(begun, at.generated, nearest.tokens)
+                    fall[index, rows, positions] = (then.lead - nearest.lead)[:, 0].cpu().numpy()
+    return Measured(leads=leads, drop=drop, left=left, best=best, fall=fall)

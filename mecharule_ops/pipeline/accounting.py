@@ -31,6 +31,7 @@ from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
+from mecharule_ops.subsets import some_of, some_places
 from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
@@ -77,7 +78,10 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
     wanted = config.records if config.further is None else config.further
     known = {record.example.id for record in run.records}
     drawn = run.task.examples(len(known) + wanted, np.random.default_rng([config.seed, 1]))
-    fresh = [example for example in drawn if example.id not in known][:wanted]
+    fresh = [example for example in drawn if example.id not in known]
+    fresh = [
+        fresh[place] for place in some_of([one.id for one in fresh], wanted, of="further", seed=config.seed)
+    ]
     try:
         seen = observe(run.task, run.subject, fresh, on_progress=on_progress)
     except DegenerateBehaviour:
@@ -118,9 +122,11 @@ def kept_accounts(
     leads = clean.drops.leads
     read = FamilyColumns(values=clean_run_columns(leads, run.subject.decode, leads.positions))
     in_train = run.observed.train[eligible]
-    train, test = np.flatnonzero(in_train)[:LEARNED_FROM], np.flatnonzero(~in_train)
+    seed = run.config.seed
+    train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
+    test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
     held_out = HeldOut.of(run, units, regime, records, test)
-    for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
+    for place, (unit, registered, flipped) in enumerate(zip(units, hypotheses, flips, strict=True)):
         target = Target(flips=flipped, train=train, test=test)
         families = {
             Family.INPUT: _input_columns(run, eligible, flipped),
@@ -132,7 +138,8 @@ def kept_accounts(
         scores = law_scores(run, unit, clean, held_out, flipped)
         account = _account(run, unit, regime, target, families, clean.drops, scores)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
-            ledger.decide(registered.id, partial(_law_outcome, account.first_order))
+            changed = int(held_out.happened(place, flipped)[test].sum())
+            ledger.decide(registered.id, partial(_law_outcome, account.first_order, changed))
         run.store.put(keys.account(unit, regime), encode(account))
         yield account
 
@@ -149,12 +156,10 @@ def law_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
     )
 
 
-def _law_outcome(score: LawScore, prediction: Prediction) -> TestOutcome:
-    """The held-out score; without an interval it has too few records of one side."""
+def _law_outcome(score: LawScore, changed: int, prediction: Prediction) -> TestOutcome:
+    """The held-out score and how many answers changed; no value where too few records of one side leave no interval."""
     found = score.held_out
-    if found is None:
-        return TestOutcome(value=0.0, n=score.records, positives=0)
-    return TestOutcome(value=found.mcc, n=found.n, positives=found.positives)
+    return TestOutcome(value=None if found is None else found.mcc, n=score.records, positives=changed)
 
 
 def _account(
@@ -176,7 +181,7 @@ def _account(
     predictor = free_form(target, by_input, inputs, settings) if predicts else None
     if predictor is not None:
         run.store.put(keys.free_form(unit, regime), encode(predictor))
-    drawn = target.test[:DRAWN]
+    drawn = target.test[:DRAWN]  # The held-out places come as a draw.
     return Account(
         neuron=unit,
         regime=regime,

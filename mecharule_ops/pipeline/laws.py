@@ -19,6 +19,7 @@ from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.subsets import some_places
 from mecharule_ops.types import BehaviourRecord, Neuron, Regime
 
 INTEGRATED_ON = 400
@@ -59,10 +60,13 @@ class HeldOut:
     """D_b."""
     test: Int[np.ndarray, " test"]
     """Places of the held-out ones."""
+    some: Int[np.ndarray, " some"]
+    """Places of those on which drops are integrated: a draw, `INTEGRATED_ON` at most."""
+    asked: Int[np.ndarray, " asked"]
+    """Places of those on which they are measured: the same; in 0→1, where flips do not tell what changes, all."""
     measured: Measured
-    """On the first of them; in 0→1, where flips do not tell which answers change, on all."""
     integrated: Bool[np.ndarray, "unit some"]
-    """Where the integrated drop exceeds the lead, on the first of them."""
+    """Where the integrated drop exceeds the lead."""
 
     @classmethod
     def of(
@@ -79,30 +83,27 @@ class HeldOut:
         forwards with their derivatives, all from its layer up.
         """
         table, groups = run.replacement(run.intervention(units[0].basis)), [[unit] for unit in units]
-        asked = test[:INTEGRATED_ON] if regime is Regime.BASELINE_POSITIVE else test
+        drawn = some_places(records, test, INTEGRATED_ON, of="integrated", seed=run.config.seed)
+        asked = drawn if regime is Regime.BASELINE_POSITIVE else test
         measured = measured_drop(run.subject, [records[at] for at in asked], table, groups, competitors=1)
-        some = [records[at] for at in test[:INTEGRATED_ON]]
-        along = integrated_drop(run.subject, some, table, groups, points=2)
+        along = integrated_drop(run.subject, [records[at] for at in drawn], table, groups, points=2)
         return cls(
             units=units,
             regime=regime,
             records=records,
             test=test,
+            some=drawn,
+            asked=asked,
             measured=measured,
             integrated=along.flips,
         )
-
-    @property
-    def some(self) -> Int[np.ndarray, " some"]:
-        """Places of the records on which drops are integrated."""
-        return self.test[:INTEGRATED_ON]
 
     def happened(self, unit: int, flips: Bool[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
         """Where the answer changed: in 1→0 where it flipped."""
         if self.regime is Regime.BASELINE_POSITIVE:
             return flips
         changed = flips.copy()
-        changed[self.test] = self.measured.changed[unit]
+        changed[self.asked] = self.measured.changed[unit]
         return changed
 
 
@@ -125,7 +126,7 @@ def law_scores(
     return LawScores(
         laws=tuple(_score(law, said, happened, where) for law, (said, where) in says.items()),
         becomes_right=_becomes_right(run, unit, clean.drops, held_out, flips),
-        drop_error=_drop_error(clean.drops, place, some, held_out.measured, which),
+        drop_error=_drop_error(clean.drops, place, held_out.asked, held_out.measured, which),
     )
 
 
@@ -162,16 +163,23 @@ def _becomes_right(
 
 
 def _drop_error(
-    drops: Effects, place: int, some: Int[np.ndarray, " some"], measured: Measured, which: int
+    drops: Effects, place: int, asked: Int[np.ndarray, " asked"], measured: Measured, which: int
 ) -> DropError | None:
-    """First-order against measured drop over the runner-up, at each record's token where least is left."""
-    left = np.nan_to_num(measured.left[which][: len(some)], nan=np.inf)
+    """First-order against measured drop, at each record's token where least is left, over the token that is best then.
+
+    The runner-up may not move at all where a third token wins. Where that token is none of the clean run's
+    competitors, first order's drop is that over the competitor which it brings nearest.
+    """
+    left = np.nan_to_num(measured.left[which], nan=np.inf)
     there = np.isfinite(left).any(1)
     if not there.any():
         return None
     rows, tokens = np.flatnonzero(there), left[there].argmin(1)
-    real = measured.drop[which][rows, tokens, 0]
-    first = drops.effect[some[rows], tokens, 0, place]
+    real = measured.fall[which][rows, tokens]
+    drop, lead = drops.effect[asked[rows], tokens, :, place], drops.leads.lead[asked[rows], tokens]
+    same = drops.leads.token[asked[rows], tokens] == measured.best[which][rows, tokens][:, None]
+    beyond = np.where(same, np.inf, np.nan_to_num(drop - lead, nan=-np.inf))
+    first = drop[np.arange(len(rows)), beyond.argmax(1)]
     return DropError(
         records=len(rows),
         measured=float(np.median(real)),

@@ -63,8 +63,8 @@ class TestOutcome:
 
     __test__ = False
 
-    value: float
-    """Of the quantity that the test names."""
+    value: float | None
+    """Of the quantity that the test names; None where too few records of one side leave it without an interval."""
     n: int
     positives: int
     """Records of the test on which the subject flips the outcome."""
@@ -168,7 +168,7 @@ def _decided(entry: Hypothesis, outcome: TestOutcome) -> HypothesisDecided:
 
 
 def _decision(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
-    if min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
+    if outcome.value is None or min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
         return HypothesisState.UNDERPOWERED
     supported = outcome.value >= prediction.threshold
     return HypothesisState.SUPPORTED if supported else HypothesisState.REFUTED

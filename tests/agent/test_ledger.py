@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[RunStore]:
         yield made
 
 
-def _outcome(value: float, n: int = 100, positives: int = 30) -> TestOutcome:
+def _outcome(value: float | None, n: int = 100, positives: int = 30) -> TestOutcome:
     return TestOutcome(value=value, n=n, positives=positives)
 
 
@@ -57,6 +57,7 @@ def test_a_prediction_is_on_file_before_its_test_runs(store: RunStore) -> None:
         (_outcome(1.0, n=100, positives=96), HypothesisState.UNDERPOWERED),
         (_outcome(1.0, n=10, positives=5), HypothesisState.SUPPORTED),
         (_outcome(0.0, n=0, positives=0), HypothesisState.UNDERPOWERED),
+        (_outcome(None, n=336, positives=329), HypothesisState.UNDERPOWERED),
     ],
 )
 def test_the_threshold_decides_unless_a_side_is_too_small(

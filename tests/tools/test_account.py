@@ -14,6 +14,7 @@ from mecharule_ops.mechanism.law import effects
 from mecharule_ops.pipeline.accounting import law_hypothesis
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.store.ledger import HypothesisState, Ledger
+from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Regime
 from tools.registry import call
 
@@ -45,8 +46,10 @@ def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, ac
     assert account.points is not None
     with opened(copied_run) as run:
         eligible = run.observed.eligible(account.regime)
-        held_out = [place for place in eligible if not run.observed.train[place]][: len(account.points.lead)]
-        records = [run.observed.records[place] for place in held_out]
+        held_out = eligible[~run.observed.train[eligible]]
+        observed, drawn = run.observed.records, len(account.points.lead)
+        places = some_places(observed, held_out, drawn, of="held out", seed=run.config.seed)
+        records = [observed[place] for place in places]
         table = run.replacement(run.intervention(account.neuron.basis))
         found = effects(run.subject, records, table, [account.neuron])
     excess = np.array(account.points.drop) - np.array(account.points.lead)
