@@ -28,6 +28,7 @@ from mecharule_ops.repair.folder import FORMAT, GateFile, described
 from mecharule_ops.repair.gates import Gate
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
+from mecharule_ops.subsets import some_records
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import BehaviourRecord, Intervention, Neuron, Regime
@@ -81,7 +82,7 @@ def by_hand(unit: Neuron, family: Family) -> Repair:
 
 def ratio(gate: LoadedGate, subject: Subject, records: tuple[BehaviourRecord, ...], rounds: int) -> float:
     """Median over rounds of gated time over plain time."""
-    prompts = subject.encode([record.example.prompt for record in records[:ROWS]])
+    prompts = subject.encode([record.example.prompt for record in some_records(records, ROWS, of="cost")])
     width = max(map(len, prompts))
     ids = torch.tensor([[0] * (width - len(one)) + list(one) for one in prompts])
     mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts])

@@ -18,6 +18,7 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.replacement.baselines import replacement_table
+from mecharule_ops.subsets import some_places
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_of
 from mecharule_ops.types import Intervention
@@ -92,7 +93,8 @@ def setting(case: Case, label: bool) -> Setting:
     subject = load(case.model, case.device, case.dtype)
     task = task_of(make_config(model=case.model))
     behaviour = observe(task, subject, task.examples(case.records, np.random.default_rng(0)))
-    chosen = np.flatnonzero(behaviour.labels == label)[: 2 * case.slice].tolist()
+    places = np.flatnonzero(behaviour.labels == label)
+    chosen = some_places(behaviour.records, places, 2 * case.slice, of="slices").tolist()
     return Setting(case=case, subject=subject, task=task, behaviour=behaviour, examples=chosen)
 
 

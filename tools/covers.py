@@ -10,6 +10,7 @@ from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outc
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Neuron
 from tools._accounts import last_line
 from tools.arguments import Covers
@@ -37,7 +38,11 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         eligible = run.eligible(outcome.regime)
         fires = Rule.parse(anchored.rule).fires(run.fires)[eligible]
         held_out = ~run.train[eligible]
-        prompts = _prompts(run, eligible[fires][:SHOWN], given.show_text)
+        prompts = _prompts(
+            run,
+            some_places(run.records, eligible[fires], SHOWN, of="shown", seed=run.config.seed),
+            given.show_text,
+        )
     same = [
         str(other.neuron)
         for other in outcome.anchored

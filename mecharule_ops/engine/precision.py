@@ -20,6 +20,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.batches import parts
 from mecharule_ops.passes.greedy import multiplies_bfloat16
 from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.subsets import some_records
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Neuron
 
@@ -58,13 +59,14 @@ def multiplies_changes(subject: Subject) -> bool:
 def calibrate(
     subject: Subject, task: Task, records: Sequence[BehaviourRecord], table: ReplacementTable
 ) -> Precision:
-    """The calibration on the first `RECORDS` records. Cost: three evaluations of two groups a layer on each.
+    """The calibration on a draw of `RECORDS` records. Cost: three evaluations of two groups a layer on each.
 
     Groups go through in batches of `SIZES`, so that what differs between batches counts too.
     """
     groups = probes(subject, table)
-    engine = AblationEngine(subject, task, records[:RECORDS], table.intervention, table)
-    examples = range(len(records[:RECORDS]))
+    drawn = some_records(records, RECORDS, of="precision")
+    engine = AblationEngine(subject, task, drawn, table.intervention, table)
+    examples = range(len(drawn))
 
     def measured(size: int, of_change: bool) -> Leads:
         batches = parts(list(range(len(groups))), size)

@@ -24,6 +24,7 @@ from mecharule_ops.passes.intervention import Units
 from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.subsets import some_records
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Neuron, Phase
 
@@ -62,7 +63,7 @@ def prove(subject: Subject, task: Task, records: Sequence[BehaviourRecord], tabl
     free memory allows.
     """
     guard = check_intervention(subject, task, records, table.intervention, table)
-    found = [_differences(subject, record, table) for record in records[:RECORDS]]
+    found = [_differences(subject, record, table) for record in some_records(records, RECORDS, of="proof")]
     hooked, restored, largest = (max(each) for each in zip(*found, strict=True))
     rows, seconds = _pace(subject, task, records, table)
     return Proof(

@@ -47,8 +47,8 @@ class Rounding:
 
 
 def measure_rounding(subject: Subject, prompts: Sequence[Tokens], completions: Sequence[Tokens]) -> Rounding:
-    """How far the leads of the first `COMPARED` completions move. Cost: as many forwards over each as sizes."""
-    pairs = list(zip(prompts, completions, strict=True))[:COMPARED]
+    """How far the leads of some completions move; `COMPARED` are enough. Cost: a forward over each a size."""
+    pairs = list(zip(prompts, completions, strict=True))
     spans = [span_of(prompt, completion, Phase.LAST_PROMPT) for prompt, completion in pairs]
     wanted = [completion for _, completion in pairs]
     shared = SharedPrefix.of(subject, [span.prefix for span in spans])

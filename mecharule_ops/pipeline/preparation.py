@@ -16,7 +16,7 @@ from jaxtyping import Bool
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.engine.rounding import measure_rounding
+from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.errors import UsageError
 from mecharule_ops.held_out import stratified_split
 from mecharule_ops.pipeline.journal import Journal, Stage
@@ -28,6 +28,7 @@ from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.slices import E1Condition
 from mecharule_ops.store import keys
+from mecharule_ops.subsets import some_of
 from mecharule_ops.types import BehaviourRecord, Columns
 
 
@@ -57,8 +58,10 @@ def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
         keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})"
     )
     run.store.put(keys.REPRESENTATION, behaviour.representation)
-    completions = [record.tokens for record in behaviour.records]
-    rounding = measure_rounding(run.subject, behaviour.prompts, completions)
+    identifiers = [record.example.id for record in behaviour.records]
+    drawn = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
+    pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in drawn]
+    rounding = measure_rounding(run.subject, *zip(*pairs, strict=True))
     run.store.put(
         keys.ROUNDING, keys.Rounding(disagreement=rounding.disagreement, compared=rounding.compared)
     )

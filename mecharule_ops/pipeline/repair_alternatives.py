@@ -12,6 +12,7 @@ from mecharule_ops.findings.repair import Control, ControlKind
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest
 from mecharule_ops.pipeline.repair_testing import Tested, acted
 from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.subsets import some_places
 from mecharule_ops.types import BehaviourRecord
 
 
@@ -21,7 +22,7 @@ def with_examples(found: Material, request: RepairRequest, lines: int) -> Contro
     They are find records whose outcome is the wanted one, with what the model wrote. Cost: a completion a test record.
     """
     good = found.find[found.good[found.find]]
-    drawn = np.random.default_rng([found.run.config.seed, 5]).permutation(good)[:lines]
+    drawn = some_places(found.records, good, lines, of="solved examples", seed=found.run.config.seed)
     prefix = str(found.run.task.describe().get("prefix", ""))
     solved = [_solved(record, prefix) for record in found.at(drawn)]
     tests = found.at(found.test)

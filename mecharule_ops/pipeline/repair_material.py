@@ -26,6 +26,7 @@ from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import Readings, read, vocabulary
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
+from mecharule_ops.subsets import some_of, some_places
 from mecharule_ops.types import Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 
 RANKED_ON = 400
@@ -164,7 +165,9 @@ def fresh_examples(run: Run, request: RepairRequest) -> list[Example]:
     """Examples that the run never observed, none where the task has too few of them for three splits."""
     known = {record.example.id for record in run.observed.records}
     drawn = run.task.examples(len(known) + request.records, np.random.default_rng([run.config.seed, 2]))
-    unseen = [example for example in drawn if example.id not in known][: request.records]
+    unseen = [example for example in drawn if example.id not in known]
+    some = some_of([one.id for one in unseen], request.records, of="repair", seed=run.config.seed)
+    unseen = [unseen[place] for place in some]
     return unseen if len(unseen) >= 3 * LEAST else []
 
 
@@ -198,7 +201,8 @@ def _split(
 
 def _units(found: Material, request: RepairRequest, tell: Tell) -> list[Neuron]:
     """The units to try: those that the law or the run's search says flip most, by their measured flips."""
-    bad = found.find[~found.good[found.find]][:RANKED_ON]
+    bad = found.find[~found.good[found.find]]
+    bad = some_places(found.records, bad, RANKED_ON, of="ranked on", seed=found.run.config.seed)
     if not len(bad):
         raise DegenerateBehaviour("expected records to mend, every outcome is the wanted one already")
     law = prediction(found.run.subject, found.at(bad), found.table, should_stop=found.run.should_stop)

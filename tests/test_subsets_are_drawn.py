@@ -1,0 +1,55 @@
+"""File order is never a sample: no product code cuts the beginning, or every k-th, off a list of records."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PRODUCT = ("mecharule_ops", "tools", "agent", "tui", "benchmarks")
+HOLDS_RECORDS = frozenset(
+    {"records", "train", "test", "examples", "eligible", "held_out", "unseen", "fresh", "bad", "good"}
+)
+ALLOWED = {
+    "mecharule_ops/pipeline/accounting.py: target.test[:DRAWN]": "held-out places come as a draw",
+    "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
+    "mecharule_ops/pipeline/waves.py: examples[:wanted]": "slices are shuffled; only time is measured",
+    "mecharule_ops/workers/dealing.py: range(examples)[left:left + wide]": "deals all of them",
+    "mecharule_ops/pipeline/repairing.py: good[split:]": "the choose records, all of them",
+    "mecharule_ops/pipeline/repair_free_form.py: good[split:]": "the choose records, all of them",
+    "mecharule_ops/pipeline/repair_free_form.py: good[:split]": "the find records, all of them",
+    "benchmarks/engine_figures.py: given.examples[:half]": "drawn at random; only time is measured",
+    "benchmarks/engine_figures.py: given.examples[half:]": "likewise",
+    "benchmarks/engine_figures.py: examples[:count]": "likewise",
+    "benchmarks/engine_figures.py: [example for example, tokens in zip(examples, lengths, strict=True) "
+    "if tokens == length][:16]": "likewise",
+}
+"""Cuts that stand for no sample, each with its reason."""
+
+
+def cuts(source: str) -> list[str]:
+    """Slices of names that hold records."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            names = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+            names |= {one.attr for one in ast.walk(node.value) if isinstance(one, ast.Attribute)}
+            if names & HOLDS_RECORDS:
+                found.append(ast.unparse(node))
+    return found
+
+
+def test_no_list_of_records_is_cut() -> None:
+    """`subsets.some_of` draws instead; a cut that is allowed and no longer there is taken off the list."""
+    files = [file for room in PRODUCT for file in sorted((ROOT / room).rglob("*.py"))]
+    seen = {
+        f"{file.relative_to(ROOT)}: {cut}" for file in files for cut in cuts(file.read_text(encoding="utf-8"))
+    }
+    assert seen == ALLOWED.keys()
+
+
+def test_a_cut_would_be_seen() -> None:
+    """The check can fail: at a constant, a name, an attribute, every second, inside a call."""
+    for cut in ("records[:256]", "run.records[:MOST]", "train[::2]", "np.flatnonzero(test)[:k]"):
+        assert cuts(cut) == [cut]
+    assert cuts("rows[:3] + records[3]") == []
