@@ -51,7 +51,9 @@ def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> Non
 
 
 def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
-    examples = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
+    drawn = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
+    order = some_of([example.id for example in drawn], of="order", seed=run.config.seed)
+    examples = [drawn[place] for place in order]
     behaviour = observe(run.task, run.subject, examples, on_progress=journal.progress(stage.name))
     right, n = int(behaviour.labels.sum()), len(examples)
     run.store.put(

@@ -30,6 +30,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.analyse import PriceDeclined, analyse
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus
 
 
@@ -217,6 +218,18 @@ def test_the_same_seed_gives_the_same_findings_whatever_the_batches(quick_run: P
     with new_run(tmp_path / "a.mecharule", {**QUICK, "rows": 200}) as run:
         finish(run)
     assert result_of(tmp_path / "a.mecharule") == result_of(quick_run)
+
+
+def test_the_order_of_a_tasks_examples_changes_nothing(
+    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turned round, the same examples give the same table, slices, units, rules and figures."""
+    plain = Arithmetic.examples
+    monkeypatch.setattr(Arithmetic, "examples", lambda task, *asked: plain(task, *asked)[::-1])
+    path = tmp_path / "turned.mecharule"
+    with new_run(path, QUICK) as other:
+        finish(other)
+    assert result_of(path) == result_of(quick_run)
 
 
 def test_a_stopped_run_says_so_and_goes_on(declined: Path, quick_run: Path, tmp_path: Path) -> None:
