@@ -74,7 +74,7 @@ class WhyNot(Arguments):
 
 
 class Flip(Arguments):
-    """ablate a unit on a typed prompt: before, after, what law, rule and predictor say, edits that switch the rule"""
+    """ablate a unit on a typed prompt: before, after, what was predicted, edits that switch the rule"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName
@@ -205,7 +205,7 @@ class Control(Arguments):
 
 
 class Account(Arguments):
-    """when a unit flips: the law with nothing fitted, rules of three families with ceilings, what it responds to"""
+    """when a unit flips: its first-order prediction, rules of three families with ceilings, what it responds to"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName

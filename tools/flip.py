@@ -218,7 +218,7 @@ def _lines(found: Answered) -> list[str]:
         f"{found.neuron} on {last_line(typed.prompt)!r} ({found.regime.arrow}) in run {run.id}",
         f"  before    {_side(run, typed.before)} [c:{found.certificate.id}]",
         f"  ablated   {_side(run, typed.after)} → {'flips' if typed.flipped else 'does not flip'}",
-        f"  law       {_law_words(found)}",
+        f"  predicted {_law_words(found)}",
         f"  rule      {_rule_words(found)}",
         *_predictor_lines(found),
         *(f"  edit      {_edit_words(row)}" for row in others),

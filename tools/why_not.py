@@ -73,7 +73,7 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
             "unrelated": predicted.unrelated,
         }
         lines.append(
-            f"  the law, before any ablation: flips {percent(predicted.associated)} of D+ and "
+            f"  first order, before any ablation: flips {percent(predicted.associated)} of D+ and "
             f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,} [run:{findings.run}]"
         )
     if given.test:

@@ -106,7 +106,7 @@ def changed_bars(result: Paired, width: int) -> tuple[str, str]:
 def leads_and_drops(points: LeadsAndDrops, width: int, height: int = 10) -> list[str]:
     """Records by lead (to the right) and drop (up): `●` flips, `○` does not, `◐` both in one cell, `·` drop = lead.
 
-    The law says that the answer changes above the dots.
+    First order says that the answer changes above the dots.
     """
     low = min(0.0, *points.lead, *points.drop)
     high = max(*points.lead, *points.drop)

@@ -16,7 +16,7 @@ ASKABLE: Mapping[str, str] = {
     "summary": "what was found?",
     "units": "which units were found?",
     "when": "when does {unit} flip?",
-    "law": "how well does the law predict {unit}?",
+    "law": "how well are the flips of {unit} predicted?",
     "responds": "what does {unit} respond to?",
     "reads": "what does {unit} read?",
     "writes": "what does {unit} write?",

@@ -212,7 +212,7 @@ def _setting_arguments(made: argparse.ArgumentParser) -> None:
     option(
         "--search",
         choices=["guided", "cha", "exhaustive"],
-        help="guided: what the law predicts first (default); cha: groups opened by halves; exhaustive: each unit",
+        help="guided: what first order predicts first (default); cha: groups opened by halves; exhaustive: each unit",
     )
     option(
         "--exhaustive-up-to", type=int, metavar="N", help="ablate every unit too where a basis has at most N"

@@ -54,7 +54,11 @@ def as_data(outlook: Outlook) -> dict[str, object]:
 
 
 def _at_most(search: SearchOutlook) -> str:
-    law = f", the law before it at most {search.law_forwards:,} more" if search.law_forwards else ""
+    law = (
+        f", first-order predictions before it at most {search.law_forwards:,} more"
+        if search.law_forwards
+        else ""
+    )
     return (
         f"at most {search.evaluations:,} group ablations on {search.units:,} units, "
         f"{search.example_forwards:,} example-forwards{law}"

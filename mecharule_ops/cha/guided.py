@@ -161,7 +161,7 @@ class GuidedSearch(GroupSearch):
         self._fallback = Fallback(
             node=self._opened,
             units=units,
-            sentence=f"the law fails here: {reason}; the other {units:,} units are searched without predictions",
+            sentence=f"first order fails here: {reason}; the other {units:,} units are searched without predictions",
         )
         for root in starting_groups(left, self._settings):
             self._open(root.channels, parent=None, depth=0, cut=root.cut)

@@ -1,7 +1,8 @@
 """When and why one unit flips the outcome: the values that a report, an answer and a card read.
 
-Scores are of records that chose nothing. A law's are of the same held-out records as the rules', so that what it
-reaches can be set beside them. Axes in comments: record position.
+Scores are of records that chose nothing. A prediction's are of the same held-out records as the rules', so that what
+it reaches can be set beside them. The *lead* is the field's logit difference: of the token that the model writes over
+another one. Axes in comments: record position.
 """
 
 from __future__ import annotations
@@ -15,23 +16,38 @@ from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.trees import Pushes
 from mecharule_ops.types import Neuron, Regime
 
+MOVES, SEEN = 0.5, 0.1
+"""First order is called blind to a unit whose ablation moves the lead by `MOVES` logits or more in the median, of which
+the first-order drop has less than this share."""
+
 
 class Law(StrEnum):
-    """A prediction of which records flip, with nothing fitted; the value is how it is called."""
+    """What says which records flip: first-order predictions with nothing fitted, what they are set beside, and a check.
+
+    A first-order prediction is attribution patching (Nanda 2023; Kramár et al. 2024, AtP*) read as DeepFool reads a
+    gradient (Moosavi-Dezfooli et al. 2016): the answer changes where the linearised margin is crossed. Yang, Jain
+    and Wallace (2023, arXiv 2302.02169) infer so about training points. Scored an input at a time on held-out
+    ablations: none was found in print, which a search cannot prove. The value is how it is called.
+    """
 
     STEADY = "steady drop"
     """The lead falls by more than itself, to first order with the final scale held, against some competitor."""
     DIRECT = "direct push"
     """The unit's own write carries more than the lead."""
     INTEGRATED = "integrated drop"
-    """First order at several points between the unit's value and its replacement: as dear as an ablation."""
+    """First order at several points between the unit's value and its replacement: as dear as the ablation itself, so
+    a check of how linear the drop is and no prediction."""
     FIRST_ORDER = "first-order drop"
     """The same as steady with the final scale moving: what runs scored before it was held."""
+    LEAD_ONLY = "lead only"
+    """The least lead of the record lies below one threshold, fitted on train: no unit is looked at."""
+    DROP_ONLY = "drop only"
+    """The largest first-order drop of the record lies above one threshold, fitted on train: no lead is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawScore:
-    """How well a law says which held-out records flip."""
+    """How well one of them says which held-out records flip; what always says yes, or never, has MCC 0."""
 
     law: Law
     predicted: int
@@ -40,6 +56,23 @@ class LawScore:
     """Against what happened; None where one side has too few records for an interval."""
     records: int
     """Held-out records scored."""
+    happened: int | None = None
+    """Those of them on which it did change: over `records` the base rate. None in runs that did not keep it."""
+    threshold: float | None = None
+    """What train fitted, in logits; None where nothing is fitted. An infinite one always says the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """Held-out records by how far the first-order drop lies from the lead, where most is left of drop − lead."""
+
+    name: str
+    """`drop < lead / 2`, `between` or `drop > 2 × lead`."""
+    records: int
+    happened: int
+    """Those of them whose answer changes."""
+    held_out: MccInterval | None
+    """Of the prediction here; None on too few records, and 0 in the outer bands, where it always says the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +87,13 @@ class DropError:
     """Median first-order drop there."""
     error: float
     """Median absolute difference of the two."""
+    spearman: float | None = None
+    """Rank correlation of the two over the records; None where one of them is the same everywhere."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether the gradient does not see what the ablation does, as at a saturated unit."""
+        return self.measured >= MOVES and abs(self.first_order) < SEEN * self.measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +123,14 @@ class Account:
     families: tuple[FamilyRule, ...]
     laws: tuple[LawScore, ...] = ()
     becomes_right: LawScore | None = None
-    """In 0→1 the law and the task together, on the flips; what `laws` predict there is that the answer changes."""
+    """In 0→1 the prediction and the task together, on the flips; what `laws` predict is that the answer changes."""
+    beside_right: tuple[LawScore, ...] = ()
+    """Lead only and drop only on the flips, beside `becomes_right`."""
+    bands: tuple[Band, ...] = ()
+    """Of the first-order prediction, from the smallest drops to the largest."""
+    nothing_above: bool = False
+    """No later part of the model reads what the unit writes: its drop is its direct push, so that predicting its flips
+    is arithmetic, and its score stands in no median of predictions."""
     drive: DriveRule | None = None
     """What the unit responds to."""
     drop_error: DropError | None = None
@@ -102,7 +149,7 @@ class Account:
 
     @property
     def first_order(self) -> LawScore | None:
-        """The score of the cheap law: with the final scale held, or as runs scored it before it was held."""
+        """The score of the cheap one: with the final scale held, or as runs scored it before it was held."""
         return self.law(Law.STEADY) or self.law(Law.FIRST_ORDER)
 
     @property

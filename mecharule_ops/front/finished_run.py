@@ -21,11 +21,13 @@ from mecharule_ops.front.pictures import Part, pictures
 from mecharule_ops.front.plots import Plots, unit_pictures
 from mecharule_ops.front.rows import (
     CertificateRow,
+    PredictionRow,
     RuleRow,
     TreeRow,
     UnitRow,
     certificate_rows,
     frame_of,
+    prediction_rows,
     rule_rows,
     unit_rows,
 )
@@ -53,8 +55,8 @@ if TYPE_CHECKING:
     from mecharule_ops.findings.chain import Chain
     from mecharule_ops.loading.model import Subject
 
-Kind = Literal["units", "rules", "tree", "certificates"]
-KINDS: tuple[Kind, ...] = ("units", "rules", "tree", "certificates")
+Kind = Literal["units", "rules", "predictions", "tree", "certificates"]
+KINDS: tuple[Kind, ...] = ("units", "rules", "predictions", "tree", "certificates")
 
 
 class FinishedRun:
@@ -86,6 +88,11 @@ class FinishedRun:
     def rules(self) -> tuple[RuleRow, ...]:
         """When the units flip: a row a family of rules and the rule of the paper."""
         return rule_rows(self.findings)
+
+    @property
+    def predictions(self) -> tuple[PredictionRow, ...]:
+        """How well first order says which records flip, beside one threshold on the lead and one on the drop."""
+        return prediction_rows(self.findings)
 
     @property
     def certificates(self) -> tuple[CertificateRow, ...]:
@@ -177,7 +184,7 @@ class FinishedRun:
         return Part(title=made.title, sections=made.sections)
 
     def to_dataframe(self, kind: Kind = "units") -> pandas.DataFrame:
-        """The rows of a kind; columns are documented on `UnitRow`, `RuleRow`, `TreeRow` and `CertificateRow`.
+        """The rows of a kind; columns are documented on their classes, such as `UnitRow`.
 
         Raises `UsageError` where pandas is not installed, or for another kind.
         """
@@ -186,6 +193,8 @@ class FinishedRun:
             rows[kind] = UnitRow, self.units
         elif kind == "rules":
             rows[kind] = RuleRow, self.rules
+        elif kind == "predictions":
+            rows[kind] = PredictionRow, self.predictions
         elif kind == "tree":
             every = range(len(self.findings.searches))
             rows[kind] = TreeRow, [row for index in every for row in Tree(self.findings, index).rows]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.accounts import Account, LawScore
 from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
 from mecharule_ops.report.phrases.controls import NOT_RUN
 from mecharule_ops.report.phrases.flips import by_strength
@@ -78,6 +79,33 @@ class RuleRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionRow:
+    """How well one number or two say which held-out records flip, with the unit's other rows to set it beside."""
+
+    search: str
+    unit: str
+    regime: str
+    target: str
+    """What is predicted: `flips`, in 0→1 `changes` and `becomes right`."""
+    kind: str
+    """`steady drop` is the first-order prediction, `integrated drop` a check; `direct push`,
+    `lead only` and `drop only` are beside it."""
+    mcc: float | None
+    """None, with its interval, where one side has too few records."""
+    low: float | None
+    high: float | None
+    predicted: int
+    """Held-out records on which it says yes."""
+    happened: int | None
+    """Those on which it happens: over `records` the base rate; always and never saying so have MCC 0."""
+    records: int
+    threshold: float | None
+    """Fitted on train, in logits; None where nothing is fitted."""
+    nothing_above: bool
+    """Whether the prediction is arithmetic, since no later part of the model reads the unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRow:
     """One group that a search ablated together."""
 
@@ -128,6 +156,16 @@ def rule_rows(findings: Findings) -> tuple[RuleRow, ...]:
         for name, outcome in zip(search_names(findings), findings.searches, strict=True)
         for agonist in by_strength(outcome.agonists)
         for row in _rules(name, outcome, agonist)
+    )
+
+
+def prediction_rows(findings: Findings) -> tuple[PredictionRow, ...]:
+    """Every score of every account; in the order of the accounts."""
+    return tuple(
+        _prediction(name, account, target, score)
+        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+        for account in outcome.accounts
+        for target, score in _scored(account)
     )
 
 
@@ -210,6 +248,34 @@ def _rules(search: str, outcome: SearchOutcome, agonist: Agonist) -> Iterator[Ru
     anchored = outcome.rule_of(agonist.neuron)
     if anchored is not None:
         yield _anchored(search, agonist, anchored)
+
+
+def _scored(account: Account) -> Iterator[tuple[str, LawScore]]:
+    """(what is predicted, score)."""
+    right = account.becomes_right
+    for score in account.laws:
+        yield "flips" if right is None else "changes", score
+    for score in (*filter(None, (right,)), *account.beside_right):
+        yield "becomes right", score
+
+
+def _prediction(search: str, account: Account, target: str, score: LawScore) -> PredictionRow:
+    found = score.held_out
+    return PredictionRow(
+        search=search,
+        unit=str(account.neuron),
+        regime=account.regime.arrow,
+        target=target,
+        kind=score.law.value,
+        mcc=None if found is None else found.mcc,
+        low=None if found is None else found.low,
+        high=None if found is None else found.high,
+        predicted=score.predicted,
+        happened=score.happened,
+        records=score.records,
+        threshold=score.threshold,
+        nothing_above=account.nothing_above,
+    )
 
 
 def _family(search: str, agonist: Agonist, rule: FamilyRule) -> RuleRow:

@@ -78,6 +78,18 @@ class Effects:
         """L_j(x)."""
         return self.excess > 0
 
+    def closest(self, unit: Neuron) -> tuple[Float32[np.ndarray, " record"], Float32[np.ndarray, " record"]]:
+        """(lead, effect) of each record at the token and competitor with the largest effect − lead; NaN without one."""
+        effect = self.effect[..., self.units.index(unit)].reshape(len(self.effect), -1)
+        lead = self.leads.lead.reshape(effect.shape)
+        beyond = np.nan_to_num(effect - lead, nan=-np.inf)
+        there = np.isfinite(beyond).any(1, keepdims=True) if beyond.size else np.zeros((len(effect), 1), bool)
+        found = np.full((2, len(effect)), np.nan, np.float32)
+        rows = np.flatnonzero(there)
+        places = beyond[rows].argmax(1) if len(rows) else rows
+        found[:, rows] = lead[rows, places], effect[rows, places]
+        return found[0], found[1]
+
     def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
         """As `LawPass.changes`: (t of the first changed token, the token in its place), −1 where none is predicted."""
         beyond = self.effect[..., self.units.index(unit)] - self.leads.lead

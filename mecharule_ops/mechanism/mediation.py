@@ -159,6 +159,12 @@ def layers_above(unit: Neuron, kind: Basis, shape: ModelShape) -> range:
     return range(unit.layer + (not own), shape.layers)
 
 
+def nothing_above(unit: Neuron, layers: int) -> bool:
+    """Whether no head and no MLP of a model of so many layers may read what a unit writes."""
+    shape = ModelShape(layers=layers, heads=0, channels=0)
+    return not any(layers_above(unit, kind, shape) for kind in (Basis.ATTN_HEAD, Basis.MLP_OUT))
+
+
 def _layer(kind: Basis, layer: int, shape: ModelShape) -> list[Neuron]:
     width = shape.heads if kind is Basis.ATTN_HEAD else shape.channels
     return [Neuron(kind, layer, channel) for channel in range(width)]

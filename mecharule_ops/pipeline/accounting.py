@@ -17,10 +17,18 @@ from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account, LawScore, LeadsAndDrops
-from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
+from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.law import Effects, Progress
+from mecharule_ops.mechanism.mediation import nothing_above
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.laws import INTEGRATED_ON, CleanEffects, HeldOut, LawScores, law_scores
+from mecharule_ops.pipeline.laws import (
+    INTEGRATED_ON,
+    CleanEffects,
+    HeldOut,
+    LawScores,
+    largest_drop,
+    law_scores,
+)
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
@@ -125,8 +133,8 @@ def kept_accounts(
     seed = run.config.seed
     train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
     test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
-    held_out = HeldOut.of(run, units, regime, records, test)
-    for place, (unit, registered, flipped) in enumerate(zip(units, hypotheses, flips, strict=True)):
+    held_out = HeldOut.of(run, units, regime, records, train, test)
+    for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         families = {
             Family.INPUT: _input_columns(run, eligible, flipped),
@@ -138,8 +146,7 @@ def kept_accounts(
         scores = law_scores(run, unit, clean, held_out, flipped)
         account = _account(run, unit, regime, target, families, clean.drops, scores)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
-            changed = int(held_out.happened(place, flipped)[test].sum())
-            ledger.decide(registered.id, partial(_law_outcome, account.first_order, changed))
+            ledger.decide(registered.id, partial(_law_outcome, account.first_order))
         run.store.put(keys.account(unit, regime), encode(account))
         yield account
 
@@ -151,15 +158,17 @@ def law_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
         subject=str(unit),
         statement=f"{unit} {changes} ({regime.arrow}) exactly where its first-order drop exceeds the lead.",
         condition="drop_minus_lead > 0",
-        test="MCC of the law, nothing fitted, on the held-out records of D_b",
+        test="MCC of the first-order prediction, nothing fitted, on the held-out records of D_b",
         threshold=LAW_HOLDS,
     )
 
 
-def _law_outcome(score: LawScore, changed: int, prediction: Prediction) -> TestOutcome:
+def _law_outcome(score: LawScore, prediction: Prediction) -> TestOutcome:
     """The held-out score and how many answers changed; no value where too few records of one side leave no interval."""
     found = score.held_out
-    return TestOutcome(value=None if found is None else found.mcc, n=score.records, positives=changed)
+    return TestOutcome(
+        value=None if found is None else found.mcc, n=score.records, positives=score.happened or 0
+    )
 
 
 def _account(
@@ -191,8 +200,11 @@ def _account(
         families=rules,
         laws=scores.laws,
         becomes_right=scores.becomes_right,
+        beside_right=scores.beside_right,
+        bands=scores.bands,
+        nothing_above=nothing_above(unit, run.subject.n_layers),
         drive=drive_rule(
-            _drive(drops, unit),
+            largest_drop(drops, unit),
             inputs.predicates,
             target.train,
             target.test,
@@ -208,17 +220,14 @@ def _points(
     drops: Effects, unit: Neuron, flips: Bool[np.ndarray, " eligible"], drawn: Int[np.ndarray, " drawn"]
 ) -> LeadsAndDrops | None:
     """Lead and drop of each record where drop − lead is largest; records without a token in reach are left out."""
-    lead = drops.leads.lead[drawn].reshape(len(drawn), -1)
-    drop = drops.effect[drawn][..., drops.units.index(unit)].reshape(len(drawn), -1)
-    beyond = np.nan_to_num(drop - lead, nan=-np.inf)
-    there = np.isfinite(beyond).any(1)
+    lead, drop = (values[drawn] for values in drops.closest(unit))
+    there = np.isfinite(lead)
     if not there.any():
         return None
-    rows, places = np.flatnonzero(there), beyond[there].argmax(1)
     return LeadsAndDrops(
-        lead=tuple(round(float(one), 3) for one in lead[rows, places]),
-        drop=tuple(round(float(one), 3) for one in drop[rows, places]),
-        flipped=tuple(flips[drawn[rows]].tolist()),
+        lead=tuple(round(float(one), 3) for one in lead[there]),
+        drop=tuple(round(float(one), 3) for one in drop[there]),
+        flipped=tuple(flips[drawn[there]].tolist()),
     )
 
 
@@ -231,9 +240,3 @@ def _input_columns(
     table = evaluated(tuple(texts), columns)
     outputs = frozenset(text for text in table.texts if not run.prompt_only(text))
     return FamilyColumns(predicates=table, outputs=outputs)
-
-
-def _drive(drops: Effects, unit: Neuron) -> np.ndarray:
-    """The unit's largest first-order drop of a record, over tokens and competitors; NaN for a record without one."""
-    effect = drops.effect[..., drops.units.index(unit)]
-    return extreme(np.fmax, effect.reshape(len(effect), -1))

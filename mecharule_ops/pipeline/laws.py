@@ -1,7 +1,11 @@
-"""How well the law says which held-out records flip, with nothing fitted, and what first order misses.
+"""How well first order says which held-out records flip, with nothing fitted, what it is set beside, what it misses.
 
-In 1→0 the law is scored against the flips. In 0→1 it says that the answer changes, and is scored against that; that
-the changed answer is right is a second prediction, scored against the flips and never mixed with the first.
+In 1→0 it is scored against the flips. In 0→1 it says that the answer changes, and is scored against that; that the
+changed answer is right is a second prediction, scored against the flips and never mixed with the first.
+
+Beside it stand, on the same records, one threshold on the lead and one on the drop, both fitted on train; and how
+far it can be relied on: the rank correlation of drop and measured drop, and what happens where the drop is below,
+near and above the lead. A drop integrated along the way costs an ablation and is a check of linearity.
 """
 
 from __future__ import annotations
@@ -9,9 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
+from scipy.stats import rankdata
 
-from mecharule_ops.findings.accounts import DropError, Law, LawScore
+from mecharule_ops.findings.accounts import Band, DropError, Law, LawScore
+from mecharule_ops.mechanism.columns import extreme
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.integrated import integrated_drop
 from mecharule_ops.mechanism.law import Effects, effects_of_kinds
@@ -19,11 +25,14 @@ from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.rules.one_cut import best_cut
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import BehaviourRecord, Neuron, Regime
 
 INTEGRATED_ON = 400
 """Held-out records at most on which a drop is integrated or measured, since each costs as much as an ablation."""
+NEAR = 2.0
+"""A drop is near the lead from the lead's half to its double."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,10 +52,12 @@ class CleanEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LawScores:
-    """What an account says of the laws."""
+    """What an account says of the predictions."""
 
     laws: tuple[LawScore, ...]
     becomes_right: LawScore | None
+    beside_right: tuple[LawScore, ...]
+    bands: tuple[Band, ...]
     drop_error: DropError | None
 
 
@@ -58,13 +69,16 @@ class HeldOut:
     regime: Regime
     records: list[BehaviourRecord]
     """D_b."""
+    train: Int[np.ndarray, " train"]
+    """Places of those that thresholds are fitted on; in 0→1 of those whose drop was measured."""
     test: Int[np.ndarray, " test"]
     """Places of the held-out ones."""
     some: Int[np.ndarray, " some"]
     """Places of those on which drops are integrated: a draw, `INTEGRATED_ON` at most."""
     asked: Int[np.ndarray, " asked"]
-    """Places of those on which they are measured: the same; in 0→1, where flips do not tell what changes, all."""
+    """Places of those on which they are measured: these; in 0→1, where flips do not tell what changes, all held out."""
     measured: Measured
+    """On `asked`; in 0→1, where flips do not tell which answers change, then on `train`."""
     integrated: Bool[np.ndarray, "unit some"]
     """Where the integrated drop exceeds the lead."""
 
@@ -75,6 +89,7 @@ class HeldOut:
         units: list[Neuron],
         regime: Regime,
         records: list[BehaviourRecord],
+        train: Int[np.ndarray, " train"],
         test: Int[np.ndarray, " test"],
     ) -> HeldOut:
         """Both drops of every unit.
@@ -85,12 +100,17 @@ class HeldOut:
         table, groups = run.replacement(run.intervention(units[0].basis)), [[unit] for unit in units]
         drawn = some_places(records, test, INTEGRATED_ON, of="integrated", seed=run.config.seed)
         asked = drawn if regime is Regime.BASELINE_POSITIVE else test
-        measured = measured_drop(run.subject, [records[at] for at in asked], table, groups, competitors=1)
+        also = train[:0]
+        if regime is Regime.BASELINE_NEGATIVE:
+            train = also = some_places(records, train, INTEGRATED_ON, of="fitted", seed=run.config.seed)
+        every = [records[at] for at in np.concatenate([asked, also])]
+        measured = measured_drop(run.subject, every, table, groups, competitors=1)
         along = integrated_drop(run.subject, [records[at] for at in drawn], table, groups, points=2)
         return cls(
             units=units,
             regime=regime,
             records=records,
+            train=train,
             test=test,
             some=drawn,
             asked=asked,
@@ -103,31 +123,44 @@ class HeldOut:
         if self.regime is Regime.BASELINE_POSITIVE:
             return flips
         changed = flips.copy()
-        changed[self.asked] = self.measured.changed[unit]
+        changed[np.concatenate([self.asked, self.train])] = self.measured.changed[unit]
         return changed
 
 
 def law_scores(
     run: Run, unit: Neuron, clean: CleanEffects, held_out: HeldOut, flips: Bool[np.ndarray, " record"]
 ) -> LawScores:
-    """The scores of one unit on the held-out records. No forward of its own."""
+    """The scores of one unit on the held-out records; of train only the thresholds know. No forward of its own."""
     test, some = held_out.test, held_out.some
     if not len(test):
-        return LawScores(laws=(), becomes_right=None, drop_error=None)
+        return LawScores(laws=(), becomes_right=None, beside_right=(), bands=(), drop_error=None)
     place, which = clean.drops.units.index(unit), held_out.units.index(unit)
     integrated = np.zeros(len(flips), bool)
     integrated[some] = held_out.integrated[which]
-    says = {
-        Law.STEADY: (clean.drops.flips[:, place], test),
-        Law.DIRECT: (clean.pushes.flips[:, place], test),
-        Law.INTEGRATED: (integrated, some),
-    }
+    first = clean.drops.flips[:, place]
     happened = held_out.happened(which, flips)
+    least = extreme(np.fmin, clean.drops.leads.lead[:, :, 0])
+    most = largest_drop(clean.drops, unit)
     return LawScores(
-        laws=tuple(_score(law, said, happened, where) for law, (said, where) in says.items()),
+        laws=(
+            _score(Law.STEADY, first, happened, test),
+            _score(Law.DIRECT, clean.pushes.flips[:, place], happened, test),
+            _score(Law.INTEGRATED, integrated, happened, some),
+            *cut_scores(least, most, happened, held_out.train, test),
+        ),
         becomes_right=_becomes_right(run, unit, clean.drops, held_out, flips),
+        beside_right=()
+        if held_out.regime is Regime.BASELINE_POSITIVE
+        else cut_scores(least, most, flips, held_out.train, test),
+        bands=bands(*clean.drops.closest(unit), first, happened, test),
         drop_error=_drop_error(clean.drops, place, held_out.asked, held_out.measured, which),
     )
+
+
+def largest_drop(drops: Effects, unit: Neuron) -> Float[np.ndarray, " record"]:
+    """The unit's largest first-order drop of a record, over tokens and competitors; NaN for a record without one."""
+    effect = drops.effect[..., drops.units.index(unit)]
+    return extreme(np.fmax, effect.reshape(len(effect), -1))
 
 
 def _score(
@@ -135,12 +168,56 @@ def _score(
     said: Bool[np.ndarray, " record"],
     happened: Bool[np.ndarray, " record"],
     where: Int[np.ndarray, " test"],
+    threshold: float | None = None,
 ) -> LawScore:
     return LawScore(
         law=law,
         predicted=int(said[where].sum()),
         held_out=mcc_interval(said[where], happened[where]),
         records=len(where),
+        happened=int(happened[where].sum()),
+        threshold=threshold,
+    )
+
+
+def cut_scores(
+    lead: Float[np.ndarray, " record"],
+    drop: Float[np.ndarray, " record"],
+    target: Bool[np.ndarray, " record"],
+    train: Int[np.ndarray, " train"],
+    test: Int[np.ndarray, " test"],
+) -> tuple[LawScore, ...]:
+    """Lead only and drop only: each one threshold, no other better on train, scored on the held-out records."""
+    found = []
+    for law, values, sign in ((Law.LEAD_ONLY, -lead, -1), (Law.DROP_ONLY, drop, 1)):
+        cut = best_cut(values[train], target[train])
+        found.append(_score(law, values > cut, target, test, sign * cut))
+    return tuple(found)
+
+
+def bands(
+    lead: Float[np.ndarray, " record"],
+    drop: Float[np.ndarray, " record"],
+    said: Bool[np.ndarray, " record"],
+    happened: Bool[np.ndarray, " record"],
+    test: Int[np.ndarray, " test"],
+) -> tuple[Band, ...]:
+    """What happened on held-out records with a token in reach, by how far the drop lies from the lead."""
+    there = test[np.isfinite(lead[test])]
+    below, above = drop[there] < lead[there] / NEAR, drop[there] > lead[there] * NEAR
+    parts = {
+        f"drop < lead / {NEAR:g}": there[below],
+        "between": there[~below & ~above],
+        f"drop > {NEAR:g} × lead": there[above & ~below],
+    }
+    return tuple(
+        Band(
+            name=name,
+            records=len(part),
+            happened=int(happened[part].sum()),
+            held_out=mcc_interval(said[part], happened[part]),
+        )
+        for name, part in parts.items()
     )
 
 
@@ -170,7 +247,7 @@ def _drop_error(
     The runner-up may not move at all where a third token wins. Where that token is none of the clean run's
     competitors, first order's drop is that over the competitor which it brings nearest.
     """
-    left = np.nan_to_num(measured.left[which], nan=np.inf)
+    left = np.nan_to_num(measured.left[which][: len(asked)], nan=np.inf)
     there = np.isfinite(left).any(1)
     if not there.any():
         return None
@@ -185,4 +262,13 @@ def _drop_error(
         measured=float(np.median(real)),
         first_order=float(np.median(first)),
         error=float(np.median(np.abs(real - first))),
+        spearman=_rank_correlation(real, first),
     )
+
+
+def _rank_correlation(one: Float[np.ndarray, " record"], other: Float[np.ndarray, " record"]) -> float | None:
+    """Spearman's; None where it has no value."""
+    ranks = rankdata(one), rankdata(other)
+    if min(rank.std() for rank in ranks) == 0:
+        return None
+    return float(np.corrcoef(*ranks)[0, 1])

@@ -37,8 +37,8 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
     law = LawPrice.of(len(records), tokens_in_reach(records), candidates.total)
     if not law.competitors:
         journal.notice(
-            f"the law is not asked: it would cost {law.share:.0%} of testing every one of {candidates.total:,} units "
-            "alone; they are searched without predictions"
+            f"first order is not asked: it would cost {law.share:.0%} of testing every one of {candidates.total:,} "
+            "units alone; they are searched without predictions"
         )
         return SearchPlan(kind=SearchKind.CHA, settings=settings)
     name = keys.prediction(candidates.basis, slices.regime)
@@ -48,8 +48,8 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
         stage.reused = run.store.has(name)
         if not stage.reused:
             journal.notice(
-                f"the law is asked first: {law.example_forwards:,} example-forwards, {law.share:.1%} of testing every "
-                "unit alone"
+                f"first order is asked first: {law.example_forwards:,} example-forwards, {law.share:.1%} of testing "
+                "every unit alone"
             )
             flips, rates = _predicted(run, journal, candidates, slices, law.competitors, stage.name)
             run.store.put(keys.predicted_flips(candidates.basis, slices.regime), np.packbits(flips, axis=1))

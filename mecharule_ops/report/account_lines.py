@@ -1,14 +1,12 @@
-"""The account of a unit as lines for a person: when it flips by each family and law, and what they are worth."""
+"""The account of a unit as lines for a person: what predicts its flips, and what that is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from mecharule_ops.findings.accounts import Account, DropError, Law, LawScore
+from mecharule_ops.findings.accounts import Account, Band, DropError, Law, LawScore
 from mecharule_ops.report.chain_lines import Link
 from mecharule_ops.report.document import k_of_n, percent, signed
-from mecharule_ops.report.phrases.accounts import law_words
-from mecharule_ops.report.phrases.rules import family_words
+from mecharule_ops.report.phrases.accounts import beside_words, caveats
+from mecharule_ops.report.phrases.rules import family_words, short
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import FamilyRule
 from mecharule_ops.rules.trees import Push, Pushes
@@ -22,10 +20,11 @@ def account_links(account: Account) -> tuple[Link, ...]:
     """Every part in order; a part that was not measured is left out."""
     links = (
         ("flips", _flips(account)),
-        ("law", _laws(account)),
+        ("predicted", _predicted(account)),
         *_families(account),
         ("responds", _drive(account.drive)),
         ("drop", _drop(account.drop_error)),
+        ("linear", _linearity(account.law(Law.INTEGRATED))),
         ("trees", push_lines(account.pushes)),
     )
     return tuple((name, lines) for name, lines in links if lines)
@@ -51,24 +50,36 @@ def _flips(account: Account) -> tuple[str, ...]:
     return (f"{k_of_n(count)} of the records; {account.held_out:,} of them, held out, score what follows",)
 
 
-def _laws(account: Account) -> tuple[str, ...]:
-    what = "" if account.becomes_right is None else "that the answer changes: "
-    scored = [score for score in map(account.law, Law) if score is not None]
-    if not scored:
+def _predicted(account: Account) -> tuple[str, ...]:
+    """The first-order prediction beside what is simpler, then what happened by how far the drop lies from the lead."""
+    score, right = account.first_order, account.becomes_right
+    if score is None:
         return ("no held-out record could be asked",)
-    lines = [f"{what}{_scores(scored)}"]
-    if account.becomes_right is not None:
-        lines.append(f"that the new answer is right: {_scores([account.becomes_right])}")
-    return tuple(lines)
+    if score.held_out is None:
+        return ("too few held-out records of one side for an interval", *caveats(account))
+    what = "it flips" if right is None else "the answer changes"
+    said = f"{what} where its drop exceeds the lead (logit difference), nothing fitted:"
+    lines = [f"{said} {beside_words(score, account.laws)}"]
+    if right is not None and right.held_out is not None:
+        lines.append(f"that the new answer is right: {beside_words(right, account.beside_right)}")
+    if account.bands:
+        lines.append(f"it happens in {', '.join(map(_band, account.bands))}")
+    return (*lines, *caveats(account))
 
 
-def _scores(scores: Sequence[LawScore]) -> str:
-    """Each law that could be scored, then the records; or that none could."""
-    said = [law_words(score) for score in scores if score.held_out is not None]
-    if not said:
-        return "too few held-out records of one side for an interval"
-    records = " and ".join(dict.fromkeys(f"{score.records:,}" for score in scores))
-    return f"{' · '.join(said)} ({records} records, nothing fitted)"
+def _band(band: Band) -> str:
+    count = k_of_n(FlipCount(flips=band.happened, n=band.records))
+    mcc = f", MCC {band.held_out}" if band.name == "between" and band.held_out is not None else ""
+    return f"{count} where {band.name}{mcc}"
+
+
+def _linearity(score: LawScore | None) -> tuple[str, ...]:
+    if score is None or score.held_out is None:
+        return ()
+    return (
+        f"integrated over two points, at the price of an ablation, the drop says MCC {score.held_out}: a check, no "
+        "prediction",
+    )
 
 
 def _families(account: Account) -> tuple[Link, ...]:
@@ -101,5 +112,6 @@ def _drop(error: DropError | None) -> tuple[str, ...]:
         return ()
     return (
         f"the lead falls by {error.measured:.2f} logits (median of {error.records}), first order says "
-        f"{error.first_order:.2f}; the two differ by {error.error:.2f} (median)",
+        f"{round(error.first_order, 2) + 0.0:.2f}; the two differ by {error.error:.2f} (median)"
+        + ("" if error.spearman is None else f", rank correlation {short(error.spearman)}"),
     )

@@ -47,7 +47,7 @@ def _leads_caption(account: Account, points: LeadsAndDrops) -> str:
     )
     return (
         f"Held-out records by how close the model was to another token (lead) and how far ablating {account.neuron} "
-        "lowers that lead to first order (drop). Above the diagonal the law says that the answer changes. Filled "
+        "lowers that lead to first order (drop). Above the diagonal first order says that the answer changes. Filled "
         f"circles: the answer {target}; open squares: it does not. {right} of {len(points.lead)} lie on their side."
     )
 

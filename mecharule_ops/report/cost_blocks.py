@@ -32,7 +32,7 @@ def _searches(findings: Findings) -> Table:
 
 def _search_row(name: str, spent: SearchCost) -> tuple[str, ...]:
     n, forwards, full = spent.candidates, spent.all_forwards, spent.exhaustive_example_forwards
-    law = f", {spent.law_forwards:,} of them the law" if spent.law_forwards else ""
+    law = f", {spent.law_forwards:,} of them first-order predictions" if spent.law_forwards else ""
     return (
         name,
         f"{spent.queries:,}",

@@ -62,9 +62,9 @@ _LAYERS_CAPTION = (
     "on its stronger slice."
 )
 _PREDICTED_CAPTION = (
-    "Units tested alone by a guided search: the share of their stronger slice that the law said they flip, and the "
+    "Units tested alone by a guided search: the share of their stronger slice that first order said they flip, and the "
     "share that they do flip. Filled circles are τ-agonists, each with its rank among all units by prediction; open "
-    "squares are the others. On the diagonal the law is right."
+    "squares are the others. On the diagonal it is right."
 )
 _RECALL_CAPTION = (
     "Share of the τ-agonists found by exhaustive ablation that the search localized, by strength, "

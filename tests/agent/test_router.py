@@ -48,6 +48,7 @@ KINDS = {
     "what is the rule of m1.3?": "rule",
     "what is the ceiling of m1.3?": "when",
     "how well does the law predict m1.3?": "law",
+    "how well are the flips of m1.3 predicted?": "law",
     "what does m1.3 respond to?": "responds",
     "what does a20.h8 read?": "reads",
     "what does a20.h8 attend to": "reads",

@@ -13,7 +13,7 @@ from bundled_run import opened
 
 import mecharule_ops as mr
 from mecharule_ops import report
-from mecharule_ops.front.rows import CertificateRow, RuleRow, TreeRow, UnitRow
+from mecharule_ops.front.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
 
@@ -88,13 +88,31 @@ def test_a_rule_is_given_only_where_its_interval_lies_above_0(run: mr.FinishedRu
     assert len(run.rules) - len(families) == len(search.anchored)
 
 
+def test_every_prediction_stands_beside_what_is_simpler(run: mr.FinishedRun) -> None:
+    """Lead only and drop only on the same held-out records, with the same base rate; nothing is fitted but these."""
+    for account in run.findings.searches[0].accounts:
+        rows = {row.kind: row for row in run.predictions if row.unit == str(account.neuron)}
+        assert {"steady drop", "direct push", "lead only", "drop only", "integrated drop"} <= set(rows)
+        first = rows["steady drop"]
+        for kind in ("lead only", "drop only"):
+            assert (rows[kind].records, rows[kind].happened) == (first.records, first.happened)
+        assert {kind for kind, row in rows.items() if row.threshold is not None} == {"lead only", "drop only"}
+
+
 def test_frames_have_the_documented_columns_and_the_rows_values(run: mr.FinishedRun) -> None:
     """A column a field of the row's class; a value that is missing stays missing."""
     pytest.importorskip("pandas")
-    kinds = {"units": UnitRow, "rules": RuleRow, "tree": TreeRow, "certificates": CertificateRow}
+    kinds = {
+        "units": UnitRow,
+        "rules": RuleRow,
+        "predictions": PredictionRow,
+        "tree": TreeRow,
+        "certificates": CertificateRow,
+    }
     rows = {
         "units": run.units,
         "rules": run.rules,
+        "predictions": run.predictions,
         "tree": run.tree().rows,
         "certificates": run.certificates,
     }

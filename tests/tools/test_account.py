@@ -34,7 +34,7 @@ def account(copied_run: Path) -> Account:
 def test_the_runs_own_account_is_read_and_drawn(copied_run: Path, account: Account, tmp_path: Path) -> None:
     """Every part has its line, nothing is run, and the figures are files."""
     found = call("account", {"run": "last", "neuron": str(account.neuron), "svg": str(tmp_path / "figures")})
-    for part in ("flips", "law", "input", "clean run", "mechanism", "responds", "drop"):
+    for part in ("flips", "predicted", "input", "clean run", "mechanism", "responds", "drop"):
         assert f"\n  {part}" in found.text, part
     files = [Path(str(file)) for file in found.data["figures"]]  # type: ignore[union-attr]
     assert len(files) == len(account_figures(account)) >= 1

@@ -5,7 +5,7 @@ Every number stands beside the certificate or run that it comes from. A link wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mecharule_ops.findings.accounts import Account, Law, LawScore
 from mecharule_ops.findings.chain import Chain
@@ -93,9 +93,11 @@ def when_sentence(account: Account, run: str) -> str:
 
 
 def brief_account(account: Account) -> str:
-    """The law's MCC and the input rule with its own: where there is room for little; the end may be cut."""
+    """The MCC of first order and the input rule with its own: where there is room for little; the end may be cut."""
     asked, scored = account.family(Family.INPUT), account.first_order
-    law = "" if scored is None or scored.held_out is None else f"law MCC {short(scored.held_out.mcc)}; "
+    law = (
+        "" if scored is None or scored.held_out is None else f"first order MCC {short(scored.held_out.mcc)}; "
+    )
     if asked.rule is None or asked.held_out is None:
         return f"{law}no input rule predicts"
     said = "input rule" if asked.prompt_only else "rule over the output"
@@ -103,23 +105,50 @@ def brief_account(account: Account) -> str:
 
 
 def law_sentence(account: Account, run: str) -> str:
-    """How well the law says which records flip, with nothing fitted: the cheapest drop and the dearest one."""
-    cited = f"[run:{run}]"
+    """How well first order says which records flip, with nothing fitted, and what it is set beside."""
+    cited, scored = f"[run:{run}]", account.first_order
     what = "its answers change" if account.becomes_right is not None else "it flips"
-    asked = (account.first_order, account.law(Law.INTEGRATED))
-    scored = [law_words(score) for score in asked if score is not None and score.held_out]
-    if not scored:
-        return f"The law could not be scored: too few held-out records of one side {cited}."
-    said = f"With nothing fitted, {what} where what it carries exceeds the lead: {'; '.join(scored)} {cited}"
+    notes = "".join(f"; {note} {cited}" for note in caveats(account))
+    if scored is None or scored.held_out is None:
+        few = "Its first-order prediction could not be scored: too few held-out records of one side"
+        return f"{few} {cited}{notes}."
+    said = (
+        f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "
+        f"{beside_words(scored, account.laws)} {cited}"
+    )
     right = account.becomes_right
     if right is not None and right.held_out is not None:
-        said += f"; that the new answer is right, MCC {right.held_out} {cited}"
-    return f"{said}."
+        said += f"; that the new answer is right, {beside_words(right, account.beside_right)} {cited}"
+    return f"{said}{notes}."
 
 
-def law_words(score: LawScore) -> str:
-    """`first-order drop MCC .49 [.40, .57]`."""
-    return f"{score.law.value} MCC {score.held_out}"
+def beside_words(score: LawScore, others: Sequence[LawScore]) -> str:
+    """`MCC .47 [.41, .53]; lead only .30 [.22, .38], drop only .41 [.33, .48]; base rate 626/737 (85 %)`."""
+    baselines = ", ".join(
+        f"{other.law.value} {'–' if other.held_out is None else other.held_out}"
+        for other in others
+        if other.law in (Law.LEAD_ONLY, Law.DROP_ONLY)
+    )
+    return "; ".join(filter(None, (f"MCC {score.held_out}", baselines, _base_rate(score))))
+
+
+def _base_rate(score: LawScore) -> str:
+    if score.happened is None:
+        return ""
+    return f"base rate {k_of_n(FlipCount(flips=score.happened, n=score.records))}"
+
+
+def caveats(account: Account) -> tuple[str, ...]:
+    """Where a score of first order says nothing about first order."""
+    error, notes = account.drop_error, []
+    if account.nothing_above:
+        notes.append("nothing in the model lies above the unit, so this is arithmetic and no prediction")
+    if error is not None and error.blind:
+        notes.append(
+            f"its first-order drop is {round(error.first_order, 2) + 0.0:.2f} where the ablation moves the lead by "
+            f"{error.measured:.2f}: the gradient does not see this unit"
+        )
+    return tuple(notes)
 
 
 def reads_sentence(chain: Chain, run: str) -> str:

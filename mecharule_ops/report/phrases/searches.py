@@ -103,7 +103,7 @@ def predicted_words(outcome: SearchOutcome) -> str:
         return ""
     shown = ", ".join(f"{rank:,}" for rank in ranks[:_RANKS]) + (" …" if len(ranks) > _RANKS else "")
     return (
-        f"Before any unit was ablated the law ranked the {plural(len(ranks), 'τ-agonist')} {shown} of "
+        f"Before any unit was ablated first order ranked the {plural(len(ranks), 'τ-agonist')} {shown} of "
         f"{outcome.cost.candidates:,}."
     )
 
