@@ -6,12 +6,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Every test computes on one thread; a file stays with one worker, so that what it sets up is made once.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
+# Products by older instructions, of MKL and of oneDNN, and of MKL alone; the rooms whose tests compare numbers.
+OTHER_KERNELS := MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
+COMPUTE := tests/engine tests/loading tests/mechanism tests/replacement tests/workers
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test test-slow check bench gpu experiments notebooks faults docs format clean
+.PHONY: help install run demo test test-slow test-kernels check bench gpu experiments notebooks faults docs format clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +39,10 @@ test: $(STAMP)  ## the default test suite
 test-slow: $(STAMP)  ## on SmolLM2-135M, further combinations of architectures, some whole runs
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(PYTEST) -m slow
+
+test-kernels: $(STAMP)  ## what computes, tested with other matrix products
+	env $(OTHER_KERNELS) $(PYTEST) $(COMPUTE)
+	$(PYTEST) $(COMPUTE) -p without_onednn
 
 check: $(STAMP)  ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ from mecharule_ops.engine.chunks import Chunks
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.loading import products
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.products import linear, through_onednn
 from mecharule_ops.passes import ablated
@@ -443,9 +444,13 @@ def test_products_keep_float32_precision_and_leave_the_model_as_it_was() -> None
     assert layer.weight.grad is not None
 
 
+@pytest.mark.skipif(not products._ONEDNN, reason="torch has no oneDNN here")
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_gradient_of_a_product_is_the_one_that_torch_gives(bias: bool) -> None:
+def test_the_gradient_of_a_product_is_the_one_that_torch_gives(
+    bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the input, through two layers and a non-linearity; weights get none inside."""
+    monkeypatch.setattr(products, "_ONEDNN", True)
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(24, 40, bias=bias), torch.nn.SiLU(), torch.nn.Linear(40, 7))
     hidden = torch.randn(3, 5, 24, requires_grad=True)
