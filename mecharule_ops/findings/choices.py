@@ -34,6 +34,11 @@ NAMED_CHOICES = tuple(
             "hundred records. The paper keeps any gain.",
         ),
         (
+            "size of a splitter",
+            "A learned splitter has at most 8 clauses, and one splits a run. The paper names no limit and unites the "
+            "units of up to five splitters.",
+        ),
+        (
             "splitter with power",
             "A rule that leaves a slice too small to prune is passed over for the next clause by train MCC. The "
             "paper takes its rules as they are.",
@@ -46,6 +51,16 @@ NAMED_CHOICES = tuple(
         (
             "catastrophic units",
             "A unit that makes every answer wrong is kept and listed. The published code drops it.",
+        ),
+        (
+            "held-out records",
+            "They share at most 8 strata, cut by predicates so that both sides stay large, and both outcomes. The "
+            "paper stratifies by clusters of predicate space and names no method.",
+        ),
+        (
+            "rare predicates",
+            "The filter by median absolute deviation (MAD) drops a predicate whose rarer outcome is unusually rare and "
+            "under .5 %. The paper does not say what is an outlier in what.",
         ),
         (
             "short slices",
@@ -66,6 +81,15 @@ NAMED_CHOICES = tuple(
             "EAP-IG gradient",
             "The gradient is taken at the unit itself, the MLP output for mlp_out. The published code "
             "takes it at the MLP input.",
+        ),
+        (
+            "pairs of equal length",
+            "Attribution pairs only examples of equal token length, since it interpolates position by position; those "
+            "without a partner are counted. The paper does not speak of length.",
+        ),
+        (
+            "units of score zero",
+            "Units whose attribution score is exactly 0 stay candidates. The paper keeps those of non-zero score.",
         ),
         (
             "proposed predicates",

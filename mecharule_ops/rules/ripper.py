@@ -96,7 +96,6 @@ def ripper(
         train=score(rule.fires(lookup), target),
         status=status,
         clauses=ranked,
-        selected=tuple(each.clause for each in ranked),
     )
 
 

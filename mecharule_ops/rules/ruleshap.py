@@ -22,7 +22,6 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Rule, compactify, greedy_or, lookup_in, score
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
 from mecharule_ops.rules.clause_pool import Literals, Measured, as_clause, measure, plainness, shap_weights
-from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
 from mecharule_ops.types import RuleScore
 
@@ -68,8 +67,6 @@ class LearnedRule:
     status: RuleStatus
     clauses: tuple[RankedClause, ...]
     """Every clause it was chosen from, best first."""
-    selected: tuple[Clause, ...] = ()
-    """The clauses of the rule, best first by their own MCC on these records."""
 
 
 def extract(
@@ -151,19 +148,7 @@ def combined(
         train=score(rule.fires(lookup), target),
         status=ranking.status,
         clauses=ranking.clauses,
-        selected=tuple(sorted(rule.clauses, key=lambda clause: -mcc(clause.fires(lookup), target))),
     )
-
-
-def splitters(learned: LearnedRule, k: int) -> tuple[Rule, ...]:
-    """The OR-combination r₀, then its at most k best clauses by MCC as rules of their own (paper, §4.2, §5).
-
-    Empty when no rule was learned; r₀ alone when it is one clause.
-    """
-    if learned.rule is None:
-        return ()
-    alone = [Rule((clause,)) for clause in learned.selected[:k]]
-    return (learned.rule, *(rule for rule in alone if rule != learned.rule))
 
 
 def permuted(

@@ -19,6 +19,7 @@ from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
 from mecharule_ops.experiments.folder import price_of
 from mecharule_ops.experiments.page import Chapter, as_data, brief, document, tables
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
+from mecharule_ops.findings.counts import Dominance
 from mecharule_ops.findings.records import Share
 from mecharule_ops.report.document import Table
 from mecharule_ops.report.text import markdown_of, text_of
@@ -202,6 +203,30 @@ def test_the_units_of_largest_attribution_come_first() -> None:
     slow = sorted(np.ndindex(20, 9), key=lambda place: (-abs(scores[place]), place))[:TOP]
     assert [(unit.layer, unit.channel) for unit in top] == slow
     assert str(top[0]) == "a3.h4"
+
+
+def test_overtopping_is_that_of_the_largest_opened_group_of_each_layer() -> None:
+    """By hand: of 8 and 128 units at strengths .5 and .8 the latter counts; .6 alone is .75 of it; one of 0 is none."""
+
+    def group(size: int, strength: float, layer: int = 3) -> Dominance:
+        return Dominance(
+            layer=layer, size=size, group_strength=strength, best_singleton=0.6, best_small=strength
+        )
+
+    runs = [
+        with_groups(finished(0, e2.PRINTED), group(8, 0.5), group(128, 0.8)),
+        with_groups(finished(1, e2.PRINTED), group(64, 0.8), group(9, 0.0, layer=1)),
+        finished(0),
+    ]
+    (table,) = [
+        block for block in e2.part(runs).blocks if isinstance(block, Table) and "Dom(1)" in block.header
+    ]
+    assert table.rows == (("1→0", "3", "2", "96", "0.80", "0.60", "0.75", "0.80", "1.00"),)
+
+
+def with_groups(run: FinishedRun, *groups: Dominance) -> FinishedRun:
+    (search,) = run.findings.searches
+    return replace(run, findings=replace(run.findings, searches=(replace(search, dominance=groups),)))
 
 
 def test_values_out_of_range_are_pooled() -> None:

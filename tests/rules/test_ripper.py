@@ -132,7 +132,7 @@ def test_bounds_and_order_hold() -> None:
     assert max(len(clause.conditions) for clause in learned.rule.clauses) <= 2
     scores = [ranked.mcc for ranked in learned.clauses]
     assert scores == sorted(scores, reverse=True)
-    assert set(learned.selected) == set(learned.rule.clauses)
+    assert {ranked.clause for ranked in learned.clauses} == set(learned.rule.clauses)
     assert min(ranked.importance for ranked in learned.clauses) > 0
 
 

@@ -17,7 +17,7 @@ from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
 from mecharule_ops.rules.boosting import BoostSettings, distinct_rows, fit, path_prefixes, shap_values
 from mecharule_ops.rules.clause_pool import measure, shap_weights
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.rules.ruleshap import extract, learn_rule, permuted, splitters
+from mecharule_ops.rules.ruleshap import extract, learn_rule, permuted
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
 
 SETTINGS = RuleShapSettings(boost=BoostSettings(rounds=60))
@@ -251,7 +251,6 @@ def test_targets_that_cannot_be_learned_give_a_reason() -> None:
     for table, texts, target, status in cases:
         learned = learn_rule(table, texts, target, settings=SETTINGS, seed=0)
         assert (learned.rule, learned.train, learned.status) == (None, None, status)
-        assert splitters(learned, 5) == ()
         assert " " in status.value
     assert readiness(np.arange(40) < 20, names(3), SETTINGS.min_class) is RuleStatus.LEARNED
 
@@ -271,22 +270,6 @@ def test_wrong_shapes_and_settings_are_refused() -> None:
             BoostSettings(**wrong_trees)
     assert RuleShapSettings(min_coverage=0.07).least_firings(100) == 7
     assert RuleShapSettings(min_coverage=0.07).least_firings(10) == 3
-
-
-def test_splitters_are_the_combination_and_its_best_clauses() -> None:
-    """r₀ comes first, then its clauses by MCC up to k; a one-clause r₀ stands alone."""
-    texts = names(20)
-    matrix = np.random.default_rng(1).random((1500, 20)) < 0.5
-    rule = Rule.parse("(p0 > 0 and p1 > 0) or (p2 > 0 and not (p3 > 0)) or (p4 > 0 and p5 > 0 and p6 > 0)")
-    target = rule.fires(lookup_in(matrix, texts))
-    learned = learn_rule(matrix, texts, target, settings=SETTINGS, seed=0)
-    found = splitters(learned, 2)
-    assert found[0] == learned.rule == rule
-    scores = [mcc(one.fires(lookup_in(matrix, texts)), target) for one in splitters(learned, 5)[1:]]
-    assert (len(found), len(scores)) == (3, 3)
-    assert scores == sorted(scores, reverse=True)
-    single = learn_rule(matrix, texts, matrix[:, 7], settings=SETTINGS, seed=0)
-    assert splitters(single, 5) == (Rule.parse("p7 > 0"),)
 
 
 def test_permuted_targets_keep_their_rate_and_lose_the_rule() -> None:
