@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
 from mecharule_ops.errors import UsageError
-from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
+from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, TAU
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
 
@@ -74,10 +74,10 @@ class RunConfig(BaseModel):
     """Rounds of predicate proposals."""
     refinements: int = Field(40, ge=0, le=1000)
     """Predicates proposed from each unit's own train flips before its rule is learned; 0 is the paper's fixed Φ."""
-    controls: int = Field(8, ge=0, le=256)
-    """Random units of the same layer that stand beside every agonist."""
+    controls: int = Field(RANDOM_UNITS, ge=0, le=100_000)
+    """Units drawn from the whole basis that every controlled unit is ranked among: N allow no p below 1 / (N + 1)."""
     controls_for: int = Field(12, ge=0, le=10_000)
-    """How many τ-agonists a regime get controls and a certificate, strongest first."""
+    """How many τ-agonists a regime are ranked among random units and get a certificate, strongest first."""
     anchor_for: int = Field(64, ge=0, le=100_000)
     """How many localized units a regime are anchored, strongest first."""
     accounts_for: int = Field(8, ge=0, le=10_000)

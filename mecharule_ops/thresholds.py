@@ -11,6 +11,8 @@ ALPHA = 0.05
 COMPETITORS = 3
 """Other tokens that the law sets a lead against: a strong unit changes who comes second, so the runner-up alone
 misses flips."""
+RANDOM_UNITS = 99
+"""Units drawn from the basis that a found unit is ranked among; after Holm 99 allow p ≤ .05 for five units."""
 HARM = 3.0
 """Fixed answers that one broken answer weighs where gates are learned and chosen."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
 from mecharule_ops.certificates.concealment import shown_rows
-from mecharule_ops.findings.records import AgonistControls, Findings
+from mecharule_ops.findings.records import AgonistControls, Findings, Share
 from mecharule_ops.questions.unit_account import UnitAccount
 from mecharule_ops.report.document import percent, plain, signed
-from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_value, selective_cell
+from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_words, selective_cell
 from mecharule_ops.report.phrases.flips import leaning
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, FlipEstimate
@@ -75,21 +76,21 @@ def controls_data(controls: AgonistControls | None, tau: float) -> dict[str, obj
     """What the controls counted, the two claims that they decide, and both in words; None when none ran."""
     if controls is None:
         return None
-    fake = controls.fake_split
     return {
-        "effect": controls.effect.value,
-        "effect_p": controls.effect_p,
+        "flips": None if controls.flips is None else {"flips": controls.flips.flips, "n": controls.flips.n},
+        "random_units": None
+        if controls.basis is None
+        else {**_below(controls.basis), "p": controls.effect_p, "corrected_over": controls.effect_family},
+        "random_units_of_layer": None if controls.layer is None else _below(controls.layer),
+        "standing": None if controls.standing is None else asdict(controls.standing),
         "selective": controls.selective.value,
         "selective_p": controls.selective_p,
         "claims": claims_words(controls),
         "parts": control_parts(controls, tau),
-        "random_units": controls.random_units,
-        "random": _counts(controls.random),
-        "fake_rule_selectivity": None if fake is None else _finite(fake.signed_selectivity),
+        "split": _counts(controls.split),
         "second_baseline": None if controls.second_baseline is None else controls.second_baseline.value,
         "second": _counts(controls.second),
         "depends_on_baseline": controls.depends_on_baseline(tau),
-        "layer_is_fragile": controls.layer_is_fragile(tau),
         "out_of_range": None if controls.out_of_range is None else _finite(controls.out_of_range.rate),
     }
 
@@ -100,7 +101,7 @@ def controls_lines(controls: AgonistControls | None, tau: float) -> list[str]:
         return ["  controls  none ran"]
     first, *rest = control_parts(controls, tau)
     return [
-        f"  effect    {effect_value(controls)}",
+        f"  rank      {effect_words(controls)}",
         f"  selective {selective_cell(controls)}",
         f"  controls  {first}",
         *(f"            {part}" for part in rest),
@@ -117,6 +118,11 @@ def _counts(estimate: FlipEstimate | None) -> dict[str, int] | None:
         "unrelated_flips": minus.flips,
         "unrelated_n": minus.n,
     }
+
+
+def _below(share: Share) -> dict[str, int]:
+    """Of the random units those that flip fewer records."""
+    return {"count": share.n - share.count, "n": share.n}
 
 
 def _finite(value: float) -> float | None:

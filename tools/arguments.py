@@ -193,13 +193,13 @@ class Anchor(Arguments):
 
 
 class Control(Arguments):
-    """controls beside a unit: random units of its layer, a second baseline; its effect, and whether it is selective"""
+    """controls beside a unit: its rank among random units, whether it is selective, a second baseline"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName
     neuron: Unit
     regime: RegimeLabel = None
-    units: int = Field(4, ge=1, le=64, description="random units of the same layer")
+    units: int = Field(4, ge=1, le=64, description="random units that are certified, those drawn first")
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
 

@@ -165,13 +165,11 @@ def _controls(findings: Findings | None, regime: int, unit: str, finished: bool)
 def _control_lines(ran: AgonistControls) -> Text:
     from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
 
-    fake = None if ran.fake_split is None else ran.fake_split.signed_selectivity
-    parts = [f"random ×{ran.random_units} {_strength(ran.random)}", f"fake rule Sel {signed_rate(fake)}"]
+    text = Text().append("above random ", "bold").append(f"{effect_cell(ran)}\n")
+    text.append("selective ", "bold").append(f"{selective_cell(ran)}\n")
     if ran.second_baseline is not None:
-        parts.append(f"baseline {ran.second_baseline.value} {_strength(ran.second)}")
-    text = Text().append("controls  ", "bold").append(" · ".join(parts) + "\n")
-    text.append("effect    ", "bold").append(f"{effect_cell(ran)}\n")
-    return text.append("selective ", "bold").append(f"{selective_cell(ran)}\n")
+        text.append("baseline  ", "bold").append(f"{ran.second_baseline.value} {_strength(ran.second)}\n")
+    return text
 
 
 def _strength(estimate: FlipEstimate | None) -> str:

@@ -50,7 +50,7 @@ def mind(data: Data) -> Answer:
     )
     sentences = [
         f"Any of these would: {threshold}.",
-        "Its effect would be refuted by random units of its layer that flip as often as it does.",
+        "So would random units that flip as many held-out records as it does.",
         *_against_selective(data),
         controls_sentence(data),
     ]
@@ -225,13 +225,13 @@ def _against_selective(data: Data) -> tuple[str, ...]:
     if data["controls"] is None or data["controls"]["selective"] != "selective":
         return ()
     return (
-        "That it is selective would be refuted by a difference between the slices below ε, or a fake rule's split that "
-        f"differs as much; measured now: {_signed(data['selectivity'])} [run:{data['run']}].",
+        "That it is selective would be refuted by held-out records on which its flips do not follow the split "
+        f"[run:{data['run']}].",
     )
 
 
 def controls_sentence(data: Data) -> str:
-    """What random units of a unit's layer flip, and the verdict."""
+    """Where a unit ranks among random units, and the verdict."""
     controls, run = data["controls"], f"[run:{data['run']}]"
     if controls is None:
         return f"No control was run beside it, so the claim stands alone {run}."
@@ -249,7 +249,3 @@ def _claims_sentence(data: Data) -> str:
 def change_words(row: Data) -> str:
     """`217 - 3 = 214 → 241`."""
     return f"{row['prompt']} {row['before'].strip()} → {row['after'].strip()}"
-
-
-def _signed(value: float | None) -> str:
-    return "not measurable" if value is None else f"{value:+.2f}"

@@ -42,7 +42,7 @@ def rule(data: Data) -> Answer:
 
 
 def controls(data: Data) -> Answer:
-    """What random units of the layer do beside a unit."""
+    """What random units do beside a unit."""
     return Answer(
         sentences=(answers.flips_sentence(data), answers.controls_sentence(data)),
         certificates=(data["certificate"],),

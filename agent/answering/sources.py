@@ -26,10 +26,9 @@ GROUPS: Mapping[str, re.Pattern[str]] = {
     "mcc": re.compile(r"(?i)\bmcc\b|matthews"),
     "upper": re.compile(r"(?i)\bucb\b|\bupper\b"),
     "lower": re.compile(r"(?i)\blcb\b|\blower\b"),
-    "random": re.compile(r"(?i)(?<!beyond )(?<!at )\brandom\b"),
-    "fake": re.compile(r"(?i)\bfake\b"),
+    "random": re.compile(r"(?i)(?<!at )\brandom\b"),
 }
-"""What a number can be of, and the words that say so; `drawn at random` and `beyond random units` say it of nothing."""
+"""What a number can be of, and the words that say so; `drawn at random` says it of nothing."""
 _SLICES = frozenset({"associated", "unrelated"})
 """A printed line that names one of them is of it."""
 _COUNTS = ("flips", "count", "k")

@@ -66,12 +66,12 @@ hq_t, hq_f = hq_test(THRESHOLDS[0]), hq_full(THRESHOLDS[0])
 """The same at the paper's cutoff of .70."""
 
 
-def union(regime: Regime, *, random: bool = False) -> Measure:
-    """Cov_∪ of the localized units of one regime, or of as many random units."""
+def union(regime: Regime, *, drawn: bool = False) -> Measure:
+    """Cov_∪ of the localized units of one regime, or of as many drawn from all of their layers."""
 
     def measure(run: FinishedRun) -> float:
         search = run.search(regime)
-        share = None if search is None else search.random_union if random else search.union
+        share = None if search is None else search.drawn_union if drawn else search.union
         return math.nan if share is None else share.rate
 
     return measure

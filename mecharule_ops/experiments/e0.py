@@ -24,9 +24,9 @@ _COUNTS: tuple[tuple[str, Measure], ...] = (
 _SHARES: tuple[tuple[str, Measure], ...] = (
     ("task score", counts.task_score),
     ("union 1→0", counts.union(UP)),
-    ("random 1→0", counts.union(UP, random=True)),
+    ("drawn 1→0", counts.union(UP, drawn=True)),
     ("union 0→1", counts.union(DOWN)),
-    ("random 0→1", counts.union(DOWN, random=True)),
+    ("drawn 0→1", counts.union(DOWN, drawn=True)),
 )
 PAPER = (
     "The paper's table for arithmetic (Qwen2-7B, Qwen2-1.5B, GPT-J): localized 135, 40 and 310; HQ-T 114, 12 and 115; "
@@ -46,9 +46,9 @@ def part(runs: Sequence[FinishedRun]) -> Part:
     return Part(
         blocks=(
             _main(runs),
-            "Union: records of the regime flipped by at least one localized unit; random: by as many random units "
-            "of the same layers. HQ-T and HQ-F at MCC ≥ .70. Localized units are counted over both regimes. "
-            "HQ-F is fitted and scored on the same records, so only HQ-T is evidence that a rule predicts.",
+            "Union: records of the regime flipped by at least one localized unit; drawn: by as many units drawn from "
+            "all of the same layers, localized ones too. HQ-T and HQ-F at MCC ≥ .70. Localized units are counted over "
+            "both regimes. HQ-F is fitted and scored on the same records: only HQ-T is evidence that a rule predicts.",
             _layers(runs, layers),
             PAPER,
             comparison(runs),
@@ -82,12 +82,12 @@ def _union_words(runs: Sequence[FinishedRun], regime: Regime) -> str:
 
 def comparison(runs: Sequence[FinishedRun]) -> str:
     """Where the union differs from the paper's, and what was measured about why."""
-    mine, random = over_seeds(runs, counts.union(UP)), over_seeds(runs, counts.union(UP, random=True))
+    mine, drawn = over_seeds(runs, counts.union(UP)), over_seeds(runs, counts.union(UP, drawn=True))
     units = max(search.cost.candidates for run in runs for search in run.findings.searches)
     if math.isnan(mine.mean):
         return "No localized unit was tested on all records here, so there is no union to compare."
     reach = "also all" if mine.mean > 0.99 else percent(mine.mean)
-    beside = "" if math.isnan(random.mean) else f", as many random units {percent(random.mean)}"
+    beside = "" if math.isnan(drawn.mean) else f", as many drawn from their layers {percent(drawn.mean)}"
     return (
         f"Here the localized units together flip {reach} of the right answers{beside}. {units:,} units were searched, "
         "43,008 in the paper's Qwen2-1.5B, and a union grows with the units in it; whether model, baseline or number "

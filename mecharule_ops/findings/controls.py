@@ -1,50 +1,41 @@
-"""What the controls beside a unit show: two claims, each decided by itself (paper, E1 and §7).
+"""What the controls beside a unit show: where it ranks among other units, and whether its flips follow the split.
 
-*Effect*: ablating the unit flips more than ablating random units of its layer. p is of Fisher's exact test, one-sided,
-of the unit's flips against the pooled flips of the random units on the same slice; the smaller p of the two slices
-counts, times 2 for the two slices and times every unit searched, from which this one was picked by the same flips.
-What it tests is that the unit flips more often than the average random unit; not that no other unit does as much, nor
-that its strength reaches τ (its lower bound says that). It takes examples as independent, although the unit and the
-random units meet the same ones: units that agree on which examples are fragile make it conservative.
+The unit was picked by its flips on the compact slices, so nothing that these say of it can test it. Both tests read
+held-out records of D_b, which selected nothing.
 
-*Selective*: its flips follow the split. The first line that applies decides:
+*Rank*: a control is drawn from all other units of the basis, or of the layer, found ones included; the unit of
+replication is the unit. With s of m random units flipping at least as many of the same records,
+p = (1 + s) / (1 + m): where all units are alike every rank is as likely, whatever the records are like. m units allow
+no p below 1 / (1 + m). So Holm's correction runs over the strongest units of a run, as many as it leaves a chance.
+*Standing* counts on the slices how many other units are as strong. It is a count, no test, and the audit bounds it.
 
-1. UNDECIDED      a slice is empty.
-2. NOT_SELECTIVE  |δ̂₊ − δ̂₋| < ε, or the split of a fake rule gives at least the same |δ̂₊ − δ̂₋|.
-3. UNDECIDED      Fisher's exact test of the two slices, two-sided, gives p > α; or no fake rule was at hand; or the
-                  lower bound of the difference (lower bound of the one rate less upper bound of the other, each at
-                  α/2) does not lie above the fake rule's difference.
+*Selective*: p is the share of all permutations of the split's labels over the held-out records that make the two
+rates differ at least as much; the flips on one side are then hypergeometric, so every permutation is counted.
+
+1. UNDECIDED      one side of the split has no held-out record, or there is no split.
+2. NOT_SELECTIVE  the rates differ by less than ε.
+3. UNDECIDED      p > α after Holm's correction over the run's units.
 4. SELECTIVE      none of the above.
 
-Neither claim needs the other: a head may flip nearly everything, on both slices alike, where random heads flip nothing.
-Neither is decided by the second baseline, because the paper defines an agonist relative to one replacement;
-`depends_on_baseline` says when the strength does not survive the change.
+Neither claim needs the other. Neither is decided by the second baseline, because the paper defines an agonist relative
+to one replacement; `depends_on_baseline` says when the strength does not survive the change.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from mecharule_ops.binomials import log_choose
-from mecharule_ops.confidence import lower_bound, upper_bound
-from mecharule_ops.findings.counts import Share
+from mecharule_ops.findings.counts import SearchAudit, Share
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron
 
 
-class Effect(StrEnum):
-    """Whether a unit is told apart from random units of its layer."""
-
-    BEYOND_RANDOM = "beyond random units"
-    NOT_TOLD_APART = "not told apart from random units"
-    UNTESTED = "no random unit was ablated"
-
-
 class Selective(StrEnum):
-    """Whether a unit's flips follow the split, told apart from a fake rule's."""
+    """Whether a unit's flips follow the split."""
 
     SELECTIVE = "selective"
     NOT_SELECTIVE = "not selective"
@@ -52,120 +43,143 @@ class Selective(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgonistControls:
-    """The controls run beside one localized unit and what they show; None where a control was not run."""
+class Standing:
+    """How many of the other units searched are as strong as a unit on the slices."""
 
-    neuron: Neuron
-    effect: Effect
-    effect_p: float | None
-    """p of the effect in [0, 1], corrected for two slices and every unit searched; None when untested."""
-    selective: Selective
-    selective_p: float
-    """p in [0, 1] of Fisher's exact test that both slices flip at one rate."""
-    searched: int
-    """Units from which this one was picked: p of the effect is corrected for them."""
-    random_units: int = 0
-    """How many random units of the same layer were ablated, each alone."""
-    random: FlipEstimate | None = None
-    """Flips pooled over those units, on the same slices."""
-    fake_split: FlipEstimate | None = None
-    """This unit on the slices of a rule learned from permuted targets (experiment E1, condition d)."""
-    second_baseline: Baseline | None = None
-    second: FlipEstimate | None = None
-    """This unit with `second_baseline` as its replacement, on the same slices."""
-    out_of_range: Share | None = None
-    """Replaced values outside the range that the unit takes at that position in the data."""
+    known: int
+    """Found to be as strong, each tested alone on all examples."""
+    others: int
+    """Units searched, less this one."""
+    at_most: int
+    """Upper bound on those as strong; `known` where every unit was tested alone."""
+    confidence: float | None
+    """Of the bound; None where it is certain."""
 
     @classmethod
     def of(
         cls,
         neuron: Neuron,
-        estimate: FlipEstimate,
-        *,
-        random: FlipEstimate | None,
+        measured: Mapping[Neuron, FlipEstimate],
         searched: int,
-        epsilon: float,
-        alpha: float,
-        random_units: int = 0,
-        fake_split: FlipEstimate | None = None,
-        second_baseline: Baseline | None = None,
-        second: FlipEstimate | None = None,
-        out_of_range: Share | None = None,
-    ) -> AgonistControls:
-        """With both claims decided from the counts by the rules of the module docstring; `searched` ≥ 1."""
-        effect_p = None if random is None else effect_test(estimate, random, searched)
-        told_apart = Effect.BEYOND_RANDOM if (effect_p or 0.0) <= alpha else Effect.NOT_TOLD_APART
+        audit: SearchAudit | None,
+    ) -> Standing:
+        """From the units tested alone on all examples, `neuron` among them, and what the audit says of the rest.
+
+        What is as strong as a τ-agonist is a τ-agonist, so the audit's bound on those missed bounds it too, for all
+        units of the search at once.
+        """
+        strength = measured[neuron].strength
+        known = sum(other.strength >= strength for unit, other in measured.items() if unit != neuron)
+        rest = audit.missed_at_most if audit else searched - len(measured)
         return cls(
-            neuron=neuron,
-            effect=Effect.UNTESTED if effect_p is None else told_apart,
-            effect_p=effect_p,
-            selective=_selective(estimate, fake_split, epsilon, alpha),
-            selective_p=fisher_exact(estimate),
-            searched=searched,
-            random_units=random_units,
-            random=random,
-            fake_split=fake_split,
-            second_baseline=second_baseline,
-            second=second,
-            out_of_range=out_of_range,
+            known=known,
+            others=searched - 1,
+            at_most=min(known + rest, searched - 1),
+            confidence=audit.confidence if audit else None,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgonistControls:
+    """The controls run beside one τ-agonist and what they show; None where a control was not run."""
+
+    neuron: Neuron
+    flips: FlipCount | None = None
+    """The unit's flips on the held-out records on which the random units were ablated."""
+    basis: Share | None = None
+    """Random units of the basis that flip at least as many of them, of those drawn."""
+    layer: Share | None = None
+    """The same for random units of its layer."""
+    effect_p: float | None = None
+    """p of its rank in the basis, corrected; None where no p could reach α."""
+    effect_family: int = 0
+    """Units over which it was corrected."""
+    standing: Standing | None = None
+    split: FlipEstimate | None = None
+    """Its flips on all held-out records of D_b: where the splitter rule fires, and where it does not."""
+    selective: Selective = Selective.UNDECIDED
+    selective_p: float | None = None
+    """Corrected p that its flips follow the split; None without a split."""
+    second_baseline: Baseline | None = None
+    second: FlipEstimate | None = None
+    """This unit with `second_baseline` as its replacement, on the slices."""
+    out_of_range: Share | None = None
+    """Replaced values outside the range that the unit takes at that position in the data."""
 
     def depends_on_baseline(self, tau: float) -> bool:
         """True when a second replacement baseline was run and its point estimate stays below τ."""
         return self.second is not None and not self.second.reaches(tau)
 
-    def layer_is_fragile(self, tau: float) -> bool:
-        """True when the random units, pooled, reach τ themselves: then the unit's strength is nothing special."""
-        return self.random is not None and self.random.reaches(tau)
+    def stands_out(self, alpha: float) -> bool:
+        """Whether its rank among random units of the basis is told apart from chance."""
+        return self.effect_p is not None and self.effect_p <= alpha
 
 
-def effect_test(estimate: FlipEstimate, random: FlipEstimate, searched: int) -> float:
-    """One-sided p that a unit flips no more than pooled random units, corrected for 2 slices and `searched` units."""
-    pairs = ((estimate.associated, random.associated), (estimate.unrelated, random.unrelated))
-    return min(1.0, 2 * searched * min(fisher_greater(unit, others) for unit, others in pairs))
+def as_many(flips: Mapping[Neuron, int], unit: Neuron, others: Collection[Neuron]) -> Share:
+    """Of some other units those that flip at least as many records as a unit."""
+    return Share(count=sum(flips[other] >= flips[unit] for other in others), n=len(others))
 
 
-def fisher_greater(unit: FlipCount, others: FlipCount) -> float:
-    """One-sided p of Fisher's exact test that `unit` flips no more often than `others`; 1.0 when either is empty."""
-    seen, log_p = _tables(unit, others)
-    return float(min(1.0, np.exp(log_p[seen >= unit.flips]).sum()))
+def rank_p(share: Share) -> float:
+    """(1 + s) / (1 + m): p that a unit is one like those drawn."""
+    return (1 + share.count) / (1 + share.n)
 
 
-def fisher_exact(estimate: FlipEstimate) -> float:
-    """Two-sided p of Fisher's exact test that both slices flip at one rate; 1.0 when a slice is empty.
+def permutation_p(split: FlipEstimate) -> float:
+    """Share of all permutations of the split's labels after which the two rates differ as much or more.
 
-    Sums the hypergeometric probabilities of every table at most as likely as the one seen.
+    1.0 when a side is empty, and when nothing flips.
     """
-    seen, log_p = _tables(estimate.associated, estimate.unrelated)
-    observed = log_p[estimate.associated.flips - seen[0]]
-    return float(min(1.0, np.exp(log_p[log_p <= observed + 1e-7]).sum()))
+    first, second = split.associated, split.unrelated
+    if not (first.n and second.n):
+        return 1.0
+    flips = first.flips + second.flips
+    here = np.arange(max(0, flips - second.n), min(flips, first.n) + 1)
+    ways = log_choose(first.n, here) + log_choose(second.n, flips - here)
+    share = np.exp(ways - log_choose(first.n + second.n, np.array([flips])))
+    # Both rates over one denominator, so that equal differences compare as equal whole numbers.
+    apart = np.abs(here * second.n - (flips - here) * first.n)
+    seen = abs(first.flips * second.n - second.flips * first.n)
+    return float(min(1.0, share[apart >= seen].sum()))
 
 
-def difference_at_least(estimate: FlipEstimate, alpha: float) -> float:
-    """A lower bound on |δ₊ − δ₋|: of the higher rate its lower, of the other its upper bound, each at α/2."""
-    high, low = sorted((estimate.associated, estimate.unrelated), key=lambda part: -part.flip_rate)
-    return lower_bound(high.flips, high.n, alpha / 2) - upper_bound(low.flips, low.n, alpha / 2)
+def holm(values: Sequence[float]) -> list[float]:
+    """Holm's corrected p of each value (1979): their family-wise error is at most the level they are read at."""
+    corrected, least = [0.0] * len(values), 0.0
+    for place, index in enumerate(np.argsort(values, kind="stable").tolist()):
+        least = max(least, min(1.0, (len(values) - place) * values[index]))
+        corrected[index] = least
+    return corrected
 
 
-def _selective(
-    estimate: FlipEstimate, fake_split: FlipEstimate | None, epsilon: float, alpha: float
-) -> Selective:
-    difference = abs(estimate.signed_selectivity)
-    fake = float("nan") if fake_split is None else abs(fake_split.signed_selectivity)
+def decided(controls: Sequence[AgonistControls], *, alpha: float, epsilon: float) -> list[AgonistControls]:
+    """The controls of a run's units, strongest first, with both claims decided over all of them at once."""
+    ranked = [one.basis for one in controls if one.basis is not None]
+    while ranked and len(ranked) > alpha * (1 + min(share.n for share in ranked)):
+        ranked.pop()
+    effects = iter(holm([rank_p(share) for share in ranked]))
+    splits = iter(holm([permutation_p(one.split) for one in controls if one.split is not None]))
+    done = []
+    for one in controls:
+        # Those without a p come last: they are the weakest.
+        effect = next(effects, None) if one.basis is not None else None
+        follows = next(splits) if one.split is not None else None
+        done.append(
+            replace(
+                one,
+                effect_p=effect,
+                effect_family=len(ranked),
+                selective_p=follows,
+                selective=_selective(one.split, follows, epsilon, alpha),
+            )
+        )
+    return done
+
+
+def _selective(split: FlipEstimate | None, p: float | None, epsilon: float, alpha: float) -> Selective:
+    difference = float("nan") if split is None else abs(split.signed_selectivity)
     if np.isnan(difference):
         return Selective.UNDECIDED
-    if difference < epsilon or fake >= difference:
+    if difference < epsilon:
         return Selective.NOT_SELECTIVE
-    if fisher_exact(estimate) <= alpha and difference_at_least(estimate, alpha) > fake:
-        return Selective.SELECTIVE
-    return Selective.UNDECIDED
-
-
-def _tables(
-    first: FlipCount, second: FlipCount
-) -> tuple[Int[np.ndarray, " table"], Float[np.ndarray, " table"]]:
-    """Every possible flip count of `first` under the margins seen, and its log probability."""
-    flips = first.flips + second.flips
-    seen = np.arange(max(0, flips - second.n), min(flips, first.n) + 1)
-    log_p = log_choose(first.n, seen) + log_choose(second.n, flips - seen)
-    return seen, log_p - log_choose(first.n + second.n, np.array([flips]))
+    return Selective.SELECTIVE if p is not None and p <= alpha else Selective.UNDECIDED

@@ -101,8 +101,8 @@ class SearchOutcome:
     controls: tuple[AgonistControls, ...] = ()
     union: Share | None = None
     """D_b records flipped by at least one localized unit, of those evaluated; None when not run."""
-    random_union: Share | None = None
-    """The same for as many random units: what a union of this size reaches by itself."""
+    drawn_union: Share | None = None
+    """The same for as many units drawn from all of the same layers, found ones too."""
     layer_union: tuple[LayerCoverage, ...] = ()
     tree: tuple[TreeNode, ...] = ()
     dominance: tuple[Dominance, ...] = ()

@@ -50,9 +50,11 @@ class UnitRow:
     unrelated_n: int
     selectivity: float
     """Flip rate on D+ less that on D-."""
-    effect: str
-    """What random units of its layer say, or `not run`."""
+    random_below: int | None
+    """Of so many `random_units` of the basis those that flip fewer held-out records; None where none was ablated."""
+    random_units: int | None
     effect_p: float | None
+    """p of that rank, after Holm over the run's units."""
     selective: str
 
 
@@ -220,6 +222,7 @@ def frame_of(kind: type, rows: Sequence[Any]) -> pandas.DataFrame:
 
 def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agonist) -> UnitRow:
     estimate, controls = agonist.estimate, outcome.controls_of(agonist.neuron)
+    basis = None if controls is None else controls.basis
     return UnitRow(
         search=search,
         unit=str(agonist.neuron),
@@ -235,7 +238,8 @@ def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agon
         unrelated_flips=estimate.unrelated.flips,
         unrelated_n=estimate.unrelated.n,
         selectivity=estimate.signed_selectivity,
-        effect=NOT_RUN if controls is None else controls.effect.value,
+        random_below=None if basis is None else basis.n - basis.count,
+        random_units=None if basis is None else basis.n,
         effect_p=None if controls is None else controls.effect_p,
         selective=NOT_RUN if controls is None else controls.selective.value,
     )

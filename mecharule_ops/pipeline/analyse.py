@@ -27,8 +27,9 @@ from mecharule_ops.pipeline.accounting import account_units
 from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.chains import kept_chain, plan
+from mecharule_ops.pipeline.controls import controls, same_layers
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
-from mecharule_ops.pipeline.explaining import anchor_rules, controls, random_units
+from mecharule_ops.pipeline.explaining import anchor_rules
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
@@ -193,9 +194,8 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
             f"{sum(rule.rule is not None for rule in anchored)} of {len(anchored)} units have a rule"
         )
     with journal.stage(f"controls {where}") as stage:
-        ran = controls(run, journal, found, flips)
-        others = random_units(run, found, [neuron.layer for neuron in neurons])
-        random_flips = coverage(run, journal, found, others, stage.name)
+        ran = controls(run, journal, found, stage.name)
+        drawn = coverage(run, journal, found, same_layers(run, neurons), stage.name)
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
         named = () if run.suppression and found.regime is RISKY else found.agonists
@@ -218,5 +218,5 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     return search_outcome(
         run,
         found,
-        Explained(anchored=anchored, accounts=accounts, controls=ran, flips=flips, random_flips=random_flips),
+        Explained(anchored=anchored, accounts=accounts, controls=ran, flips=flips, drawn=drawn),
     )

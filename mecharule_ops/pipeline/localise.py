@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.asking import Group
 from mecharule_ops.events import SearchStarted
@@ -58,6 +59,17 @@ class Localised:
         found = [agonist for tree in self.trees for agonist in tree.agonists(self.basis)]
         found += self.audit.found if self.audit else ()
         return tuple(sorted(found, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron)))
+
+    @property
+    def measured(self) -> dict[Neuron, FlipEstimate]:
+        """The units that were tested alone on all examples of both slices."""
+        exact = {
+            neuron: estimate
+            for tree in (*self.trees, *self.exhaustive)
+            for neuron, estimate in singleton_estimates(tree, self.basis).items()
+            if estimate.associated.n + estimate.unrelated.n == len(self.examples)
+        }
+        return exact | {agonist.neuron: agonist.estimate for agonist in self.agonists}
 
     @property
     def complete(self) -> bool:

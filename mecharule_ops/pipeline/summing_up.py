@@ -32,6 +32,7 @@ from mecharule_ops.findings.records import (
     TreeNode,
     UnitStrength,
 )
+from mecharule_ops.pipeline.controls import decided_over
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.decided import numbers_of
 from mecharule_ops.pipeline.localise import Localised
@@ -51,14 +52,14 @@ class Explained:
     controls: tuple[AgonistControls, ...]
     flips: Coverage
     """Of the localized units on D_b."""
-    random_flips: Coverage
-    """Of as many random units of the same layers."""
+    drawn: Coverage
+    """Of as many units drawn from all of the same layers."""
 
     @classmethod
     def nothing(cls, eligible: Int[np.ndarray, " eligible"]) -> Explained:
         """Where stage 4 was not reached."""
         none = Coverage(neurons=(), eligible=eligible, flips=np.zeros((0, len(eligible)), bool))
-        return cls(anchored=(), accounts=(), controls=(), flips=none, random_flips=none)
+        return cls(anchored=(), accounts=(), controls=(), flips=none, drawn=none)
 
 
 def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
@@ -86,7 +87,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         accounts=explained.accounts,
         controls=explained.controls,
         union=share_of_union(explained.flips),
-        random_union=share_of_union(explained.random_flips),
+        drawn_union=share_of_union(explained.drawn),
         layer_union=explained.flips.by_layer(),
         tree=tuple(TreeNode.of(node) for tree in found.trees for node in tree.nodes),
         dominance=dominance(found.trees),
@@ -172,7 +173,7 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         predicates=PredicateCounts(
             proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
         ),
-        searches=searches,
+        searches=tuple(decided_over(searches, config.alpha, config.epsilon)),
         choices=choices_for(run.task.name),
         words=run.task.words,
         notes=run.task.notes,

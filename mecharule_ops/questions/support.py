@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.findings.controls import Effect
 from mecharule_ops.findings.records import AgonistControls, Findings
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Agonist
@@ -44,12 +43,12 @@ def _support(findings: Findings, agonist: Agonist, controls: AgonistControls | N
     points = []
     if not reaches(lower, findings.tau):
         points.append("its lower bound does not reach τ")
-    if controls is None or controls.random is None:
-        points.append("no control was run beside it")
-    elif controls.layer_is_fragile(findings.tau):
-        points.append("random units of its layer reach τ too")
-    elif controls.effect is not Effect.BEYOND_RANDOM:
-        points.append("random units of its layer are not told apart from it")
+    if controls is None or controls.basis is None:
+        points.append("no random unit was ablated beside it")
+    elif controls.basis.count and not controls.stands_out(findings.alpha):
+        points.append("random units flip as many records")
+    elif controls.effect_p is None:
+        points.append("too few random units were drawn for a p")
     if controls is not None and controls.depends_on_baseline(findings.tau):
         points.append("under another baseline it stays below τ")
     return Support(agonist=agonist, controls=controls, lower=lower, weak_points=tuple(points))

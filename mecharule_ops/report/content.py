@@ -24,8 +24,8 @@ ROWS = 20
 OVERVIEW_KEY = (
     "Localized: the upper bound of the strength reaches τ. τ-agonist: the point estimate does. HQ-T: units whose "
     "rule predicts held-out flips. HQ-F: units whose rule describes the records that it was fitted on. Union "
-    "flips: records flipped by at least one localized unit, of those tested on all records; random union: by as "
-    "many random units."
+    "flips: records flipped by at least one localized unit, of those tested on all records; drawn union: by as "
+    "many units drawn from all of the same layers."
 )
 
 

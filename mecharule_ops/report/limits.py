@@ -33,7 +33,7 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "cell, gives its 95 % interval, and a rule is shown as one only where that lies above 0.",
         "HQ-F is fitted and scored on the same records: descriptive, never evidence of prediction.",
         "Union coverage counts a record when any one of many units flips it, so it grows with the number "
-        "of units by chance alone; compare the random union where it was run.",
+        "of units by chance alone; compare the union of as many units drawn from the same layers.",
         "A replacement outside the range that the unit takes in the data tests an input that the model never "
         "meets; its flips may say more about the replacement than about the unit.",
         f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "

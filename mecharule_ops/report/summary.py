@@ -39,14 +39,16 @@ def _risk(findings: Findings, outcome: SearchOutcome) -> str:
 
 
 def headline(findings: Findings) -> str:
-    """How many τ-agonists there are in all, how many have an effect beyond random units, how many are selective."""
+    """How many τ-agonists there are in all, how many flip more than random units, how many are selective."""
     if not findings.searches:
         return "Found: no search was run, so nothing is claimed."
     beside = [controls for outcome in findings.searches for controls in _controls(outcome)]
     searches = plural(len(findings.searches), "search", "searches")
     if not beside:
         return f"Found: no τ-agonist in {searches}."
-    return f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {counted_claims(beside)}."
+    return (
+        f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {counted_claims(beside, findings.alpha)}."
+    )
 
 
 def _controls(outcome: SearchOutcome) -> list[AgonistControls | None]:
@@ -64,7 +66,11 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     )
     return [
         _found(findings, outcome),
-        *([sentence(counted_claims(_controls(outcome)))] if len(findings.searches) > 1 else []),
+        *(
+            [sentence(counted_claims(_controls(outcome), findings.alpha))]
+            if len(findings.searches) > 1
+            else []
+        ),
         _rules(findings, outcome),
         *([more] if weaker else []),
         recall_sentence(outcome, findings.tau),

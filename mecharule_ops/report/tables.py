@@ -30,10 +30,10 @@ def overview(findings: Findings) -> Table:
                 str(sum(findings.is_hq_t(rule) for rule in outcome.anchored)),
                 str(sum(findings.is_hq_f(rule) for rule in outcome.anchored)),
                 k_of_n(outcome.union),
-                k_of_n(outcome.random_union),
+                k_of_n(outcome.drawn_union),
             )
         )
-    header = ("search", "units", "localized", "τ-agonists", "HQ-T", "HQ-F", "union flips", "random union")
+    header = ("search", "units", "localized", "τ-agonists", "HQ-T", "HQ-F", "union flips", "drawn union")
     return Table(header=header, rows=tuple(rows), align="lrrrrrrr")
 
 
@@ -66,7 +66,7 @@ def layers(findings: Findings, outcome: SearchOutcome) -> Table:
 
 def unit_table(findings: Findings, outcome: SearchOutcome, units: Sequence[Agonist]) -> Table:
     """A row a unit: flips a slice, strength with bounds, selectivity, then what the controls show in two columns."""
-    header = ("unit", "flips D+", "flips D-", "strength", "selectivity", "effect", "selective")
+    header = ("unit", "flips D+", "flips D-", "strength", "selectivity", "above random units", "selective")
     rows = tuple(_unit_row(findings, outcome, unit) for unit in units)
     return Table(header=header, rows=rows, align="lrrrrll")
 

@@ -8,31 +8,21 @@ import json
 
 import numpy as np
 import pytest
-from findings_fixture import ALPHA, EPSILON, FINDINGS, NEGATIVE, POSITIVE, TAU, estimate, node
+from findings_fixture import ALPHA, FINDINGS, NEGATIVE, POSITIVE, TAU, estimate, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.as_json import from_json, to_json
-from mecharule_ops.findings.controls import (
-    Effect,
-    Selective,
-    difference_at_least,
-    effect_test,
-    fisher_exact,
-    fisher_greater,
-)
 from mecharule_ops.findings.measures import jaccard, recall_rows, union_coverage
 from mecharule_ops.findings.records import (
-    AgonistControls,
     Dominance,
     SearchCost,
     Share,
     TreeNode,
     UnitStrength,
 )
-from mecharule_ops.types import Basis, ChaNode, FlipCount, FlipEstimate, Neuron, Verdict
+from mecharule_ops.types import Basis, ChaNode, Neuron, Verdict
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)
 
@@ -189,161 +179,6 @@ def test_jaccard_of_two_sets_and_of_nothing() -> None:
     first, second = {UNIT, Neuron(Basis.MLP_OUT, 0, 1)}, {UNIT, Neuron(Basis.MLP_OUT, 0, 2)}
     assert jaccard(first, second) == Share(count=1, n=3)
     assert np.isnan(jaccard(set(), set()).rate)
-
-
-def controls(
-    unit: FlipEstimate,
-    random: FlipEstimate | None,
-    fake: FlipEstimate | None = None,
-    second: FlipEstimate | None = None,
-    searched: int = 100,
-) -> AgonistControls:
-    return AgonistControls.of(
-        UNIT,
-        unit,
-        random=random,
-        searched=searched,
-        epsilon=EPSILON,
-        alpha=ALPHA,
-        random_units=8,
-        fake_split=fake,
-        second=second,
-    )
-
-
-QUIET, FAKE = estimate(6, 5, 512), estimate(30, 28)
-NONE = FlipCount(flips=0, n=0)
-BEYOND, ALIKE = Effect.BEYOND_RANDOM, Effect.NOT_TOLD_APART
-YES, NO, OPEN = Selective.SELECTIVE, Selective.NOT_SELECTIVE, Selective.UNDECIDED
-
-
-@pytest.mark.parametrize(
-    ("unit", "random", "fake", "effect", "selective"),
-    [
-        (estimate(50, 8), QUIET, FAKE, BEYOND, YES),
-        (estimate(8, 50), QUIET, FAKE, BEYOND, YES),
-        (estimate(50, 48), QUIET, FAKE, BEYOND, NO),
-        (estimate(50, 8), QUIET, None, BEYOND, OPEN),
-        (estimate(50, 8), QUIET, estimate(0, 0, 0), BEYOND, OPEN),
-        (estimate(50, 8), None, FAKE, Effect.UNTESTED, YES),
-        (estimate(50, 8), estimate(0, 0, 2), FAKE, ALIKE, YES),
-        (estimate(50, 8), estimate(380, 60, 512), FAKE, ALIKE, YES),
-        (estimate(50, 8), estimate(200, 5, 512), FAKE, BEYOND, YES),
-        (estimate(50, 8), QUIET, estimate(55, 9), BEYOND, NO),
-        (estimate(50, 8), QUIET, estimate(50, 16), BEYOND, OPEN),
-        (
-            FlipEstimate(associated=FlipCount(flips=50, n=64), unrelated=FlipCount(flips=0, n=0)),
-            QUIET,
-            None,
-            BEYOND,
-            OPEN,
-        ),
-    ],
-)
-def test_effect_and_selective_are_decided_apart(
-    unit: FlipEstimate,
-    random: FlipEstimate | None,
-    fake: FlipEstimate | None,
-    effect: Effect,
-    selective: Selective,
-) -> None:
-    """The head of the fault: 78 % and 75 % flip where random heads flip 1 %, so an effect, and not selective."""
-    ran = controls(unit, random, fake)
-    assert (ran.effect, ran.selective) == (effect, selective)
-
-
-def test_p_of_the_effect_is_that_worked_by_hand() -> None:
-    """3 of 4 against 0 of 4: 4 / C(8, 3) = 1/14 on D+; on D- both flip 1 of 4, which is larger; times 2 times 1."""
-    unit = FlipEstimate(associated=FlipCount(flips=3, n=4), unrelated=FlipCount(flips=1, n=4))
-    random = FlipEstimate(associated=FlipCount(flips=0, n=4), unrelated=FlipCount(flips=1, n=4))
-    assert effect_test(unit, random, 1) == pytest.approx(2 / 14)
-    assert effect_test(unit, random, 3) == pytest.approx(6 / 14)
-    assert effect_test(unit, random, 100) == 1.0
-
-
-def test_picking_the_strongest_of_many_equal_units_is_no_effect() -> None:
-    """Every unit flips 5 % of 64; the strongest of 300 looks strong, and the correction for the choice says so."""
-    rng = np.random.default_rng(3)
-    told, naive = 0, 0
-    for _ in range(40):
-        plus, minus = rng.binomial(64, 0.05, size=(2, 300))
-        best = int(np.argmax(np.maximum(plus, minus)))
-        unit = estimate(int(plus[best]), int(minus[best]))
-        random = estimate(int(rng.binomial(512, 0.05)), int(rng.binomial(512, 0.05)), 512)
-        told += controls(unit, random, searched=300).effect is BEYOND
-        naive += effect_test(unit, random, 1) <= ALPHA
-    assert told <= 4
-    assert naive > 20
-
-
-def test_a_selectivity_that_chance_explains_is_undecided() -> None:
-    """18/18 against 1/2: Δ = .5 ≥ ε, but Fisher's p is .1."""
-    unit = FlipEstimate(associated=FlipCount(flips=18, n=18), unrelated=FlipCount(flips=1, n=2))
-    assert fisher_exact(unit) == pytest.approx(0.1)
-    assert controls(unit, QUIET, FAKE).selective is OPEN
-
-
-def test_a_second_baseline_below_tau_and_a_fragile_layer_are_said() -> None:
-    unit = estimate(50, 8)
-    assert controls(unit, QUIET, second=estimate(3, 2)).depends_on_baseline(TAU)
-    assert not controls(unit, QUIET, second=estimate(30, 2)).depends_on_baseline(TAU)
-    assert not controls(unit, QUIET).depends_on_baseline(TAU)
-    assert controls(unit, estimate(200, 5, 512)).layer_is_fragile(TAU)
-    assert not controls(unit, QUIET).layer_is_fragile(TAU)
-
-
-counts = st.integers(0, 80).flatmap(
-    lambda n: st.integers(0, n).map(lambda flips: FlipCount(flips=flips, n=n))
-)
-estimates = st.builds(lambda plus, minus: FlipEstimate(associated=plus, unrelated=minus), counts, counts)
-
-
-@settings(max_examples=60, deadline=None)
-@given(estimates)
-def test_fisher_equals_scipy(unit: FlipEstimate) -> None:
-    """Two routes to one p, two-sided and one-sided."""
-    plus, minus = unit.associated, unit.unrelated
-    table = [[plus.flips, plus.n - plus.flips], [minus.flips, minus.n - minus.flips]]
-    assert fisher_exact(unit) == pytest.approx(stats.fisher_exact(table).pvalue, abs=1e-6)
-    greater = stats.fisher_exact(table, alternative="greater").pvalue if plus.n and minus.n else 1.0
-    assert fisher_greater(plus, minus) == pytest.approx(greater, abs=1e-6)
-
-
-@settings(max_examples=60, deadline=None)
-@given(estimates, st.none() | estimates, st.none() | estimates)
-def test_no_claim_is_made_without_every_part_of_its_support(
-    unit: FlipEstimate, random: FlipEstimate | None, fake: FlipEstimate | None
-) -> None:
-    ran = controls(unit, random, fake)
-    if ran.effect is BEYOND:
-        assert random is not None
-        assert ran.effect_p == effect_test(unit, random, 100)
-        assert ran.effect_p <= ALPHA
-    if ran.selective is YES:
-        assert abs(unit.signed_selectivity) >= EPSILON
-        assert ran.selective_p == fisher_exact(unit) <= ALPHA
-        assert fake is not None
-        assert difference_at_least(unit, ALPHA) > abs(fake.signed_selectivity)
-
-
-@settings(max_examples=60, deadline=None)
-@given(estimates, estimates, estimates)
-def test_one_claim_does_not_read_what_decides_the_other(
-    unit: FlipEstimate, random: FlipEstimate, other: FlipEstimate
-) -> None:
-    """Other random units leave selective as it is, another fake rule the effect."""
-    assert controls(unit, random, FAKE).selective is controls(unit, other, FAKE).selective
-    assert controls(unit, random).effect is controls(unit, random, other).effect
-
-
-@settings(max_examples=60, deadline=None)
-@given(estimates, estimates)
-def test_swapping_the_slices_changes_neither_claim(unit: FlipEstimate, random: FlipEstimate) -> None:
-    def swap(value: FlipEstimate) -> FlipEstimate:
-        return FlipEstimate(associated=value.unrelated, unrelated=value.associated)
-
-    first, second = controls(unit, random, FAKE), controls(swap(unit), swap(random), FAKE)
-    assert (first.effect, first.selective) == (second.effect, second.selective)
 
 
 def test_tree_fixture_is_a_tree() -> None:

@@ -11,14 +11,16 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event, LayerCovered
-from mecharule_ops.pipeline.coverage import Coverage, coverage, share_of_union, tell_layers
-from mecharule_ops.pipeline.explaining import (
-    anchor_rules,
+from mecharule_ops.findings.records import Share
+from mecharule_ops.pipeline.controls import (
+    control_records,
     controls,
-    fake_split,
-    random_units,
+    same_layers,
     second_baseline,
+    units_beside,
 )
+from mecharule_ops.pipeline.coverage import Coverage, coverage, share_of_union, tell_layers
+from mecharule_ops.pipeline.explaining import anchor_rules
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import Localised, localise, rank_candidates, whole_layers
@@ -159,56 +161,53 @@ def test_no_units_cost_nothing(scene: Scene) -> None:
     assert scene.run.cost.example_forwards == before
 
 
-def test_random_units_are_candidates_that_were_not_localized(scene: Scene) -> None:
-    """One a layer named, distinct, never localized, the same each time; a salt draws others."""
-    layers = [0] * 5 + [1] * 5
-    drawn = random_units(scene.run, scene.found, layers)
-    assert [unit.layer for unit in drawn] == layers
-    assert len(set(drawn)) == len(drawn)
-    assert not {agonist.neuron for agonist in scene.found.agonists} & set(drawn)
-    assert random_units(scene.run, scene.found, layers) == drawn
-    assert random_units(scene.run, scene.found, layers, salt=1) != drawn
-
-
-def test_random_units_run_out(scene: Scene) -> None:
-    """A layer gives at most the units that are left."""
-    size = len(next(layer for layer in scene.found.candidates.layers if layer.layer == 1).channels)
-    localized = sum(agonist.neuron.layer == 1 for agonist in scene.found.agonists)
-    assert len(random_units(scene.run, scene.found, [1] * (size + 5))) == size - localized
-
-
 def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
-    """Pooled random units, a fake split of the same flips, another baseline, and the range of the replacement."""
-    ran = controls(scene.run, scene.journal, scene.found, scene.flips)
+    """Ranked by hand from stored flips on held-out records, found units among the random ones; another baseline."""
+    run, regime = scene.run, scene.found.regime
+    ran = controls(run, scene.journal, scene.found, "controls")
     assert [row.neuron for row in ran] == [a.neuron for a in scene.found.agonists if a.is_tau_agonist][:3]
-    slices, n = scene.found.slices, scene.run.config.controls
+    records, slices = control_records(run, regime), scene.found.slices
+    assert not run.train[records].any()
+    assert len(records) == min(64, int((~run.train[run.eligible(regime)]).sum()))
     for row in ran:
-        assert row.random_units == n
-        assert row.random is not None
-        assert row.random.associated.n == n * len(slices.associated)
-        assert row.random.unrelated.n == n * len(slices.unrelated)
+        every, layer = units_beside(run, row.neuron, run.config.controls)
+        assert row.neuron not in {*every, *layer}
+        assert {unit.layer for unit in layer} == {row.neuron.layer}
+        flips = run.flips([(unit,) for unit in (row.neuron, *every, *layer)], records, regime).sum(axis=1)
+        assert row.flips == FlipCount(flips=int(flips[0]), n=len(records))
+        as_many = flips[1:] >= flips[0]
+        assert row.basis == Share(count=int(as_many[: len(every)].sum()), n=run.config.controls)
+        assert row.layer == Share(count=int(as_many[len(every) :].sum()), n=8)
         assert row.second_baseline is Baseline.MEAN
         assert row.second.associated.n == len(slices.associated)
         assert 0 <= row.out_of_range.count <= row.out_of_range.n
 
 
-def test_the_fake_split_divides_the_train_flips_of_the_unit(scene: Scene) -> None:
-    """Counted again by hand from the fake rule's fires; held-out records stay out."""
-    fires = fake_split(scene.run, scene.found)
-    ran = controls(scene.run, scene.journal, scene.found, scene.flips)
-    assert fires is not None
-    assert ran
-    for row in ran:
+def test_the_split_divides_the_held_out_flips_of_the_unit(scene: Scene) -> None:
+    """Counted again by hand from the splitter's fires; train records stay out."""
+    run = scene.run
+    fires = run.splitter.rule.fires(run.fires)
+    for row in controls(run, scene.journal, scene.found, "controls"):
         flips = scene.flips.flips[scene.flips.neurons.index(row.neuron)]
         counts = {True: [0, 0], False: [0, 0]}
         for record, flipped in zip(scene.flips.eligible, flips, strict=True):
-            if scene.run.train[record]:
+            if not run.train[record]:
                 counts[bool(fires[record])][0] += int(flipped)
                 counts[bool(fires[record])][1] += 1
-        assert row.fake_split == FlipEstimate(
+        assert row.split == FlipEstimate(
             associated=FlipCount(flips=counts[True][0], n=counts[True][1]),
             unrelated=FlipCount(flips=counts[False][0], n=counts[False][1]),
         )
+
+
+def test_the_union_drawn_beside_found_units_has_as_many_of_each_layer(scene: Scene) -> None:
+    """Drawn from all of the layer: where the whole layer was found, it is drawn again."""
+    found = [unit for unit in scene.flips.neurons if unit.layer == 1]
+    drawn = same_layers(scene.run, scene.flips.neurons)
+    assert sum(unit.layer == 1 for unit in drawn) == len(found)
+    assert len(set(drawn)) == len(drawn) == len(scene.flips.neurons)
+    every = [Neuron(Basis.MLP_OUT, 1, channel) for channel in range(scene.run.subject.width(Basis.MLP_OUT))]
+    assert set(same_layers(scene.run, every)) == set(every)
 
 
 def test_the_second_baseline_is_another_one() -> None:

@@ -36,8 +36,8 @@ def test_a_claim_without_controls_or_below_its_bound_comes_first() -> None:
         for one in FINDINGS.searches
     )
     bare = {claim.agonist.neuron: claim for claim in by_support(replace(FINDINGS, searches=searches))}
-    assert "no control was run beside it" in bare[best.neuron].weak_points
-    assert "no control was run beside it" not in claims[-1].weak_points
+    assert "no random unit was ablated beside it" in bare[best.neuron].weak_points
+    assert "no random unit was ablated beside it" not in claims[-1].weak_points
 
 
 def test_a_search_that_hides_its_units_claims_nothing_of_them() -> None:

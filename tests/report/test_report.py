@@ -139,11 +139,14 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     assert "Asked:" in head
     assert "280/1,000 (28 %)" in head
     assert (
-        "Found: 3 τ-agonists in 2 searches; 3 of 3 have an effect beyond random units, 1 of 3 is selective."
-        in head
+        "Found: 3 τ-agonists in 2 searches; 3 of 3 flip more than random units do (p ≤ .05 after Holm), "
+        "1 of 3 is selective." in head
     )
     assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
-    assert "flips 50/64 (78 %) of D+. 3 of 3 have an effect beyond random units, 1 of 3 is selective." in head
+    assert (
+        "flips 50/64 (78 %) of D+. 3 of 3 flip more than random units do (p ≤ .05 after Holm), 1 of 3 is selective."
+        in head
+    )
     assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
     assert "found 3/4 (75 %) of the τ-agonists that testing every unit alone finds" in head
     assert "17,160 units were never tested alone, so what the search missed is not bounded" in head

@@ -64,7 +64,7 @@ def test_every_unit_has_one_line_with_its_bar_and_both_claims() -> None:
     (line,) = [line for line in text.splitlines() if line.startswith("  a21.h2")]
     assert "██████····" in line
     assert "41/64 (64 %) of D+" in line
-    assert "beyond random, not selective; MCC .92: op in" in line
+    assert "above 99 of 99 random, not selective; MCC .92" in line
 
 
 def test_nothing_is_said_twice() -> None:

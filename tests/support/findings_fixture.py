@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mecharule_ops.findings.choices import NAMED_CHOICES
+from mecharule_ops.findings.controls import Standing, decided
 from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
     AgonistControls,
@@ -102,17 +103,23 @@ _TREE = (
 
 
 def controls(name: str, **others: Any) -> AgonistControls:
-    """Beside a unit of `_UNITS`: 8 quiet random units, and what else is given."""
-    return AgonistControls.of(
-        Neuron.parse(name),
-        estimate(*_UNITS[name]),
-        searched=270,
-        epsilon=EPSILON,
-        alpha=ALPHA,
-        random_units=8,
-        random=estimate(6, 5, 512),
+    """Beside a unit of `_UNITS`: 99 random units, none of which flips as many, and what else is given."""
+    plus, minus = _UNITS[name]
+    return AgonistControls(
+        neuron=Neuron.parse(name),
+        flips=FlipCount(flips=(plus + minus) // 2, n=64),
+        basis=Share(count=0, n=99),
+        layer=Share(count=1, n=8),
+        standing=Standing.of(
+            Neuron.parse(name), {unit.neuron: unit.estimate for unit in _EXHAUSTIVE}, 5, None
+        ),
+        split=estimate(plus // 2, minus // 2, 32),
         **others,
     )
+
+
+def decided_controls(*ran: AgonistControls) -> tuple[AgonistControls, ...]:
+    return tuple(decided(ran, alpha=ALPHA, epsilon=EPSILON))
 
 
 POSITIVE = SearchOutcome(
@@ -138,10 +145,9 @@ POSITIVE = SearchOutcome(
         anchored("a21.h2", HOSTILE, 0.92, 40, 22),
         anchored("a20.h6", None, 0.0, 84, 9),
     ),
-    controls=(
+    controls=decided_controls(
         controls(
             "a20.h8",
-            fake_split=estimate(30, 28),
             second_baseline=Baseline.ZERO,
             second=estimate(60, 30),
             out_of_range=Share(count=3, n=640),
@@ -150,7 +156,7 @@ POSITIVE = SearchOutcome(
         controls("a20.h6"),
     ),
     union=Share(count=251, n=280),
-    random_union=Share(count=19, n=280),
+    drawn_union=Share(count=19, n=280),
     layer_union=(LayerCoverage(layer=20, flipped=Share(count=230, n=280)),),
     tree=_TREE,
     dominance=(Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9, best_small=0.9),),

@@ -10,7 +10,9 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.pipeline.controls import beside, control_records, units_beside
 from mecharule_ops.predicates.table import score_predicates
+from mecharule_ops.report.phrases.controls import claims_words
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import call
@@ -93,23 +95,37 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(cop
     assert (made["flips"], made["n"]) == (flips, len(eligible))
 
 
-def test_controls_are_certified_and_run_again(copied_run: Path) -> None:
-    """Random units of the same layer, none of them localized, each alone; the certificate runs again."""
+def test_the_tool_says_what_the_report_says_and_certifies_the_random_units(copied_run: Path) -> None:
+    """Of a controlled unit the report's own words; the certificate holds the first units of the run's draw."""
     with opened(copied_run, read_only=True) as run:
-        agonists = [agonist.neuron for agonist in run.findings.searches[0].agonists]
-    price = _data("control", run="last", neuron=str(agonists[0]), units=2, estimate=True)["price"]
-    data = _data("control", run="last", neuron=str(agonists[0]), units=2, yes=True)
+        reported = run.findings.searches[0].controls[0]
+        records = control_records(run, Regime.BASELINE_POSITIVE)
+        drawn = units_beside(run, reported.neuron, run.config.controls)[0]
+        slices = run.slices(Regime.BASELINE_POSITIVE)
+    price = _data("control", run="last", neuron=str(reported.neuron), units=2, estimate=True)["price"]
+    data = _data("control", run="last", neuron=str(reported.neuron), units=2, yes=True)
+    assert data["controls"]["claims"] == claims_words(reported)
     with opened(copied_run, read_only=True) as run:
         certificate = run.store.certificate(str(data["certificate"]))
-        slices = run.slices(Regime.BASELINE_POSITIVE)
-    units = [Neuron.parse(unit) for unit in certificate.units]
     assert certificate.kind == "control"
-    assert not set(units) & set(agonists)
-    assert {unit.layer for unit in units} == {agonists[0].layer}
-    flips = sum(total.flips for total in certificate.totals if total.slice == "associated")
-    assert data["controls"]["random"]["associated_flips"] == flips
-    assert price["example_forwards"] == 4 * (len(slices.associated) + len(slices.unrelated))
+    assert certificate.units == tuple(map(str, drawn[:2]))
+    assert {total.n for total in certificate.totals} == {len(records)}
+    assert price["example_forwards"] == 2 * len(records) + 2 * len(slices.positions)
     assert call("verify", {"what": certificate.id}).exit_code == 0
+
+
+def test_the_tool_ranks_a_unit_without_controls_as_the_run_would(copied_run: Path) -> None:
+    """The same draw and the same function; its p is corrected for no other unit."""
+    with opened(copied_run, read_only=True) as run:
+        controlled = {ran.neuron for ran in run.findings.searches[0].controls}
+    unit = next(
+        one for one in (Neuron.parse(f"m1.{channel}") for channel in range(9)) if one not in controlled
+    )
+    data = _data("control", run="last", neuron=str(unit), units=1, yes=True)["controls"]
+    with opened(copied_run) as run:
+        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE)
+    assert data["random_units"]["count"] == made.basis.n - made.basis.count
+    assert data["random_units"]["corrected_over"] <= 1
 
 
 def test_a_search_of_single_units_finds_what_brute_force_knows_and_leaves_the_report(

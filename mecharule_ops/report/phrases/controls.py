@@ -1,35 +1,31 @@
-"""What the controls beside a unit show, in words: its effect and whether it is selective, never one for the other."""
+"""What the controls beside a unit show, in words: its rank and whether it is selective, never one for the other."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.findings.controls import AgonistControls, Effect, Selective
-from mecharule_ops.report.document import k_of_n, plural, signed
+from mecharule_ops.findings.controls import AgonistControls, Selective
+from mecharule_ops.findings.counts import Share
+from mecharule_ops.report.document import k_of_n, plural, two_decimals
 from mecharule_ops.report.phrases.flips import both_slices
 
 NOT_RUN = "not run"
+NOT_RANKED = "not ranked among random units"
 CONTROLS_KEY = (
-    "Effect: the unit flips more than random units of its layer, each ablated alone on the same slices; p is of "
-    "Fisher's exact test, one-sided, against their pooled flips on the slice where the unit stands out most, corrected "
-    "for the two slices and for every unit searched. Selective: its flips follow the split – the slices differ by ε or "
-    "more, Fisher's exact test tells them apart, and the difference lies above that on the split of a fake rule, one "
-    "learned from permuted targets; undecided where these examples cannot tell. The two are independent claims."
+    "Above random units: how many units drawn from all others of the basis flip fewer of the same held-out records, "
+    "which chose no unit; p is (1 + those that flip as many) / (1 + those drawn), after Holm over the strongest units "
+    "of the run, and is left out where too few were drawn for it to reach α. Selective: on the held-out records the "
+    "rates where the splitter rule fires and where it does not differ by ε or more, and by more than permutations of "
+    "the split explain (p after Holm); undecided where these records cannot tell. The two are independent claims."
 )
 
 
 def effect_words(controls: AgonistControls) -> str:
-    """`effect beyond random units (p < 0.001)`, or that none was told apart, or that it was not tested."""
-    if controls.effect is Effect.UNTESTED:
-        return f"effect not tested, since {controls.effect.value}"
-    no = "" if controls.effect is Effect.BEYOND_RANDOM else "no "
-    return f"{no}effect {effect_value(controls).removeprefix('not ')}"
-
-
-def effect_value(controls: AgonistControls) -> str:
-    """The same where `effect` stands before it: `beyond random units (p < 0.001)`."""
-    p = "" if controls.effect_p is None else f" ({p_words(controls.effect_p)})"
-    return f"{controls.effect.value}{p}"
+    """`flips more than 99 of 99 random units (p = .04, Holm over 4 units)`, or that it was not ranked."""
+    if controls.basis is None:
+        return NOT_RANKED
+    p = "" if controls.effect_p is None else f" ({_corrected(controls.effect_p, controls.effect_family)})"
+    return f"flips more than {_fewer(controls.basis)} random units{p}"
 
 
 def selective_words(controls: AgonistControls) -> str:
@@ -39,26 +35,26 @@ def selective_words(controls: AgonistControls) -> str:
 
 
 def claims_words(controls: AgonistControls | None) -> str:
-    """Both claims: `effect beyond random units (p < 0.001); not selective`."""
+    """Both claims: `flips more than 99 of 99 random units (p = .04, Holm over 4 units); not selective`."""
     if controls is None:
         return "no control run"
     return f"{effect_words(controls)}; {selective_words(controls)}"
 
 
 def brief_claims(controls: AgonistControls | None) -> str:
-    """`beyond random, not selective`: both claims where there is room for little."""
+    """`above 99 of 99 random, not selective`: both claims where there is room for little."""
     if controls is None:
         return "no control run"
-    effects = {Effect.BEYOND_RANDOM: "beyond random", Effect.NOT_TOLD_APART: "like random"}
-    return f"{effects.get(controls.effect, 'no random unit run')}, {selective_words(controls)}"
+    rank = NOT_RANKED if controls.basis is None else f"above {_fewer(controls.basis)} random"
+    return f"{rank}, {selective_words(controls)}"
 
 
 def effect_cell(controls: AgonistControls | None) -> str:
-    """A table's cell: `yes, p < 0.001`, `no, p 0.31` or `not run`."""
-    if controls is None or controls.effect_p is None:
+    """A table's cell: `99 of 99, p = .04` or `not run`."""
+    if controls is None or controls.basis is None:
         return NOT_RUN
-    said = "yes" if controls.effect is Effect.BEYOND_RANDOM else "no"
-    return f"{said}, {p_words(controls.effect_p)}"
+    p = "" if controls.effect_p is None else f", {p_words(controls.effect_p)}"
+    return f"{_fewer(controls.basis)}{p}"
 
 
 def selective_cell(controls: AgonistControls | None) -> str:
@@ -68,21 +64,41 @@ def selective_cell(controls: AgonistControls | None) -> str:
     return {Selective.SELECTIVE: "yes", Selective.NOT_SELECTIVE: "no"}.get(controls.selective, "undecided")
 
 
-def random_words(controls: AgonistControls, tau: float) -> str:
-    """`8 random units of layer 20, each ablated alone, flip 6/512 (1.2 %) of D+ and 5/512 (0.98 %) of D-`."""
-    if controls.random is None:
-        return "no random unit was ablated"
-    fragile = ", so this layer is fragile: they reach τ themselves" if controls.layer_is_fragile(tau) else ""
-    units = plural(controls.random_units, "random unit")
-    flips = "flips" if controls.random_units == 1 else "each ablated alone, flip"
-    return f"{units} of layer {controls.neuron.layer}, {flips} {both_slices(controls.random)}{fragile}"
+def random_words(controls: AgonistControls) -> str:
+    """`of 64 held-out records, which chose nothing, it flips 31: more than 99 of 99 units drawn at random and …`."""
+    if controls.basis is None or controls.flips is None:
+        return f"{NOT_RANKED}; `mecharule control` draws some"
+    layer = "" if controls.layer is None else f" and than {_fewer(controls.layer)} others of its layer"
+    records = plural(controls.flips.n, "held-out record")
+    return (
+        f"of {records}, which chose nothing, it flips {controls.flips.flips}: more than "
+        f"{_fewer(controls.basis)} units drawn at random{layer}"
+    )
 
 
-def fake_words(controls: AgonistControls) -> str:
-    """`a fake rule's split gives selectivity +0.03`."""
-    if controls.fake_split is None:
-        return "no fake rule's split was at hand"
-    return f"a fake rule's split gives selectivity {signed(controls.fake_split.signed_selectivity)}"
+def standing_words(controls: AgonistControls) -> str:
+    """`on the slices at most 3 of the other 269 units are as strong (95 %)`; empty where nothing can be said."""
+    standing = controls.standing
+    if standing is None or standing.at_most >= standing.others:
+        return ""
+    verb = "is" if standing.at_most == 1 else "are"
+    if standing.at_most == standing.known:
+        return f"on the slices {standing.known or 'none'} of the other {standing.others:,} units {verb} as strong"
+    sure = (
+        "" if standing.confidence is None else f" ({standing.confidence:.0%} confidence)".replace("%", " %")
+    )
+    return f"on the slices at most {standing.at_most:,} of the other {standing.others:,} units {verb} as strong{sure}"
+
+
+def split_words(controls: AgonistControls) -> str:
+    """`where the splitter rule fires it flips 21/30 (70 %) of the held-out records, elsewhere 4/34 (12 %)`, with p."""
+    if controls.split is None:
+        return ""
+    p = "" if controls.selective_p is None else f", {p_words(controls.selective_p)}"
+    return (
+        f"where the splitter rule fires it flips {k_of_n(controls.split.associated)} of the held-out records, "
+        f"elsewhere {k_of_n(controls.split.unrelated)}{p}"
+    )
 
 
 def baseline_words(controls: AgonistControls, tau: float) -> str:
@@ -95,34 +111,57 @@ def baseline_words(controls: AgonistControls, tau: float) -> str:
 
 def control_parts(controls: AgonistControls, tau: float) -> list[str]:
     """What each control that ran gave, in a phrase each."""
-    parts = [random_words(controls, tau), fake_words(controls), baseline_words(controls, tau)]
+    parts = [
+        random_words(controls),
+        standing_words(controls),
+        split_words(controls),
+        baseline_words(controls, tau),
+    ]
     if controls.out_of_range is not None:
         parts.append(f"{k_of_n(controls.out_of_range)} of its replaced values are out of range")
     return [part for part in parts if part]
 
 
-def counted_claims(units: Sequence[AgonistControls | None]) -> str:
-    """`3 of 3 have an effect beyond random units, 1 of 3 is selective` over τ-agonists; None where no control ran."""
-    ran = [controls for controls in units if controls is not None and controls.effect is not Effect.UNTESTED]
+def counted_claims(units: Sequence[AgonistControls | None], alpha: float) -> str:
+    """`3 of 3 flip more than random units do (p ≤ .05 after Holm), 1 of 3 is selective`; None where no control ran."""
+    ran = [controls for controls in units if controls is not None and controls.basis is not None]
     if not ran:
-        return "no control was run beside " + ("it" if len(units) == 1 else "them")
-    effects = sum(controls.effect is Effect.BEYOND_RANDOM for controls in ran)
-    selective = sum(controls.selective is Selective.SELECTIVE for controls in ran)
+        them = "it" if len(units) == 1 else "them"
+        return f"no random unit was ablated beside {them}"
     if len(units) == 1:
-        return f"{effect_words(ran[0])}; {selective_words(ran[0])}"
-    of = f"{len(ran)}" if len(ran) == len(units) else f"the {len(ran)} with controls"
-    return (
-        f"{effects} of {of} {_have(effects)} an effect beyond random units, "
-        f"{selective} of {of} {'is' if selective == 1 else 'are'} selective"
-    )
+        return claims_words(ran[0])
+    tested = [controls for controls in ran if controls.effect_p is not None]
+    selective = sum(controls.selective is Selective.SELECTIVE for controls in ran)
+    if tested:
+        above = sum(controls.stands_out(alpha) for controls in tested)
+        level = two_decimals(alpha).removeprefix("0")
+        ranks = f"{above} of {_of(tested, units)} {_flip(above)} more than random units do (p ≤ {level} after Holm)"
+    else:
+        above = sum(controls.basis.count == 0 for controls in ran if controls.basis is not None)
+        ranks = (
+            f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few for a p"
+        )
+    return f"{ranks}, {selective} of {_of(ran, units)} {'is' if selective == 1 else 'are'} selective"
 
 
 def p_words(p: float) -> str:
-    """`p < 0.001`, or p with two decimals, three below .01: `p 0.004`."""
+    """`p < .001`, or p with two decimals, three below .01: `p = .004`."""
     if p < 0.001:
-        return "p < 0.001"
-    return f"p {p:.3f}" if p < 0.01 else f"p {p:.2f}"
+        return "p < .001"
+    return f"p = {p:.{3 if p < 0.01 else 2}f}".replace("= 0.", "= .")
 
 
-def _have(count: int) -> str:
-    return "has" if count == 1 else "have"
+def _corrected(p: float, family: int) -> str:
+    return p_words(p) + (f", Holm over {family} units" if family > 1 else "")
+
+
+def _fewer(share: Share) -> str:
+    return f"{share.n - share.count} of {share.n}"
+
+
+def _of(some: Sequence[object], units: Sequence[object]) -> str:
+    return f"{len(some)}" if len(some) == len(units) else f"the {len(some)} tested"
+
+
+def _flip(count: int) -> str:
+    return "flips" if count == 1 else "flip"
