@@ -74,10 +74,10 @@ def says(runs: Sequence[FinishedRun]) -> str:
 
 
 def _union_words(runs: Sequence[FinishedRun], regime: Regime) -> str:
-    mine, random = (
-        spelled_percent(over_seeds(runs, counts.union(regime, random=drawn))) for drawn in (False, True)
+    mine, beside = (
+        spelled_percent(over_seeds(runs, counts.union(regime, drawn=drawn))) for drawn in (False, True)
     )
-    return f"{mine}; as many random units {random}"
+    return f"{mine}; as many units drawn from their layers {beside}"
 
 
 def comparison(runs: Sequence[FinishedRun]) -> str:
