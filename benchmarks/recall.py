@@ -56,6 +56,8 @@ class Case:
     settings: Mapping[str, object]
     layers: tuple[int, ...] = ()
     """Layers searched; none for all."""
+    searches: tuple[str, ...] = ()
+    """Searches compared; none for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,11 @@ def cases() -> dict[str, Case]:
             for basis in Basis if seed == 0 else (Basis.MLP_OUT,):
                 name = f"arith-tiny {basis.value} {regime.arrow} seed {seed}"
                 found[name] = Case(basis=basis, regime=regime, settings={**tiny, "seed": seed})
+            name = f"arith-tiny mlp_out k-center {regime.arrow} seed {seed}"
+            settings = {**tiny, "seed": seed, "condition": "rule-spectral"}
+            found[name] = Case(
+                basis=Basis.MLP_OUT, regime=regime, settings=settings, searches=("algorithm 1", "cha", GUIDED)
+            )
     for regime in (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE):
         found[f"smollm2-135m attn_head {regime.arrow}"] = Case(
             basis=Basis.ATTN_HEAD, regime=regime, settings={"model": "smollm2-135m"}
@@ -296,7 +303,7 @@ def main() -> None:
     for name, case in known.items():
         if given.case and not name.startswith(tuple(given.case)):
             continue
-        found = measured(name, made_ready(name, case, given.runs), given.only)
+        found = measured(name, made_ready(name, case, given.runs), given.only or case.searches)
         print(f"\n{table(found)}", flush=True)
         lines += found
         if given.write:

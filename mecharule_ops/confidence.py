@@ -50,11 +50,12 @@ class Spending(StrEnum):
     """How the error of a search is shared among the nodes of its tree."""
 
     PER_NODE = "per-node"
-    """The same α at every node: the paper's experiments. The whole tree's error is not bounded by α."""
+    """The same α at every node: the paper's experiments. The error of a layer's tree is not bounded by α."""
     UNIFORM = "uniform"
-    """α_tot / (2N − 1) at every node: the pruning-safety theorem (appendix A)."""
+    """α_tot / (2N − 1) at every node of a layer's tree: the pruning-safety theorem (appendix A), for one layer."""
     BY_SIZE = "by-size"
-    """α_tot · |A| / (N · levels): the theorem again, but large groups, which are tested first, get most."""
+    """α_tot · |A| / (N · levels), for one layer again: large groups, tested first, get most. It needs trees of
+    bisections: where `guided` cuts by weight each node's bound holds by itself, and their sum may exceed α_tot."""
 
 
 class Testing(StrEnum):
@@ -73,7 +74,7 @@ class AlphaPolicy:
     """The α of every node of a tree, known before its test (predictable)."""
 
     alpha: float = ALPHA
-    """Per node under `PER_NODE`; for the whole tree (α_tot) under the others."""
+    """Per node under `PER_NODE`; for the tree of each layer (α_tot) under the others, never over all layers."""
     spending: Spending = Spending.PER_NODE
     halved: bool = False
     """Whether a node's α is shared by its two slices (algorithm 1), or each may spend it (see `sequential`)."""
@@ -83,7 +84,7 @@ class AlphaPolicy:
         return self.node_alpha(size, units) / (1 + self.halved)
 
     def node_alpha(self, size: int, units: int) -> float:
-        """α_A of a group of `size` out of N = `units`; over any tree the theorem's policies sum to ≤ α_tot.
+        """α_A of a group of `size` out of N = `units`; the theorem's sum to ≤ α_tot over a layer's tree of bisections.
 
         `BY_SIZE` rounds the size down to a power of two, so that a search needs few distinct tests. The nodes
         of one level are disjoint and a tree of bisections below one free root split has ⌈log₂ N⌉ + 2 levels.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
 from mecharule_ops.errors import UsageError
-from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, TAU
+from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
 
@@ -41,24 +41,25 @@ class RunConfig(BaseModel):
     alpha: float = Field(ALPHA, gt=0, lt=0.5)
     """Confidence parameter of a node."""
     spending: Spending = Spending.PER_NODE
-    """How α is shared among nodes: `per-node` (the paper's runs), `uniform` or `by-size` (its theorem)."""
+    """How α is shared among the nodes of each layer's tree: `per-node` (the paper's runs: spent anew at every node),
+    `uniform` or `by-size` (its theorem: spent once a layer, so still once for every layer)."""
     testing: Testing = Testing.SEQUENTIAL
     """When a node's counts are looked at; `fixed` is the paper's."""
     search: Literal["guided", "cha", "exhaustive"] = "guided"
     """`guided` tests first what the law predicts, `cha` groups by attribution, `exhaustive` every unit alone."""
     parity: bool = False
-    """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say."""
+    """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say, on k-center slices."""
     largest: int | None = Field(None, ge=1)
     """Units of the largest group asked: smaller hides less and costs more; None is 8 in 1→0, 4 in 0→1."""
     audit: int | None = Field(None, ge=0)
-    """Pruned units drawn at random and tested exactly, to bound what was missed; None is an eighth, at most 256."""
+    """Pruned units drawn at random and tested alone, to bound what was missed; None is an eighth, at most 256."""
     exhaustive_up_to: int = Field(0, ge=0)
     """Bases with at most this many units are ablated exhaustively too, which measures CHA's recall."""
     records: int = Field(2000, ge=50, le=1_000_000)
     """Examples on which the behaviour is observed."""
     test_share: float = Field(0.3, gt=0, lt=1)
     """Share of the records held out for HQ-T."""
-    slice_size: int = Field(64, ge=1, le=4096)
+    slice_size: int = Field(SLICE, ge=1, le=4096)
     """Examples a compact slice."""
     max_pairs: int = Field(128, ge=1, le=4096)
     """Matched pairs for EAP-IG."""
@@ -66,8 +67,9 @@ class RunConfig(BaseModel):
     """Interpolation steps of EAP-IG."""
     cap: int = Field(100_000, ge=1)
     """Units kept by attribution, M."""
-    condition: Literal["rule-spectral", "spectral-split", "rule-random", "fake-rule"] = "rule-spectral"
-    """The split of experiment E1."""
+    condition: Literal["rule-spectral", "spectral-split", "rule-random", "fake-rule"] = "rule-random"
+    """How slices are split and drawn: `rule-random` bounds rates on all of D⁺ and D⁻; the paper's `rule-spectral`,
+    which `parity` takes, covers them by k-center; the others are those of experiment E1."""
     proposer: str = "offline"
     """`offline`, `mock:FILE`, or a language model such as `anthropic/NAME` or `openai/NAME`."""
     proposals: int = Field(2, ge=0, le=20)
@@ -100,6 +102,13 @@ class RunConfig(BaseModel):
     """Of the weights: `auto` is float32 if they fit, else bfloat16. Outcomes are those of float32 on these weights."""
     seed: int = 0
     """Of every random choice."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _slices_of_the_paper(cls, settings: dict[str, object]) -> dict[str, object]:
+        if str(settings.get("parity")).lower() == "true":
+            return {"condition": "rule-spectral", **settings}
+        return settings
 
     @field_validator("regimes")
     @classmethod

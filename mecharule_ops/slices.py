@@ -1,11 +1,13 @@
 """Which small sets of the train records stand for D⁺ and D⁻ (paper, §3, §4.2).
 
-The four ways of forming the compact slices are the conditions of experiment E1 (paper, §5). No model is
-called; randomness enters as a generator.
+The four ways of forming the compact slices are the conditions of experiment E1 (paper, §5). Counts on a slice speak
+of its own examples. Only slices drawn at random bound a rate on all of D⁺ or D⁻: a k-center cover prefers what is
+rare, so its rate is another (`tests/values/test_slice_bounds.py`). No model is called.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +16,8 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.errors import UsageError
-from mecharule_ops.spectral import Coverage, covering, farthest_first, pair_by_length, project, two_clusters
+from mecharule_ops.spectral import covering, farthest_first, pair_by_length, project, two_clusters
+from mecharule_ops.subsets import some_of
 from mecharule_ops.thresholds import ALPHA, TAU
 from mecharule_ops.types import Regime
 
@@ -23,11 +26,11 @@ class E1Condition(StrEnum):
     """How slices are split and covered (paper, §5, E1)."""
 
     RULE_SPECTRAL = "rule-spectral"
-    """Split by a learned rule, k-center coverage: the main condition."""
+    """Split by a learned rule, k-center coverage: the paper's main condition."""
     SPECTRAL_SPLIT = "spectral-split"
-    """Split by 2-means in spectral space, no rule: the rule-free fallback."""
+    """Split by 2-means in spectral space, k-center coverage, no rule."""
     RULE_RANDOM = "rule-random"
-    """Split by a learned rule, uniform sampling instead of coverage."""
+    """Split by a learned rule, drawn uniformly at random: the default, and the only one that bounds D⁺ and D⁻."""
     FAKE_RULE = "fake-rule"
     """Split by a rule that was learned on permuted targets: the negative control."""
 
@@ -35,7 +38,11 @@ class E1Condition(StrEnum):
 class SliceStatus(StrEnum):
     """What the compact slices can support; the value is the sentence a person reads, with its numbers."""
 
-    READY = "both slices are large enough to prune: {required} examples a slice are needed, {smaller} exist"
+    READY = "both slices have the {size} examples asked for"
+    SHORT = (
+        "the {smaller_name} slice has {smaller} of the {size} examples asked for: all there are. Fewer groups can be "
+        "ruled out on it, and a rate on it is coarse"
+    )
     ONE_SLICE = (
         "only the {larger_name} slice can bound flips below τ: {required} examples a slice are needed, "
         "the {smaller_name} slice has {smaller}; a search that tests both cannot prune"
@@ -61,6 +68,8 @@ class CompactSlices:
     partnerless: int
     """Examples of the compact slices without an equal-length example in the other slice."""
     status: SliceStatus
+    size: int
+    """Examples asked for a slice, n."""
     required: int
     """Examples a slice needs so that zero flips can prune."""
     associated_size: int
@@ -71,6 +80,11 @@ class CompactSlices:
     """Covering radius reached on D⁺, in units of `spectral.project`; NaN when D⁺ is empty."""
     unrelated_radius: float
     """The same on D⁻."""
+
+    @property
+    def at_random(self) -> bool:
+        """Whether each slice is a uniform sample of its side, so that its bounds hold for all of D⁺ or D⁻."""
+        return self.condition is E1Condition.RULE_RANDOM
 
     @property
     def named(self) -> dict[str, list[int]]:
@@ -90,7 +104,11 @@ class CompactSlices:
         )
         (smaller, smaller_name), (_, larger_name) = named
         return self.status.value.format(
-            required=self.required, smaller=smaller, smaller_name=smaller_name, larger_name=larger_name
+            required=self.required,
+            size=self.size,
+            smaller=smaller,
+            smaller_name=smaller_name,
+            larger_name=larger_name,
         )
 
 
@@ -101,21 +119,22 @@ def compact_slices(
     token_lengths: Int[np.ndarray, " record"],
     train: Int[np.ndarray, " train"],
     *,
+    identifiers: Sequence[int],
     regime: Regime,
-    condition: E1Condition = E1Condition.RULE_SPECTRAL,
+    condition: E1Condition = E1Condition.RULE_RANDOM,
     rule: str | None = None,
     size: int = 64,
     max_pairs: int = 128,
     slice_alpha: float = ALPHA,
     tau: float = TAU,
-    generator: np.random.Generator,
+    seed: int,
 ) -> CompactSlices:
     """The compact slices of one regime under one E1 condition (paper, §4.2).
 
-    `fires` is the splitter on every record (None only for a split without a rule); `train` the positions that
-    may be used. The spectral space is fitted on all train records, so that a radius means the same in both
-    regimes. A slice with fewer than `size` records gives all it has, never topped up from elsewhere.
-    Raises `UsageError` when the condition needs a rule and `fires` is None, and for a size below 1.
+    `fires` is the splitter on every record; without one 2-means in spectral space splits. `train` are the positions
+    that may be used, `identifiers` the ids of all records, which with the seed decide a random draw. The spectral
+    space is fitted on all train records, so that a radius means the same in both regimes. A slice with fewer than
+    `size` records gives all it has, never topped up from elsewhere. Raises `UsageError` for a size below 1.
     """
     if size < 1:
         raise UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")
@@ -123,8 +142,18 @@ def compact_slices(
     eligible = np.flatnonzero(~regime.flipped(labels[train]))
     side = _sides(points[eligible], None if fires is None else fires[train][eligible], condition)
     rows = [eligible[side], eligible[~side]]
-    covers = [_cover(points[part], size, condition, generator) for part in rows]
-    chosen = [part[generator.permutation(cover.centres)] for part, cover in zip(rows, covers, strict=True)]
+    if condition is E1Condition.RULE_RANDOM:
+        drawn = [
+            some_of([identifiers[train[row]] for row in part], size, of="slice", seed=seed) for part in rows
+        ]
+        covers = [covering(points[part], chosen) for part, chosen in zip(rows, drawn, strict=True)]
+        chosen = [part[cover.centres] for part, cover in zip(rows, covers, strict=True)]
+    else:
+        covers = [farthest_first(points[part], size) for part in rows]
+        generator = np.random.default_rng([seed, regime.value])
+        chosen = [
+            part[generator.permutation(cover.centres)] for part, cover in zip(rows, covers, strict=True)
+        ]
     lengths = token_lengths[train]
     pairing = pair_by_length(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
@@ -134,12 +163,13 @@ def compact_slices(
     return CompactSlices(
         regime=regime,
         condition=condition,
-        rule=None if condition is E1Condition.SPECTRAL_SPLIT else rule,
+        rule=None if fires is None or condition is E1Condition.SPECTRAL_SPLIT else rule,
         associated=train[chosen[0]],
         unrelated=train[chosen[1]],
         pairs=train[pairs],
         partnerless=pairing.partnerless,
-        status=_status(len(chosen[0]), len(chosen[1]), required),
+        status=_status(len(chosen[0]), len(chosen[1]), required, size),
+        size=size,
         required=required,
         associated_size=len(rows[0]),
         unrelated_size=len(rows[1]),
@@ -148,17 +178,33 @@ def compact_slices(
     )
 
 
+def best_split(rules: Iterable[tuple[float, int]], *, needed: int, wanted: int) -> int | None:
+    """Which of (MCC, smallest slice) is worth most: MCC × (m / n)², m up to the n = `wanted` asked for.
+
+    A slice of half the size needs four times the MCC, since few groups can be ruled out on it and chance alone lifts
+    weak units to τ. One below `needed` can rule out nothing and is passed over. None where all are. After the first,
+    MCCs descend, so the rest is not looked at once none can win.
+
+    >>> best_split([(0.6, 20), (0.4, 64), (0.3, 500)], needed=14, wanted=64)
+    1
+    """
+    chosen, worth = None, 0.0
+    for place, (agrees, smallest) in enumerate(rules):
+        if place and agrees <= worth:
+            break
+        value = agrees * min(1.0, smallest / wanted) ** 2
+        if smallest >= needed and value > worth:
+            chosen, worth = place, value
+    return chosen
+
+
 def _sides(
     points: Float[np.ndarray, "record component"],
     fires: Bool[np.ndarray, " record"] | None,
     condition: E1Condition,
 ) -> Bool[np.ndarray, " record"]:
     """True where a record belongs to D⁺; without a rule, the smaller of two clusters takes that name."""
-    if condition is not E1Condition.SPECTRAL_SPLIT:
-        if fires is None:
-            raise UsageError(
-                f"expected a rule for condition {condition}, got none; pass `fires` or spectral-split"
-            )
+    if fires is not None and condition is not E1Condition.SPECTRAL_SPLIT:
         return fires
     second = two_clusters(points)
     if 2 * second.sum() == len(points):
@@ -166,19 +212,10 @@ def _sides(
     return second if 2 * second.sum() < len(points) else ~second
 
 
-def _cover(
-    points: Float[np.ndarray, "record component"],
-    size: int,
-    condition: E1Condition,
-    generator: np.random.Generator,
-) -> Coverage:
-    if condition is not E1Condition.RULE_RANDOM or len(points) == 0:
-        return farthest_first(points, size)
-    return covering(points, generator.permutation(len(points))[:size])
-
-
-def _status(associated: int, unrelated: int, required: int) -> SliceStatus:
+def _status(associated: int, unrelated: int, required: int, size: int) -> SliceStatus:
     powered = (associated >= required) + (unrelated >= required)
     if associated + unrelated == 0:
         return SliceStatus.EMPTY
-    return (SliceStatus.UNDERPOWERED, SliceStatus.ONE_SLICE, SliceStatus.READY)[powered]
+    if min(associated, unrelated) >= size >= required:
+        return SliceStatus.READY
+    return (SliceStatus.UNDERPOWERED, SliceStatus.ONE_SLICE, SliceStatus.SHORT)[powered]

@@ -8,6 +8,8 @@ EPSILON = 0.2
 """Its selectivity threshold ε, for reporting only."""
 ALPHA = 0.05
 """Its confidence parameter α of a node."""
+SLICE = 64
+"""Examples of a compact slice; on fewer a rate is too coarse to stand without its lower bound."""
 COMPETITORS = 3
 """Other tokens that the law sets a lead against: a strong unit changes who comes second, so the runner-up alone
 misses flips."""

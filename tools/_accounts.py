@@ -9,18 +9,18 @@ from mecharule_ops.certificates.certificate import Certificate, ExampleRow, Slic
 from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import AgonistControls, Findings, Share
 from mecharule_ops.questions.unit_account import UnitAccount
-from mecharule_ops.report.document import percent, plain, signed
+from mecharule_ops.report.document import plain, signed
 from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_words, selective_cell
-from mecharule_ops.report.phrases.flips import leaning
+from mecharule_ops.report.phrases.flips import leaning, of_these
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
-from mecharule_ops.types import AnchoredRule, FlipEstimate
+from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate
 
 SHOWN = 5
 """Flipped examples listed."""
 
 
 def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
-    """Flips of each slice with one-sided bounds at α/2."""
+    """Flips of each slice with one-sided bounds at α/2, for what the examples are a random draw of."""
     return {
         total.slice: {"flips": total.flips, "n": total.n, "lower": total.lower, "upper": total.upper}
         for total in certificate.totals
@@ -28,10 +28,9 @@ def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
 
 
 def slice_words(total: SliceTotal) -> str:
-    """`28/64 (44 %) of D+ [0.31, 0.57]`."""
+    """`28 of these 64 of D+ (44 %)`."""
     name = {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
-    rate = percent(total.flips / total.n) if total.n else "–"
-    return f"{total.flips}/{total.n} ({rate}) of {name} [{total.lower:.2f}, {total.upper:.2f}]"
+    return of_these(FlipCount(flips=total.flips, n=total.n), name)
 
 
 def flipped_rows(certificate: Certificate, show_text: bool = False) -> list[ExampleRow]:
@@ -130,9 +129,14 @@ def _finite(value: float) -> float | None:
 
 
 def account_data(
-    findings: Findings, account: UnitAccount, certificate: Certificate, show_text: bool = False
+    findings: Findings,
+    account: UnitAccount,
+    certificate: Certificate,
+    *,
+    at_random: bool,
+    show_text: bool = False,
 ) -> dict[str, object]:
-    """Everything that an answer about a localized unit may cite."""
+    """Everything that an answer about a localized unit may cite; `at_random` as its search drew the slices."""
     agonist = account.agonist
     flipped = flipped_rows(certificate, show_text)
     return {
@@ -143,6 +147,7 @@ def account_data(
         "tau": agonist.tau,
         "mcc_floor": findings.mcc_floor,
         "slices": slices_data(certificate),
+        "at_random": at_random,
         "strength": agonist.estimate.strength,
         "upper_bound": agonist.ucb,
         "selectivity": _finite(agonist.estimate.signed_selectivity),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Share
 from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.report.phrases.searches import audit_sentence, cost_words, search_name
+from mecharule_ops.report.phrases.searches import audit_sentence, cost_words, recall_words, search_name
 from tools.arguments import Missed
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -27,9 +27,10 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
         if outcome.audit is not None:
             return row | {
                 "untested": outcome.audit.untested,
+                "found": len(outcome.tau_agonists),
                 "missed_at_most": outcome.audit.missed_at_most,
                 "confidence": outcome.audit.confidence,
-                "sentence": f"{audit_sentence(outcome.audit).removesuffix('.')}; {cost_words(outcome.cost)}",
+                "sentence": f"{audit_sentence(outcome, outcome.audit).removesuffix('.')}; {cost_words(outcome.cost)}",
             }
         sentence = (
             f"{untested:,} of {units:,} units were never tested alone, because a group that held them was pruned "
@@ -41,8 +42,9 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
     truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
     names = ", ".join(str(unit.neuron) for unit in units_missed[:10])
     sentence = (
-        f"every one of {units:,} units was also tested alone: {truth} reach τ = {tau:g}, and the search "
-        f"missed {len(units_missed)} of them" + (f" ({names})" if names else "")
+        f"every one of {units:,} units was also tested alone: {truth} reach τ = {tau:g}, and the search found "
+        f"{recall_words(Share(count=truth - len(units_missed), n=truth))}"
+        + (f", not {names}" if names else "")
     )
     return row | {
         "untested": 0,

@@ -20,6 +20,7 @@ from mecharule_ops.questions.fates import (
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
 from mecharule_ops.report.document import percent
+from mecharule_ops.report.phrases.flips import of_these
 from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.report.phrases.searches import search_name
 from mecharule_ops.state.search_view import NodeView
@@ -129,7 +130,7 @@ def _reason(
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
-    bound = f"upper bound {node.ucb:.3f} < τ = {findings.tau:g}"
+    bound = f"search bound {node.ucb:.3f} < τ = {findings.tau:g}"
     if node.size == 1:
         return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
@@ -143,11 +144,11 @@ def _reason(
 def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
     agonist, rule = known.agonist, known.rule
     name, count = known.stronger
-    flips = f"{count.flips}/{count.n} of {name}"
+    flips = of_these(count, name)
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",
-            sentence=f"localized, since its upper bound {agonist.ucb:.2f} reaches τ = {agonist.tau:g}, but it flips "
+            sentence=f"localized, since its search bound {agonist.ucb:.2f} reaches τ = {agonist.tau:g}, but it flips "
             f"only {flips}: no τ-agonist by point estimate",
         )
     if rule is None:

@@ -15,7 +15,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
 from mecharule_ops.thresholds import ALPHA
 from tui.units import Singles, strongest, unit_node
-from tui.words import arrow, counted, lower_bound, rate, upper_bound
+from tui.words import arrow, counted, lower_bound, rate, recalled, upper_bound
 
 if TYPE_CHECKING:
     from mecharule_ops.findings.accounts import LeadsAndDrops
@@ -189,7 +189,7 @@ def recall(findings: Findings | None, width: int) -> list[Text]:
             name = "all" if row.whole else f"{rate(row.low)}–{rate(row.high)}"
             line = Text(f"{outcome.intervention.basis.value:>10} {outcome.regime.arrow} {name:>8} ")
             line.append(bar(row.found.rate, room), "magenta")
-            lines.append(line.append(f" {row.found.count}/{row.found.n} found"))
+            lines.append(line.append(f" {recalled(row.found)} found"))
     return lines if len(lines) > 1 else [*lines, Text("no exhaustive run to compare with", "dim")]
 
 

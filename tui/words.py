@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.search_view import NodeView
+
+if TYPE_CHECKING:
+    from mecharule_ops.findings.counts import Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,13 @@ def upper_bound(flips: int, n: int, alpha: float) -> float:
     from mecharule_ops.confidence import upper_bound as bound
 
     return bound(flips, n, alpha)
+
+
+def recalled(found: Share) -> str:
+    """A recall with its lower bound, as a report words it."""
+    from mecharule_ops.report.phrases.searches import recall_words
+
+    return recall_words(found)
 
 
 def node_lower_bound(node: NodeView, alpha: float) -> float:

@@ -43,8 +43,8 @@ def mind(data: Data) -> Answer:
     part, slice_name = data["slices"][stronger], data["stronger_slice"]
     needed = data["flips_needed"] and data["flips_needed"][stronger]
     threshold = (
-        f"fewer than {needed} flips on {slice_name} in a second run, since below that the lower bound no longer "
-        f"reaches τ {run}; it was {part['flips']}/{part['n']} of {slice_name} {cited}"
+        f"fewer than {needed} flips on the slice of {slice_name} in a second run, since below that the lower bound no "
+        f"longer reaches τ {run}; it was {part['flips']} of these {part['n']} of {slice_name} {cited}"
         if needed is not None
         else f"nothing on these {part['n']} examples, since even all of them flipping would not bound it above τ {run}"
     )
@@ -88,8 +88,8 @@ def how(data: Data) -> Answer:
         plus, minus = step["associated"], step["unrelated"]
         what = "the unit alone" if step["size"] == 1 else f"a group of {step['size']} units"
         sentences.append(
-            f"Node {step['node']}, {what}, flipped {plus['flips']}/{plus['n']} of D+ and {minus['flips']}/{minus['n']} "
-            f"of D- (upper bound {step['upper_bound']:.3f}): {step['verdict']} {run}."
+            f"Node {step['node']}, {what}, flipped {plus['flips']} of these {plus['n']} of D+ and {minus['flips']} of "
+            f"these {minus['n']} of D- (search bound {step['upper_bound']:.3f}): {step['verdict']} {run}."
         )
     if not data["path"]:
         sentences.append(f"The recorded search never settled it {run}.")
@@ -194,23 +194,29 @@ def flips_sentence(data: Data) -> str:
 
 
 def slices_words(data: Data) -> str:
-    """`28/64 of D+ and 3/64 of D-`."""
+    """`28 of these 64 of D+ and 3 of these 64 of D-`."""
     names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
-        f"{part['flips']}/{part['n']} of {names.get(name, name)}" for name, part in data["slices"].items()
+        f"{part['flips']} of these {part['n']} of {names.get(name, name)}"
+        for name, part in data["slices"].items()
     )
 
 
 def bounds_sentence(data: Data) -> str:
-    """The lower bounds of its flips on both slices, against τ."""
+    """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
     cited = f"[c:{data['certificate']}]"
+    if not data["at_random"]:
+        return (
+            "How sure: the slices are covers that keep what is rare, so the counts speak of these examples alone "
+            f"[run:{data['run']}]."
+        )
     return f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
 
 
 def _bounds(data: Data) -> str:
     names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
-        f"{part['lower']:.2f} on {names.get(name, name)}" for name, part in data["slices"].items()
+        f"{part['lower']:.2f} on all of {names.get(name, name)}" for name, part in data["slices"].items()
     )
 
 

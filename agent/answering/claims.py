@@ -1,7 +1,7 @@
 """What an answer claims: its numbers, counts, units and citations, each with its place in the text.
 
 A number is digits in any script with separators, sign, decimals and percent, or what `number_words` reads. A count
-is `k/n` or `k of n`. A citation speaks for what stands before it on its line, back to the citation before.
+is `k/n`, `k of n`, `k of these n`. A citation speaks for what stands before it on its line, back to the one before.
 Nothing is decided here.
 """
 
@@ -25,7 +25,7 @@ _NUMBER = re.compile(
     rf"|(?:{_DIGITS})(?:[eE][-+]?\d+)?{_PERCENT}|{WORD}{_PERCENT}|{FIGURE}"
 )
 _COUNT = re.compile(
-    rf"(?P<k>(?:{_DIGITS})|{WORD})(?:\s*[/⁄∕]\s*|\s+(?:out\s+)?of\s+(?:the\s+|all\s+)?)(?P<n>(?:{_DIGITS})|{WORD})"
+    rf"(?P<k>(?:{_DIGITS})|{WORD})(?:\s*[/⁄∕]\s*|\s+(?:out\s+)?of\s+(?:the\s+|all\s+|these\s+)?)(?P<n>(?:{_DIGITS})|{WORD})"
 )
 ARROW = re.compile(r"(?<!\w)[01]\s*(?:→|->)\s*[01](?!\w)")
 _ID = re.compile(r"(?<![\w:])[0-9a-f]{12}(?!\w)")

@@ -1,9 +1,9 @@
-"""How many τ-agonists a search missed at most, from exact tests of units drawn at random.
+"""How many τ-agonists a search missed at most, from tests of units drawn at random.
 
 The population are the units whose own strength on the full slices is not known, because a group that held
-them was pruned. They are drawn at random within strata, without replacement, and tested exactly; like the
-search, the audit asks and is told. It looks at its counts after a few stages, each with its share of α, so
-that all bounds hold together; it ends as soon as one says "at most k missed".
+them was pruned. They are drawn at random within strata, without replacement, and tested alone, on all examples unless
+`slip` says otherwise; like the search, the audit asks and is told. It looks at its counts after a few stages, each
+with its share of α, so that all bounds hold together; it ends as soon as one says "at most k missed".
 
 What is bounded is the number of τ-agonists by point estimate on these very slices, so no estimation error of
 a single unit enters, and nothing is assumed about monotonicity, about why a unit was missed or about what was

@@ -30,6 +30,14 @@ class Behaviour:
         """B(x) of each record."""
         return np.array([record.label for record in self.records], dtype=bool)
 
+    def __add__(self, other: Behaviour) -> Behaviour:
+        """That of both sets of examples."""
+        return Behaviour(
+            records=self.records + other.records,
+            prompts=self.prompts + other.prompts,
+            representation=np.concatenate([self.representation, other.representation]),
+        )
+
     @property
     def score(self) -> float:
         """Share of examples on which the behaviour occurs, in (0, 1)."""
@@ -44,18 +52,33 @@ def observe(
     batch: int = 64,
     on_progress: Progress = lambda done, total: None,
 ) -> Behaviour:
-    """The labelled greedy completion of every example.
+    """The labelled greedy completion of every example. Cost as `behaviour_on`.
 
-    Cost: at most `task.max_new_tokens` forwards an example, in batches of `batch`. Raises
-    `DegenerateBehaviour` when there are no examples or all labels agree: then there is nothing to explain.
+    Raises `DegenerateBehaviour` when there are no examples or all labels agree: then there is nothing to explain.
     """
     if not examples:
         raise DegenerateBehaviour(f"expected examples of {task.name}, got none; widen the task's settings")
+    behaviour = behaviour_on(task, subject, examples, batch=batch, on_progress=on_progress)
+    _check_varied(task, subject, behaviour.records)
+    return behaviour
+
+
+def behaviour_on(
+    task: Task,
+    subject: Subject,
+    examples: Sequence[Example],
+    *,
+    batch: int = 64,
+    on_progress: Progress = lambda done, total: None,
+) -> Behaviour:
+    """The same, whether labels agree or not.
+
+    Cost: at most `task.max_new_tokens` forwards an example, in batches of `batch`.
+    """
     prompts = tuple(subject.encode([example.prompt for example in examples]))
     stop_ids = subject.stop_ids(task.stop)
     generation = subject.generate(prompts, task.max_new_tokens, stop_ids, batch, on_progress)
     records = labelled(task, subject, examples, generation)
-    _check_varied(task, subject, records)
     return Behaviour(records=records, prompts=prompts, representation=generation.representation)
 
 

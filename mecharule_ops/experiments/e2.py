@@ -34,7 +34,8 @@ from mecharule_ops.experiments.statistics import (
 )
 from mecharule_ops.findings.overtopping import SMALL
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
-from mecharule_ops.report.document import Bullets, Table, k_of_n, percent
+from mecharule_ops.report.document import Bullets, Table, percent
+from mecharule_ops.report.phrases.searches import recall_words
 from mecharule_ops.types import Regime
 
 OTHER, PRINTED = "other search", "Algorithm 1"
@@ -100,7 +101,7 @@ def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
         for regime in REGIMES:
             searches = _searches(labelled(runs, label), regime)
             cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
-            found = k_of_n(pooled(map(recall_share, searches)))
+            found = recall_words(pooled(map(recall_share, searches)))
             cells.append(f"{regime.arrow} {found} at {percent(cost)} of brute force")
         said[name] = "; ".join(cells)
     return said
@@ -140,8 +141,8 @@ def _recall(runs: Sequence[FinishedRun]) -> Table:
     for label, name in _names(runs).items():
         for regime in REGIMES:
             found = _searches(labelled(runs, label), regime)
-            cells = [k_of_n(pooled(recall_share(search, low) for search in found)) for low, _ in bins]
-            overall = k_of_n(pooled(recall_share(search) for search in found))
+            cells = [recall_words(pooled(recall_share(search, low) for search in found)) for low, _ in bins]
+            overall = recall_words(pooled(recall_share(search) for search in found))
             rows.append((name, regime.arrow, overall, *cells, spelled_percent(_overall(runs, label, regime))))
     spans = [f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}" for low, high in bins]
     header = ("search", "regime", "overall", *spans, "mean over seeds")
@@ -214,8 +215,8 @@ def _claims(runs: Sequence[FinishedRun], label: str) -> tuple[str, str]:
     strong = pooled(recall_share(search, low) for search in both for low in bins[1:])
     return (
         f"{name}: recall in 1→0 less that in 0→1, seed by seed: {_points(regimes)}; {_said(direction_of(regimes))}.",
-        f"{name}: {k_of_n(weak)} of the units below strength {_edge(bins)} are found and {k_of_n(strong)} of those "
-        "from there on.",
+        f"{name}: {recall_words(weak)} of the units below strength {_edge(bins)} are found and "
+        f"{recall_words(strong)} of those from there on.",
     )
 
 

@@ -40,8 +40,9 @@ NAMED_CHOICES = tuple(
         ),
         (
             "splitter with power",
-            "A rule that leaves a slice too small to prune is passed over for the next clause by train MCC. The "
-            "paper takes its rules as they are.",
+            "Of the combined rule and its clauses the one with the largest train MCC × (m / n)² splits, m its smallest "
+            "slice up to the n asked for, and more records are observed where an outcome is rare. The paper takes its "
+            "rules as they are.",
         ),
         (
             "anchoring target",
@@ -68,8 +69,9 @@ NAMED_CHOICES = tuple(
             "tops it up from the other slice.",
         ),
         (
-            "spectral coverage",
-            "Representatives are chosen by farthest-first k-center. The published code takes about two "
+            "slices drawn at random",
+            "Slices are uniform samples of D+ and D-, so that their bounds hold there. The paper covers them by "
+            "k-center, as the condition rule-spectral does here, farthest first; the published code takes about two "
             "medoids among 64 random points for large slices.",
         ),
         (

@@ -5,9 +5,11 @@ Counts stay counts; a share is computed where it is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 from mecharule_ops.cha.audit import StratumResult
+from mecharule_ops.codec import ADDED
 from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Verdict
 
 
@@ -140,7 +142,7 @@ class ExhaustiveRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAudit:
-    """A search's pruned units drawn at random and tested exactly: what it missed at most."""
+    """A search's pruned units drawn at random and tested alone: what it missed at most."""
 
     strata: tuple[StratumResult, ...]
     found: tuple[Agonist, ...]
@@ -151,8 +153,14 @@ class SearchAudit:
     """Those of them that were drawn and tested."""
     untested: int
     missed_at_most: int
-    """Upper bound on the τ-agonists among the units still untested."""
+    """Upper bound on the τ-agonists among the units that the audit does not count as found."""
     confidence: float
+    exact: bool = field(default=False, metadata=ADDED)
+    """Whether every drawn unit was tested on all examples; else a part of them ruled out the quiet ones."""
+    found_in_all: int = field(default=0, metadata=ADDED)
+    """τ-agonists that search and audit found; 0 in runs that did not keep it."""
+    recall: float = field(default=0.0, metadata=ADDED)
+    """What share of all these are at least, rounded down to whole percents, one decimal below 1 %."""
 
     @classmethod
     def of(
@@ -161,6 +169,9 @@ class SearchAudit:
         found: tuple[Agonist, ...],
         missed_at_most: int,
         confidence: float,
+        *,
+        exact: bool,
+        found_in_all: int,
     ) -> SearchAudit:
         """With the strata summed: every number that a sentence names is a field that it can cite."""
         unknown, tested = sum(each.units for each in strata), sum(each.tested for each in strata)
@@ -172,6 +183,9 @@ class SearchAudit:
             untested=unknown - tested,
             missed_at_most=missed_at_most,
             confidence=confidence,
+            exact=exact,
+            found_in_all=found_in_all,
+            recall=floored(found_in_all / max(1, found_in_all + missed_at_most)),
         )
 
 
@@ -249,3 +263,13 @@ class TreeNode:
             ucb=node.ucb,
             verdict=node.verdict,
         )
+
+
+def floored(share: float) -> float:
+    """Rounded down to whole percents, one decimal below 1 %: how the lower bound of a share is printed.
+
+    >>> floored(17 / 233), floored(0.0049)
+    (0.07, 0.004)
+    """
+    step = 100 if share >= 0.01 else 1000
+    return math.floor(step * share) / step

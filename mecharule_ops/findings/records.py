@@ -116,6 +116,13 @@ class SearchOutcome:
     """Its units stand under numbers, because the run does not tell their names."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when brute force ran or nothing was pruned."""
+    associated_of: int = field(default=0, metadata=ADDED)
+    """Train records of D⁺ from which the slice was taken; 0 where a run did not keep it."""
+    unrelated_of: int = field(default=0, metadata=ADDED)
+    at_random: bool = field(default=False, metadata=ADDED)
+    """Whether both slices were drawn uniformly, so that their bounds hold for D⁺ and D⁻ of the train split."""
+    split_note: str = field(default="", metadata=ADDED)
+    """Why the splitter is not the rule of highest MCC; empty where it is."""
 
     @property
     def tau_agonists(self) -> tuple[Agonist, ...]:
@@ -210,7 +217,7 @@ class Findings:
     slice_alpha: float
     """The level of one slice's upper bound: α, or half of it as Algorithm 1 has it."""
     alpha_policy: str
-    """`per-node` (the paper's runs), `uniform` or `by-size` (the theorem's spending over a layer's tree)."""
+    """`per-node` (the paper's runs), `uniform` or `by-size` (the theorem's, spent once over the tree of each layer)."""
     seed: int
     versions: Mapping[str, str]
     proposer: str

@@ -1,4 +1,4 @@
-"""Bounds what a search missed: pruned units drawn at random and tested exactly on the run's own slices.
+"""Bounds what a search missed: pruned units drawn at random and tested alone on the run's own slices.
 
 Beyond the paper, which reports recall only where brute force was run. How a bound follows is told in `cha.audit`.
 After a guided search the strata are those of the predicted rate, and drawn units are ruled out by a part of the
@@ -32,7 +32,7 @@ money less draws fewer units, and more widens the bound once agonists are met; o
 def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     """The search with what its audit says; as it was when brute force ran, it was cut short, or nothing was pruned.
 
-    Cost: one exact singleton test a drawn unit, less what is stored. Raises `AblationStopped`.
+    Cost: one singleton test a drawn unit at most, less what is stored. Raises `AblationStopped`.
     """
     strata = _by_promise(found) if found.plan.predictions else _by_fate(found)
     population = sum(map(len, strata.values()))
@@ -57,7 +57,14 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
         for agonist in agonists:
             journal.emit(_event(agonist, found.plan.kind))
         stage.summary = result.sentence
-    audit = SearchAudit.of(result.strata, tuple(agonists), result.missed_at_most, result.confidence)
+    audit = SearchAudit.of(
+        result.strata,
+        tuple(agonists),
+        result.missed_at_most,
+        result.confidence,
+        exact=not settings.slip,
+        found_in_all=sum(agonist.is_tau_agonist for agonist in found.agonists) + len(agonists),
+    )
     return replace(found, audit=audit)
 
 

@@ -45,10 +45,12 @@ from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Int
 
 
 class Splitter(NamedTuple):
-    """r₀; both None when no rule was learned."""
+    """r₀; the first two None when no rule was learned."""
 
     rule: Rule | None
     train_mcc: float | None
+    note: str
+    """Why it is not the rule of highest MCC; empty where it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,9 +158,10 @@ class RunContents:
 
     @property
     def splitter(self) -> Splitter:
-        """r₀ and its train MCC."""
+        """r₀, its train MCC, and why it was chosen."""
         stored = self.store.get(keys.SPLITTER)
-        return Splitter(None if stored["rule"] is None else Rule.parse(stored["rule"]), stored["train_mcc"])
+        rule = None if stored["rule"] is None else Rule.parse(stored["rule"])
+        return Splitter(rule, stored["train_mcc"], stored.get("note", ""))
 
     @property
     def regimes(self) -> tuple[Regime, ...]:
@@ -183,14 +186,15 @@ class RunContents:
                 self.store.get(keys.REPRESENTATION),
                 self.store.get(keys.TOKEN_LENGTHS),
                 np.flatnonzero(self.train),
+                identifiers=[record.example.id for record in self.records],
                 regime=regime,
-                condition=E1Condition(self.config.condition) if rule else E1Condition.SPECTRAL_SPLIT,
+                condition=E1Condition(self.config.condition),
                 rule=None if rule is None else str(rule),
                 size=self.config.slice_size,
                 max_pairs=self.config.max_pairs,
                 slice_alpha=self.config.slice_alpha,
                 tau=self.config.tau,
-                generator=np.random.default_rng([self.config.seed, regime.value]),
+                seed=self.config.seed,
             )
         return self._slices[regime]
 

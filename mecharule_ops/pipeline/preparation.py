@@ -6,6 +6,7 @@ here, before anything is scored, and select nothing afterwards.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from jaxtyping import Bool
 
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flipless_size
-from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.errors import UsageError
 from mecharule_ops.held_out import stratified_split
@@ -26,10 +27,13 @@ from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, Pro
 from mecharule_ops.predicates.table import Refusal, build_table
 from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
-from mecharule_ops.slices import E1Condition
+from mecharule_ops.slices import E1Condition, best_split
 from mecharule_ops.store import keys
 from mecharule_ops.subsets import some_of
-from mecharule_ops.types import BehaviourRecord, Columns
+from mecharule_ops.types import BehaviourRecord, Columns, Example
+
+MOST = 4
+"""Times the records asked for that are observed at most, where an outcome is rare."""
 
 
 def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> None:
@@ -51,18 +55,23 @@ def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> Non
 
 
 def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
+    """Completions of `records` examples, and of more where a baseline outcome is too rare for two full slices."""
     drawn = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
     order = some_of([example.id for example in drawn], of="order", seed=run.config.seed)
     examples = [drawn[place] for place in order]
     behaviour = observe(run.task, run.subject, examples, on_progress=journal.progress(stage.name))
-    right, n = int(behaviour.labels.sum()), len(examples)
+    said = ""
+    if more := _more_examples(run, behaviour):
+        behaviour += behaviour_on(run.task, run.subject, more, on_progress=journal.progress(stage.name))
+        said = f"; {len(more):,} of them beyond the {len(examples):,} asked for, to fill the slices"
+    right, n = int(behaviour.labels.sum()), len(behaviour.records)
     run.store.put(
-        keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%})"
+        keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%}){said}"
     )
     run.store.put(keys.REPRESENTATION, behaviour.representation)
     identifiers = [record.example.id for record in behaviour.records]
-    drawn = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
-    pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in drawn]
+    some = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
+    pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in some]
     rounding = measure_rounding(run.subject, *zip(*pairs, strict=True))
     run.store.put(
         keys.ROUNDING, keys.Rounding(disagreement=rounding.disagreement, compared=rounding.compared)
@@ -154,35 +163,63 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
         target,
         seed=run.config.seed,
     )
-    alone = [Rule((ranked.clause,)) for ranked in learned.clauses]
-    rule, note = _powered(run, [] if learned.rule is None else [learned.rule, *alone])
+    rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
+    alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
+    rule, note = _powered(run, [*rules, *alone] if rules else [])
     clauses = [
         keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
         for ranked in learned.clauses[:20]
     ]
     if rule is None:
         run.store.put(keys.SPLITTER.summary, note if learned.rule is not None else learned.status.value)
-        run.store.put(keys.SPLITTER, keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses))
+        run.store.put(
+            keys.SPLITTER, keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses, note=note)
+        )
         return
     train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
-    run.store.put(keys.SPLITTER.summary, f"{rule} (train MCC {train_mcc:.2f}){note}")
-    run.store.put(keys.SPLITTER, keys.StoredSplitter(rule=str(rule), train_mcc=train_mcc, clauses=clauses))
+    run.store.put(keys.SPLITTER.summary, f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}")
+    splitter = keys.StoredSplitter(rule=str(rule), train_mcc=train_mcc, clauses=clauses, note=note)
+    run.store.put(keys.SPLITTER, splitter)
 
 
-def _powered(run: Run, rules: Sequence[Rule]) -> tuple[Rule | None, str]:
-    """The first rule whose slices are large enough in every regime analysed, and what to say about it.
-
-    The paper takes r₀ as it is. A slice below the size that α and τ need can prune nothing, so a rule that
-    leaves one is passed over for the next clause by train MCC; only train records are counted.
-    """
+def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None, str]:
+    """The rule that splits best for the power that it leaves, of rules with their MCC, r₀ first; why it is not r₀."""
     needed = flipless_size(run.config.slice_alpha, run.config.tau)
-    for place, rule in enumerate(rules):
-        fires = rule.fires(run.fires)
-        sizes = [
-            int(np.count_nonzero(run.train & ~regime.flipped(run.labels) & (fires == side)))
-            for regime in run.regimes
-            for side in (True, False)
-        ]
-        if min(sizes) >= needed:
-            return rule, "" if place == 0 else f"; {place} better rules leave a slice under {needed} examples"
-    return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
+    measured = ((agrees, _smallest_side(run, rule)) for rule, agrees in rules)
+    chosen = best_split(measured, needed=needed, wanted=run.config.slice_size)
+    if chosen is None:
+        return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
+    if chosen == 0:
+        return rules[0][0], ""
+    best, agrees = rules[0]
+    left = f"the rule of train MCC {agrees:.2f} would leave a slice of {_smallest_side(run, best)}"
+    return rules[chosen][0], f"chosen for the size of its slices: {left}"
+
+
+def _smallest_side(run: Run, rule: Rule) -> int:
+    """Train records of the smallest D⁺ or D⁻ in any regime analysed."""
+    fires = rule.fires(run.table.fires)
+    return min(
+        int(np.count_nonzero(run.train & ~regime.flipped(run.labels) & (fires == side)))
+        for regime in run.regimes
+        for side in (True, False)
+    )
+
+
+def _more_examples(run: Run, behaviour: Behaviour) -> tuple[Example, ...]:
+    """Examples that make the rarest outcome analysed frequent enough for both slices of a rule that fires on a third.
+
+    None where it is so already; `MOST` times the records asked for in all, or what the task has.
+    """
+    config, labels = run.config, behaviour.labels
+    rarest = min(int(np.count_nonzero(~regime.flipped(labels))) for regime in run.regimes)
+    wanted = 3 * config.slice_size / (1 - config.test_share)
+    if rarest >= wanted:
+        return ()
+    short = math.ceil(1.2 * len(labels) * (wanted / max(1, rarest) - 1))
+    more = min(short, (MOST - 1) * config.records)
+    known = {record.example.id for record in behaviour.records}
+    drawn = run.task.examples(len(known) + more, np.random.default_rng([config.seed, 2]))
+    fresh = [example for example in drawn if example.id not in known]
+    order = some_of([example.id for example in fresh], more, of="order", seed=config.seed)
+    return tuple(fresh[place] for place in order)

@@ -102,6 +102,10 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         else (),
         predicted=_predicted(found, tested),
         audit=found.audit,
+        associated_of=slices.associated_size,
+        unrelated_of=slices.unrelated_size,
+        at_random=slices.at_random,
+        split_note=run.splitter.note,
     )
 
 

@@ -110,8 +110,25 @@ def _split_sentence(outcome: SearchOutcome) -> str:
     else:
         score = two_decimals(outcome.splitter_train_mcc)
         split = f"D+ is where the rule {outcome.splitter} fires (train MCC {score}, not held out), D- where it does not"
-    sizes = f"D+ has {outcome.associated_n} and D- {outcome.unrelated_n} examples"
-    return f"{split}. {sizes} (condition {outcome.condition}). {sentence(outcome.slice_status)}"
+    note = f" ({outcome.split_note})" if outcome.split_note else ""
+    plus, minus = (
+        f"{n:,}{f' of {of:,} train records' if of else ' examples'} of {name}"
+        for n, of, name in (
+            (outcome.associated_n, outcome.associated_of, "D+"),
+            (outcome.unrelated_n, outcome.unrelated_of, "D-"),
+        )
+    )
+    return f"{split}{note}. The slices are {plus} and {minus}, {_drawn(outcome)}. {sentence(outcome.slice_status)}"
+
+
+def _drawn(outcome: SearchOutcome) -> str:
+    """How the slices were taken, and so of what their bounds speak."""
+    if outcome.at_random:
+        return "drawn at random, so bounds on them hold for D+ and D- of the train split"
+    return (
+        f"taken under the condition {outcome.condition} as a cover that keeps what is rare: rates on them are of these "
+        "examples alone, and the search's bounds are its pruning rule, no claim about D+ or D-"
+    )
 
 
 def _question_sections(findings: Findings) -> tuple[Section, ...]:

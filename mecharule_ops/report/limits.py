@@ -13,7 +13,7 @@ def limits(findings: Findings) -> tuple[str, ...]:
     each = (
         "α is spent anew at every node, so the chance that some bound of the search fails is larger"
         if findings.alpha_policy == Spending.PER_NODE
-        else "in the search α is spent once over a layer's tree"
+        else "in the search α is spent once a layer, so over all layers the chance that some bound fails is larger"
     )
     close = findings.close_completions
     return (
@@ -21,11 +21,15 @@ def limits(findings: Findings) -> tuple[str, ...]:
         *([close_sentence(close)] if close else []),
         "Ablation shows that a unit is needed for the behaviour under this replacement. It does not show "
         "that the unit suffices, is unique, or computes the rule's text.",
-        f"Bounds are one-sided Clopper–Pearson, upper ones at {upper} and lower ones at {lower} a slice; {each}.",
+        f"Bounds are one-sided Clopper–Pearson, upper ones at {upper} and lower ones at {lower} a slice; {each}. "
+        f"{_of_what(findings)}",
         "A unit's strength is measured on the same examples that selected it, so the strongest estimates are "
         "biased upwards.",
-        "Pruning is safe only where a group is at least as strong as its strongest member. Where that "
-        "fails the search misses units; recall against exhaustive ablation, or the audit's bound, says how many.",
+        "Pruning is safe only where a group is at least as strong as its strongest member. In 0→1 that does not hold, "
+        "since units that repair an answer alone may break it together, nor need it in 1→0, and a tree with groups "
+        "cut by predicted weight is not the theorem's: then a bound holds for its own group, and nothing follows for "
+        "the units inside. What bounds the units missed, whatever groups hide, is testing every unit alone, or the "
+        "audit.",
         "Attribution only chose and grouped the units to test; no claim here rests on its scores.",
         "A held-out MCC says how well a rule, learned on the train split, predicts on unseen records which "
         "of them flip when the unit is ablated: 1 is perfect, 0 is no better than chance. It is a "
@@ -38,6 +42,16 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "meets; its flips may say more about the replacement than about the unit.",
         f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "
         "was tested.",
+    )
+
+
+def _of_what(findings: Findings) -> str:
+    """Of what the bounds speak."""
+    if all(search.at_random for search in findings.searches):
+        return "They hold for D+ and D- of the train split, from which the slices were drawn at random."
+    return (
+        "Slices that were not drawn at random are covers that keep what is rare: there counts speak of these examples "
+        "alone, and the bounds are the search's pruning rule, no claim about D+ or D-."
     )
 
 

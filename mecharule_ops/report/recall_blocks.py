@@ -7,17 +7,18 @@ from statistics import median
 
 from mecharule_ops.findings.records import RecallRow, SearchAudit, SearchOutcome, Share
 from mecharule_ops.report.document import Block, Table, k_of_n, plural
-from mecharule_ops.report.phrases.searches import audit_sentence
+from mecharule_ops.report.phrases.searches import audit_sentence, recall_words
 
 
 def recall_blocks(outcome: SearchOutcome) -> tuple[Block, ...]:
     """Overtopping where it was measured, then recall by strength bin, what an audit bounds, or that it is unknown."""
     told = tuple(_overtopping(outcome))
     if outcome.exhaustive is None and outcome.audit is not None:
-        return (*told, audit_sentence(outcome.audit), _strata(outcome.audit))
+        return (*told, audit_sentence(outcome, outcome.audit), _strata(outcome.audit))
     if outcome.exhaustive is None:
         return (*told, "Testing every unit alone was not run here: recall is unknown, not assumed.")
-    return (*told, "Recall of the search against testing every unit alone:", _recall(outcome))
+    heading = "Recall of the search against testing every unit alone, with its lower bound at 95 %:"
+    return (*told, heading, _recall(outcome))
 
 
 def _strata(audit: SearchAudit) -> Table:
@@ -38,7 +39,8 @@ def _recall(outcome: SearchOutcome) -> Table:
     found = {(row.criterion, _bin(row)): row.found for row in outcome.recall}
     bins = dict.fromkeys(_bin(row) for row in sorted(outcome.recall, key=lambda row: (row.whole, row.low)))
     rows = tuple(
-        (name, k_of_n(found.get(("point", name))), k_of_n(found.get(("ucb", name)))) for name in bins
+        (name, recall_words(found.get(("point", name))), recall_words(found.get(("ucb", name))))
+        for name in bins
     )
     return Table(
         header=("strength Ê", "found, Ê ≥ τ (τ-agonists)", "found, Û ≥ τ (localized)"), rows=rows, align="lrr"

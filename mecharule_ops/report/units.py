@@ -15,8 +15,9 @@ from mecharule_ops.report.phrases.searches import is_risk
 from mecharule_ops.types import Agonist
 
 AGONIST_KEY = (
-    "Strength is the larger of the two flip rates, with its lower and upper bound; selectivity is the rate on D+ less "
-    f"that on D-. {CONTROLS_KEY}"
+    "Flips are counted on these slices. Strength is the larger of the two rates, between its lower bound and the "
+    "search's upper one, which speak of D+ and D- where the slices were drawn at random and of nothing beyond them "
+    f"elsewhere; selectivity is the rate on D+ less that on D-. {CONTROLS_KEY}"
 )
 
 

@@ -6,7 +6,7 @@ An artefact is its name, so that it can be handed to SQLite as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class StoredSplitter(TypedDict):
     rule: str | None
     train_mcc: float | None
     clauses: list[RankedClause]
+    note: NotRequired[str]
+    """Why it is not the rule of highest MCC; empty where it is."""
 
 
 class LastAnswer(TypedDict):

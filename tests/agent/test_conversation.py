@@ -34,7 +34,7 @@ def test_a_layer_is_compared_with_its_best_unit(copied_run: Path, units: tuple[s
         search = findings_of(run).searches[0]
     whole = next(one.estimate for one in search.whole_layers if one.layer == number).associated
     assert data["tool"] == "layer"
-    assert f"{whole.flips}/{whole.n}" in str(data["answer"])
+    assert f"{whole.flips} of these {whole.n} of D+" in str(data["answer"])
     assert "The layer as a whole is stronger than" in str(data["answer"])
     assert str(data["checked"]).startswith("every number checked")
     missing = _ask(copied_run, "is layer 77 as a whole worse than its best unit?").data

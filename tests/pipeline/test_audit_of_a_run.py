@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bundled_run import finish, opened
-from findings_fixture import FINDINGS, NEGATIVE, agonist
+from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
 from agent.answering.checker import check
 from agent.answering.sources import Evidence
@@ -16,12 +16,12 @@ from mecharule_ops import confidence
 from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome, Share
 from mecharule_ops.pipeline.pricing import audit_tests
 from mecharule_ops.pipeline.search_settings import LARGEST, search_settings
 from mecharule_ops.report import render_text
 from mecharule_ops.report.advice import after_audit
-from mecharule_ops.report.phrases.searches import audit_sentence
+from mecharule_ops.report.phrases.searches import audit_sentence, guaranteed_words, recall_words
 from mecharule_ops.types import Regime
 
 AUDIT = SearchAudit.of(
@@ -32,6 +32,8 @@ AUDIT = SearchAudit.of(
     found=(),
     missed_at_most=28,
     confidence=0.95,
+    exact=True,
+    found_in_all=0,
 )
 
 
@@ -99,13 +101,41 @@ def test_the_number_of_draws() -> None:
 
 
 def test_the_sentence_states_counts_bound_and_confidence() -> None:
-    """Each number of the audit is in it; a complete one claims no confidence."""
-    assert audit_sentence(AUDIT) == (
-        "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone: "
-        "none reaches τ, so at most 28 of the other 900 do (95 % confidence)."
+    """Each number of the audit is in it, and the recall that it guarantees; only an exact, complete one is certain."""
+    drawn = "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone"
+    assert audit_sentence(NEGATIVE, AUDIT) == (
+        f"{drawn}: none reaches τ. So none found, at most 28 missed (95 % confidence)."
     )
-    complete = SearchAudit.of((replace(AUDIT.strata[0], tested=900),), (), 0, 0.95)
-    assert audit_sentence(complete).endswith("none reaches τ, so nothing is left unknown.")
+    assert len(POSITIVE.tau_agonists) == 3
+    assert audit_sentence(POSITIVE, replace(AUDIT, exact=False)) == (
+        f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 found, at most 28 missed: "
+        "at least 9 % (95 % confidence)."
+    )
+    whole = replace(AUDIT, untested=0, missed_at_most=0)
+    assert audit_sentence(POSITIVE, whole).endswith("So 3 found, none missed: every unit was tested alone.")
+    assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence).")
+
+
+@pytest.mark.parametrize(
+    ("found", "n", "said"),
+    [
+        (13, 13, "13/13 (at least 79 %)"),
+        (3, 4, "3/4 (75 %, at least 24 %)"),
+        (0, 3, "0/3 (0 %, at least 0 %)"),
+        (0, 0, "0/0"),
+    ],
+)
+def test_a_recall_stands_with_its_exact_lower_bound(found: int, n: int, said: str) -> None:
+    """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794."""
+    assert recall_words(Share(count=found, n=n)) == said
+
+
+def test_a_guarantee_is_rounded_down() -> None:
+    """17 found and at most 216 missed guarantee 7.296 %; 199 of 200 are not 100 %."""
+    audit = replace(AUDIT, missed_at_most=216)
+    assert guaranteed_words(audit, 17) == "17 found, at most 216 missed: at least 7 % (95 % confidence)"
+    assert "at least 99 %" in guaranteed_words(replace(AUDIT, missed_at_most=1), 199)
+    assert "at least 0.4 %" in guaranteed_words(replace(AUDIT, missed_at_most=996), 4)
 
 
 def test_advice_follows_what_the_audit_met() -> None:
@@ -142,6 +172,6 @@ def test_what_the_audit_says_is_a_number_of_its_source(finished_run: Path, tmp_p
     evidence = Evidence()
     evidence.add_findings(findings)
     assert findings.searches[0].audit is not None
-    told = f"{audit_sentence(findings.searches[0].audit).removesuffix('.')} [run:{findings.run}]."
+    told = f"{audit_sentence(findings.searches[0], findings.searches[0].audit).removesuffix('.')} [run:{findings.run}]."
     checked = check(told, evidence)
     assert checked.verified, checked.text

@@ -25,9 +25,17 @@ from mecharule_ops.types import Basis, Neuron, Regime
 
 WORDS = ("zorbin", "quavvle", "merpish", "drontal", "plimwick", "gossub")
 SETTINGS = (
-    *("--regime", "both", "--basis", "attn_head", "--tau", "0.3", "--baseline", "zero"),
+    *("--regime", "both", "--basis", "attn_head", "--tau", "0.25", "--baseline", "zero"),
     *("--yes", "--display", "plain"),
-    *settings(slice_size=12, max_pairs=4, ig_steps=1, controls=1, refinements=4, proposals=1),
+    *settings(
+        seed=0,
+        slice_size=12,
+        max_pairs=4,
+        ig_steps=1,
+        controls=1,
+        refinements=4,
+        proposals=1,
+    ),
     *settings(anchor_for=3, accounts_for=1, further=60, chains_for=0, controls_for=2),
 )
 

@@ -144,11 +144,11 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     )
     assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
     assert (
-        "flips 50/64 (78 %) of D+. 3 of 3 flip more than random units do (p ≤ .05 after Holm), 1 of 3 is selective."
-        in head
+        "flips 50 of these 64 of D+ (78 %). 3 of 3 flip more than random units do (p ≤ .05 after Holm), "
+        "1 of 3 is selective." in head
     )
     assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
-    assert "found 3/4 (75 %) of the τ-agonists that testing every unit alone finds" in head
+    assert "found 3/4 (75 %, at least 24 %) of the τ-agonists that testing every unit alone finds" in head
     assert "17,160 units were never tested alone, so what the search missed is not bounded" in head
     assert (
         "2 localized units have a rule that predicts which held-out records flip better than chance" in head
@@ -158,9 +158,9 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
 def test_a_negative_result_reads_as_one() -> None:
     text = flat(render_text(only(NEGATIVE)))
     assert "Negative result: the search found no unit that reaches τ = 0.2" in text
-    assert "m24.17, flips 4/64 (6.2 %) of D+" in text
+    assert "m24.17, flips 4 of these 64 of D+ (6.2 %)" in text
     assert (
-        "ablated as a whole, 1 of 2 layers reaches τ, and the strongest, layer 24, flips 52/64 (81 %) of D+"
+        "ablated as a whole, 1 of 2 layers reaches τ, and the strongest, layer 24, flips 52 of these 64 of D+ (81 %)"
         in text
     )
     assert "What to try next" in text
@@ -182,7 +182,7 @@ def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_t
     said = flat(render_text(found))
     assert "yet testing every unit alone finds 4 of at least τ = 0.2 on the point estimate" in said
     assert "no unit of this basis" not in said
-    assert "0/4 (0 %)" in said
+    assert "0/4 (0 %, at least 0 %)" in said
     assert "finds 4 τ-agonists that the search missed" in " ".join(suggestions(found.searches[0], TAU, ALPHA))
 
 
@@ -192,7 +192,7 @@ def test_a_layer_of_which_some_units_were_searched_is_not_called_whole() -> None
     assert "with all their searched units, 1 of 2 layers reaches τ" in said
     assert "as a whole" not in said
     quiet = dataclasses.replace(NEGATIVE, whole_layers=(WholeLayer(layer=3, estimate=estimate(5, 5)),))
-    assert "layer 3 as a whole flips 5/64" in negative(FINDINGS, quiet)
+    assert "layer 3 as a whole flips 5 of these 64 of D+" in negative(FINDINGS, quiet)
 
 
 def weak_units(count: int) -> tuple[Agonist, ...]:
@@ -327,9 +327,10 @@ def test_localized_only_units_are_not_called_agonists() -> None:
 
 
 def test_every_percentage_stands_with_its_counts() -> None:
-    """Each % that is no share printed `k/n (p %)` or `p % of n` is a confidence level or a sentence's own."""
+    """Each % that is no share printed `k/n (p %)`, `k of these n of D+ (p %)` or `p % of n` is a confidence level."""
     text = flat(render_text(FINDINGS, 100))
-    left = re.sub(r"\d/[\d,]+ \([^)]*%\)", "", text)
+    left = re.sub(r"\d(/| of these )[\d,]+ (of D[+-] )?\([^)]*%\)", "", text)
+    left = left.replace("with its lower bound at 95 %", "")
     left = re.sub(r"[\d.]+ % of [\d,]+", "", left).replace("a % 10", "")
     assert "97.5 %" in left
     assert "%" not in left[: left.index("Limits")]

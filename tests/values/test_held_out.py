@@ -134,8 +134,8 @@ told = {"held out": split.test.tolist(), "float": project(representation).sum(ax
 for condition in E1Condition:
     for regime in Regime:
         slices = compact_slices(
-            labels, matrix[:, 0], representation, np.full(600, 5), split.train, regime=regime,
-            condition=condition, rule="a", generator=np.random.default_rng(1),
+            labels, matrix[:, 0], representation, np.full(600, 5), split.train, identifiers=range(600),
+            regime=regime, condition=condition, rule="a", seed=1,
         )
         parts = slices.associated, slices.unrelated, slices.pairs
         told[f"{condition} {regime}"] = [part.tolist() for part in parts]

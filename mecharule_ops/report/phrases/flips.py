@@ -1,24 +1,39 @@
 """How flip counts, strengths and the two slices are said.
 
 "τ-agonist" is a point estimate that reaches τ; a unit whose upper bound alone does is "not ruled out"; both are
-"localized". A percentage comes with its counts.
+"localized". A count on a slice speaks of these examples; on few of them it comes with how low the rate may lie.
 """
 
 from __future__ import annotations
 
-from mecharule_ops.report.document import k_of_n
-from mecharule_ops.types import Agonist, FlipEstimate
+from mecharule_ops.confidence import lower_bound
+from mecharule_ops.report.document import percent
+from mecharule_ops.thresholds import ALPHA, SLICE, TAU
+from mecharule_ops.types import Agonist, FlipCount, FlipEstimate
+
+
+def of_these(count: FlipCount, name: str) -> str:
+    """`50 of these 64 of D+ (78 %)`; of fewer than 64 also `4 of these 20 of D+ (20 %, not told apart from 5.7 %)`.
+
+    That is the exact lower bound at 97.5 %, said where it does not reach τ. A slice that is short holds all there are,
+    so no choice among them bent it.
+    """
+    if not count.n:
+        return f"0/0 of {name}"
+    lower = lower_bound(count.flips, count.n, ALPHA / 2)
+    doubt = f", not told apart from {percent(lower)}" if count.n < SLICE and 0 < lower < TAU else ""
+    return f"{count.flips:,} of these {count.n:,} of {name} ({percent(count.flips / count.n)}{doubt})"
 
 
 def stronger_slice(estimate: FlipEstimate) -> str:
-    """The slice that gives the strength, with its counts: `50/64 (78 %) of D+`."""
+    """The slice that gives the strength, with its counts: `50 of these 64 of D+ (78 %)`."""
     name, count = estimate.stronger
-    return f"{k_of_n(count)} of {name}"
+    return of_these(count, name)
 
 
 def both_slices(estimate: FlipEstimate) -> str:
-    """`50/64 (78 %) of D+ and 8/64 (12 %) of D-`."""
-    return f"{k_of_n(estimate.associated)} of D+ and {k_of_n(estimate.unrelated)} of D-"
+    """`50 of these 64 of D+ (78 %) and 8 of these 64 of D- (12 %)`."""
+    return f"{of_these(estimate.associated, 'D+')} and {of_these(estimate.unrelated, 'D-')}"
 
 
 def by_strength(agonists: tuple[Agonist, ...]) -> list[Agonist]:

@@ -1,9 +1,16 @@
-"""How a search is named, and what it missed at most."""
+"""How a search is named, and what it missed at most.
+
+A recall k/n stands with its exact one-sided lower bound at 95 %; a bound on the units missed stands with those found
+and the recall that both guarantee, at the bound's own confidence.
+"""
 
 from __future__ import annotations
 
+from mecharule_ops.confidence import lower_bound
+from mecharule_ops.findings.counts import floored
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchCost, SearchOutcome, Share
 from mecharule_ops.report.document import k_of_n, percent, plural
+from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Regime
 
 
@@ -35,20 +42,34 @@ def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
     return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
 
 
-def audit_sentence(audit: SearchAudit) -> str:
-    """How many τ-agonists the search missed at most, and on what that rests."""
+def recall_words(found: Share | None) -> str:
+    """`13/13 (at least 79 %)`, `3/4 (75 %, at least 24 %)`: with its exact one-sided lower bound at 95 %."""
+    if found is None or not found.n:
+        return k_of_n(found)
+    share = "" if found.count == found.n else f"{percent(found.count / found.n)}, "
+    lowest = 100 * floored(lower_bound(found.count, found.n, ALPHA))
+    return f"{found.count:,}/{found.n:,} ({share}at least {lowest:g} %)"
+
+
+def guaranteed_words(audit: SearchAudit, found: int) -> str:
+    """`17 found, at most 216 missed: at least 7 % (95 % confidence)`."""
+    said, most = f"{found:,}" if found else "none", audit.missed_at_most
+    if audit.exact and not audit.untested:
+        return f"{said} found, none missed: every unit was tested alone"
+    missed = f"at most {most:,} missed" if most else "none missed"
+    share = f": at least {100 * floored(found / (found + most)):g} %" if found and most else ""
+    return f"{said} found, {missed}{share} ({100 * audit.confidence:g} % confidence)"
+
+
+def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
+    """How many τ-agonists the search missed at most, on what that rests, and the recall that follows."""
     drawn = (
         f"Of the {plural(audit.unknown, 'unit')} whose full strength the search left unknown, "
-        f"{audit.tested:,} were drawn at random and tested alone: {len(audit.found) or 'none'} "
+        f"{audit.tested:,} were drawn at random and tested alone"
+        f"{'' if audit.exact else ', until a part of the examples ruled them out'}: {len(audit.found) or 'none'} "
         f"{'reaches' if len(audit.found) <= 1 else 'reach'} τ"
     )
-    if not audit.untested:
-        return f"{drawn}, so nothing is left unknown."
-    bound = "none" if not audit.missed_at_most else f"at most {audit.missed_at_most:,}"
-    return (
-        f"{drawn}, so {bound} of the other {audit.untested:,} "
-        f"{'does' if audit.missed_at_most <= 1 else 'do'} ({100 * audit.confidence:g} % confidence)."
-    )
+    return f"{drawn}. So {guaranteed_words(audit, len(outcome.tau_agonists))}."
 
 
 def cost_words(cost: SearchCost) -> str:
@@ -66,7 +87,7 @@ def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
         if not untested:
             return "Every searched unit was tested alone."
         if outcome.audit is not None:
-            return audit_sentence(outcome.audit)
+            return audit_sentence(outcome, outcome.audit)
         was = "was" if untested == 1 else "were"
         return (
             f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
@@ -75,24 +96,22 @@ def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
     if truth == 0:
         return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
     found = Share(count=truth - len(outcome.missed(tau)), n=truth)
-    return f"The search found {k_of_n(found)} of the τ-agonists that testing every unit alone finds."
+    return f"The search found {recall_words(found)} of the τ-agonists that testing every unit alone finds."
 
 
 def missed_words(outcome: SearchOutcome, tau: float) -> str:
-    """The same in a few words: `at most 23 missed (95 % confidence)`, `3/4 (75 %) of those that brute force finds`."""
+    """The same in a few words: `5 found, at most 11 missed: at least 31 % (95 % confidence)`."""
     if outcome.exhaustive is not None:
         truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
-        return f"{len(outcome.missed(tau))} missed of the {truth} that testing every unit alone finds"
+        if not truth:
+            return "testing every unit alone finds none"
+        found = Share(count=truth - len(outcome.missed(tau)), n=truth)
+        return f"{recall_words(found)} of those that testing every unit alone finds"
     if outcome.singletons_tested >= outcome.cost.candidates:
         return "every unit was tested alone"
     if outcome.audit is None:
         return "what was missed is not bounded"
-    most = outcome.audit.missed_at_most if outcome.audit.untested else 0
-    return (
-        f"at most {most:,} missed ({100 * outcome.audit.confidence:g} % confidence)"
-        if most
-        else "none missed"
-    )
+    return guaranteed_words(outcome.audit, len(outcome.tau_agonists))
 
 
 def predicted_words(outcome: SearchOutcome) -> str:
