@@ -1,0 +1,60 @@
+"""The page of accounts from what its parts kept: one table, medians of predictions alone, what was tuned said first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def accounts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The script, its tables in a folder of their own."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import accounts
+    import pages
+
+    monkeypatch.setattr(pages, "TABLES", tmp_path)
+    return accounts
+
+
+def unit(name: str, first: float, *, nothing_above: bool) -> dict[str, Any]:
+    """A row whose first-order prediction has this MCC, everything else .10."""
+    low = {"mcc": 0.1, "low": 0.0, "high": 0.2}
+    return {
+        "unit": name,
+        **{"flips": 50, "records": 100, "held_out": 30, "happened": 15, "blind": False},
+        **{"first order": {"mcc": first, "low": first - 0.1, "high": 1.0}, "nothing_above": nothing_above},
+        **{"lead only": low, "drop only": low, "input rule": None, "free-form trees": low},
+    }
+
+
+def part(*units: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **{"made": "Made at commit abc.", "records": 100, "right": 50, "seed": 0, "minutes": 3.0},
+        **{"units": list(units), "predictions": [], "reliability": [], "rules": []},
+    }
+
+
+def test_a_last_layer_unit_is_in_no_median(accounts: ModuleType) -> None:
+    """Its score is arithmetic: three of 1.00 move no median, and the page says how many there are."""
+    above = [unit(f"m0.{place} 1→0", mcc, nothing_above=False) for place, mcc in enumerate((0.3, 0.4, 0.5))]
+    last = [unit(f"m1.{place} 1→0", 1.0, nothing_above=True) for place in range(3)]
+    assert accounts.middle(accounts.predicted([*above, *last]), "first order") == ".40"
+    text = "\n".join(accounts.page({"arith-tiny": part(*above, *last)}))
+    assert "over 3 units with something above them – first-order prediction (nothing fitted) .40" in text
+    assert "3 units of the last layer, where it is arithmetic, counted into no median" in text
+    assert text.count("1.00 [.90, 1.00] = |") == 3
+
+
+def test_the_page_has_one_table_of_a_dozen_rows_and_says_first_what_was_tuned(accounts: ModuleType) -> None:
+    units = [unit(f"a{place}.h0 1→0", 0.5, nothing_above=False) for place in range(9)]
+    lines = list(accounts.page({"smollm2": part(*units), "arith-tiny": part(*units)}))
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| model")]
+    assert len(rows) == 12
+    first = "\n".join(lines[: lines.index(rows[0])])
+    assert "was tuned on the sums of 0–99" in first
+    assert "penalty that makes its MLP writes sparse" in first
+    assert all("none predicts" in row for row in rows)
