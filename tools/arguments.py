@@ -256,6 +256,10 @@ class Repair(Arguments):
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")
     harm: float = Field(HARM, gt=0, le=1000, description="fixed answers that one broken answer weighs")
     solution: bool = Field(False, description="let gates read the columns that tell the right answer")
+    no_random: bool = Field(
+        False,
+        description="leave out the control that makes the whole repair of random units; it doubles the price",
+    )
     harmless: str | None = Field(
         None, description="file of harmless requests, a line each: what gates against harm cost on them"
     )

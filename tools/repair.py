@@ -90,6 +90,7 @@ def request_of(run: Run, given: Repair) -> RepairRequest:
         records=given.records,
         budget=given.budget,
         model=given.gate == "model",
+        random=not given.no_random,
         solution=given.solution,
         harmless=harmless,
         proposer=given.llm or "",

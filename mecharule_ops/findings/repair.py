@@ -40,14 +40,20 @@ class Split(StrEnum):
 class ControlKind(StrEnum):
     """What stands beside the gates on the test records."""
 
+    RUNNER_UP = "no unit: where the gates act, the runner-up is written where the lead is least"
+    RUNNER_UP_RULES = "no unit: rules made the same way say where the runner-up is written"
+    SOLVER = "no unit: where the gates act, a solver over the same columns answers if it is sure"
+    SOLVER_ALONE = "no unit: a solver over the same columns answers wherever it is sure"
+    RANDOM_REPAIR = "the whole repair made of random units of the same layers"
     ALWAYS = "unit always ablated"
-    RANDOM_UNITS = "random units of the same layers, same gates"
     SHUFFLED = "same units, gates shuffled over the records"
     LEAD_ONLY = "gates over the leads alone"
     LEARNED = "gates chosen without those that were proposed"
     MODEL = "free-form gate"
     TOGETHER = "every unit with a gate that fires, all ablated together"
     LARGEST = "of the gates that fire only the one with the largest expected gain"
+    RANDOM_UNITS = "random units of the same layers, same gates"
+    """Only in files of earlier versions, as are the next two."""
     RETRY = "no gate: where they act, the model answers once more, drawn at temperature 1"
     EXAMPLES = "no gate: solved examples before the prompt"
 
@@ -60,6 +66,8 @@ class Control:
     name: str
     """A unit, or what sets it apart; empty where the kind says it all."""
     result: Paired
+    ahead: Paired | None = None
+    """From the outcomes under it to those under the gates: what these fix is theirs alone. None in older files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +164,8 @@ class Repair:
     """Units whose ablation was measured on the find and choose records."""
     fresh: bool
     """Whether the records are none of the run's own."""
+    clusters: str = ""
+    """The column that names clusters of records; whole ones are in a split. Empty where records are independent."""
     most: int = 12
     """Units with gates, at most."""
     records: int = 9000

@@ -30,8 +30,6 @@ from mecharule_ops.loading.products import through_onednn
 Tokens = tuple[int, ...]
 Progress = Callable[[int, int], None]
 """Called with (prompts done, prompts in all)."""
-_Pick = Callable[[Tensor], Tensor]
-"""The next token of each row from its logits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,45 +58,6 @@ def generate_greedily(
     Cost: one forward over the shared prefix, then for each batch one forward over what is left of its prompts
     and one forward a generated token. Raises `UsageError` for a prompt that is empty or does not fit.
     """
-    return _generated(model, final_norm, prompts, max_new_tokens, stop_ids, _greedy, batch, on_progress)
-
-
-def generate_sampled(
-    model: PreTrainedModel,
-    final_norm: nn.Module,
-    prompts: Sequence[Tokens],
-    max_new_tokens: int,
-    stop_ids: frozenset[int],
-    seed: int,
-    batch: int = 64,
-) -> Generation:
-    """Completions drawn from the model's own distribution (temperature 1); cost and errors as the greedy ones.
-
-    The same seed on the same processor gives the same ones. `margins` are those over the best token, below 0
-    where another was drawn.
-    """
-    source = torch.Generator(model.device).manual_seed(seed)
-
-    def drawn(logits: Tensor) -> Tensor:
-        return torch.multinomial(logits.float().softmax(-1), 1, generator=source)[:, 0]
-
-    return _generated(model, final_norm, prompts, max_new_tokens, stop_ids, drawn, batch)
-
-
-def _greedy(logits: Tensor) -> Tensor:
-    return logits.argmax(-1)
-
-
-def _generated(
-    model: PreTrainedModel,
-    final_norm: nn.Module,
-    prompts: Sequence[Tokens],
-    max_new_tokens: int,
-    stop_ids: frozenset[int],
-    pick: _Pick,
-    batch: int,
-    on_progress: Progress = lambda done, total: None,
-) -> Generation:
     _check_lengths(model, prompts, max_new_tokens)
     tokens: list[Tokens] = [()] * len(prompts)
     margins = np.zeros(len(prompts), np.float32)
@@ -107,7 +66,7 @@ def _generated(
     with torch.no_grad(), through_onednn(model):
         shared = _SharedPrefix.of(model, prompts)
         for rows in _batches(model, prompts, max_new_tokens, batch):
-            decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows], pick)
+            decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows])
             representation[rows] = decoding.representation.cpu().numpy()
             for row, completion in zip(rows, decoding.run(max_new_tokens, stop_ids), strict=True):
                 tokens[row] = completion
@@ -151,10 +110,8 @@ class _Decoding:
         final_norm: nn.Module,
         shared: _SharedPrefix,
         prompts: list[Tokens],
-        pick: _Pick,
     ) -> None:
         self._model = model
-        self._pick = pick
         self._cache = shared.cache(len(prompts))
         ids, self._mask, positions = _aligned(prompts, shared.length, model.device)
         residuals: list[Tensor] = []
@@ -178,10 +135,8 @@ class _Decoding:
             logits_to_keep=1,
         )
         logits = output.logits[:, -1]
-        best = logits.topk(2, dim=-1)
-        chosen = self._pick(logits)
-        other = torch.where(best.indices[:, 0] == chosen, best.values[:, 1], best.values[:, 0])
-        return chosen, logits.gather(1, chosen[:, None])[:, 0] - other
+        best = logits.topk(2, dim=-1).values
+        return logits.argmax(-1), best[:, 0] - best[:, 1]
 
     def run(self, max_new_tokens: int, stop_ids: frozenset[int]) -> list[Tokens]:
         """Every row's completion, in the order of the prompts."""

@@ -23,7 +23,6 @@ from mecharule_ops.loading.generation import (
     Progress,
     Tokens,
     generate_greedily,
-    generate_sampled,
 )
 from mecharule_ops.loading.low_precision import prepare
 from mecharule_ops.loading.wiring import Wiring, wiring_for
@@ -210,10 +209,3 @@ class Subject:
         """Greedy completions and prompt representations; see `generate_greedily` for cost and errors."""
         final_norm, _ = self.wiring.head(self.hf)
         return generate_greedily(self.hf, final_norm, prompts, max_new_tokens, stop_ids, batch, on_progress)
-
-    def sample(
-        self, prompts: Sequence[Tokens], max_new_tokens: int, stop_ids: frozenset[int], seed: int
-    ) -> Generation:
-        """Completions drawn at temperature 1; see `generate_sampled`."""
-        final_norm, _ = self.wiring.head(self.hf)
-        return generate_sampled(self.hf, final_norm, prompts, max_new_tokens, stop_ids, seed)

@@ -8,7 +8,7 @@ from functools import partial
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.events import Event
-from mecharule_ops.findings.repair import Repair, RepairStatus
+from mecharule_ops.findings.repair import ControlKind, Repair, RepairStatus
 from mecharule_ops.pipeline.opening import keep
 from mecharule_ops.pipeline.repair_material import (
     RANKED_ON,
@@ -123,7 +123,8 @@ def _nothing(run: Run, request: RepairRequest) -> Repair:
 def stored(run: Run, request: RepairRequest) -> Repair | None:
     """The last repair of exactly this request; None where the run holds none.
 
-    One whose gates were not tried on harmless requests does not answer a request that names some.
+    One whose gates were not tried on harmless requests does not answer a request that names some, nor one without
+    random units a request for them.
     """
     wanted = (
         *(request.regime, request.basis, request.family, request.solution),
@@ -138,6 +139,11 @@ def stored(run: Run, request: RepairRequest) -> Repair | None:
         )
         == wanted
         and (one.innocent is not None or not one.gates or not request.harmless)
+        and (
+            not one.gates
+            or not request.random
+            or any(beside.kind is ControlKind.RANDOM_REPAIR for beside in one.controls)
+        )
     ]
     return fitting[-1] if fitting else None
 
@@ -147,8 +153,8 @@ def repair_forwards(run: Run, request: RepairRequest) -> int:
     records = len(fresh_examples(run, request)) or len(run.observed.records)
     learn = 2 * records // 3
     units = request.tried if request.budget is None else min(request.tried, max(1, request.budget // learn))
-    # Each chosen unit, random ones, shuffled ones, gates over leads, the other policy, a second draw, solved examples.
-    controls = (request.units + 6) * (records - learn)
-    # Several units at once, of the gates and of those over leads.
-    policies = 2 * learn
+    # Each chosen unit, shuffled ones, gates over leads, the other policy, the runner-up everywhere, random units.
+    controls = (request.units + 4) * (records - learn) + learn + request.random * units * learn
+    # Several units at once, of the gates, of those over leads and of the random repair's.
+    policies = 3 * learn
     return units * learn + 2 * request.tried * min(RANKED_ON, learn // 2) + policies + controls

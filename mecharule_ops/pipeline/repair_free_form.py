@@ -9,13 +9,12 @@ import numpy as np
 
 from mecharule_ops.findings.repair import Control, ControlKind
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest, prompt_predicates
-from mecharule_ops.pipeline.repair_testing import acted, labels_under
+from mecharule_ops.pipeline.repair_testing import Tested, acted, beside, labels_under
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.repair.choosing import gained
 from mecharule_ops.repair.free_form import UnitTrees, best_threshold, unit_trees, units_above
 from mecharule_ops.repair.gates import Policy
 from mecharule_ops.repair.readings import Readings, predicates_of
-from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.types import Neuron
 
 
@@ -29,19 +28,18 @@ class FreeForm:
     threshold: float
     policy: Policy
 
-    def control(self, found: Material, request: RepairRequest) -> Control:
+    def control(self, found: Material, request: RepairRequest, tested: Tested) -> Control:
         """What they do on the test records. Cost: readings, and a forward where a unit acts."""
         readings = found.readings(request, found.test)
         expected = np.stack(
             [
-                trees.expected(_features(readings, unit, texts), request.learning.harm)
+                trees.expected(features_of(readings, unit, texts), request.learning.harm)
                 for unit, trees, texts in zip(found.units, self.trees, self.texts, strict=True)
             ]
         )
         acts = units_above(found.units, expected, self.threshold, self.policy)
-        before = found.good[found.test]
-        result = Paired.of(before, labels_under(found, request, found.test, acts, {}), acted(acts))
-        return Control(kind=ControlKind.MODEL, name="trees over the same columns", result=result)
+        labels = labels_under(found, request, found.test, acts, {})
+        return beside(found, tested, ControlKind.MODEL, "trees over the same columns", labels, acted(acts))
 
 
 def free_form(found: Material, request: RepairRequest) -> FreeForm:
@@ -55,7 +53,7 @@ def free_form(found: Material, request: RepairRequest) -> FreeForm:
     trees, texts, expected = list[UnitTrees](), list[tuple[str, ...]](), list[np.ndarray]()
     for unit, alone in zip(found.units, found.alone, strict=True):
         texts.append(predicates_of(readings, unit, prompt, np.arange(split)).texts)
-        features = _features(readings, unit, texts[-1])
+        features = features_of(readings, unit, texts[-1])
         value = alone[:split].astype(np.int64) - good[:split]
         trees.append(unit_trees(features[:split], value, found.run.config.seed))
         expected.append(trees[-1].expected(features[split:], harm))
@@ -70,7 +68,7 @@ def free_form(found: Material, request: RepairRequest) -> FreeForm:
     return FreeForm(trees=tuple(trees), texts=tuple(texts), threshold=threshold, policy=policy)
 
 
-def _features(readings: Readings, unit: Neuron, texts: Sequence[str]) -> np.ndarray:
+def features_of(readings: Readings, unit: Neuron, texts: Sequence[str]) -> np.ndarray:
     """The predicates, and the numbers as they are."""
     columns = readings.of(unit)
     numbers = [column for column in columns.values() if column.dtype.kind in "if"]

@@ -7,23 +7,26 @@ test ones, which are opened elsewhere and once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.reference import ReferenceEngine
-from mecharule_ops.errors import DegenerateBehaviour
+from mecharule_ops.errors import DegenerateBehaviour, UsageError
 from mecharule_ops.mechanism.law import prediction
 from mecharule_ops.pipeline.predicting import predicted_flips
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.random_units import random_units
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import Readings, read, vocabulary
+from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
 from mecharule_ops.subsets import some_of, some_places
@@ -58,6 +61,8 @@ class RepairRequest:
     """Ablated completions on the find and choose records, at most; fewer units are tried to keep it."""
     model: bool = False
     """Whether a free-form gate stands beside."""
+    random: bool = True
+    """Whether the whole repair is made of random units too, which costs as much again."""
     solution: bool = False
     """Whether gates may read the columns that tell the right answer."""
     harmless: str = ""
@@ -95,7 +100,10 @@ class Material:
     """Tried, those that fix most of the find records first."""
     alone: Bool[np.ndarray, "unit learn"] = field(default_factory=lambda: np.zeros((0, 0), bool))
     """Whether the outcome of each find record, then each choose record, is the wanted one under each unit."""
+    clusters: Shaped[np.ndarray, " record"] | None = None
+    """Of records that are not independent; None where all are."""
     _read: dict[tuple[Family, bytes], Readings] = field(default_factory=dict)
+    _random: list[Material] = field(default_factory=list)
 
     @property
     def learn(self) -> Int[np.ndarray, " learn"]:
@@ -126,6 +134,40 @@ class Material:
         """The records at some positions."""
         return [self.records[position] for position in positions]
 
+    def paired(
+        self,
+        positions: Int[np.ndarray, " some"],
+        after: Bool[np.ndarray, " some"],
+        acted: Bool[np.ndarray, " some"] | None = None,
+        before: Bool[np.ndarray, " some"] | None = None,
+    ) -> Paired:
+        """Outcomes after something acted, everywhere unless said, beside those before, the model's own."""
+        return Paired.of(
+            self.good[positions] if before is None else before,
+            after,
+            np.ones(len(positions), bool) if acted is None else acted,
+            None if self.clusters is None else self.clusters[positions],
+        )
+
+    def on_random_units(self, request: RepairRequest) -> Material:
+        """The same with as many units of the same layers, drawn at random from all of each; kept for the next who asks.
+
+        Cost: the units on the find and choose records.
+        """
+        if not self._random:
+            layers = Counter(unit.layer for unit in self.units)
+            width, seed = self.run.subject.width(request.basis), self.run.config.seed
+            units = tuple(
+                unit
+                for layer, count in sorted(layers.items())
+                for unit in random_units(request.basis, [layer], width, count, of="repair", seed=seed)
+            )
+            read = {key: value for key, value in self._read.items() if key[0] is not Family.MECHANISM}
+            self._random.append(
+                replace(self, units=units, alone=_alone(self, request, units), _read=read, _random=[])
+            )
+        return self._random[0]
+
 
 def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -> Material:
     """Records, splits, units and outcomes. Raises `DegenerateBehaviour` where all outcomes are alike.
@@ -135,7 +177,7 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
     """
     intervention = run.intervention(request.basis)
     table = run.replacement(intervention)
-    records, parts, fresh = _records(run, request, tell)
+    records, parts, fresh, clusters = _records(run, request, tell)
     good = request.wanted_of(records)
     find, choose, test = parts
     found = Material(
@@ -148,17 +190,23 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
         choose=choose,
         test=test,
         fresh=fresh,
+        clusters=clusters,
         engine=run.completer(intervention, records=records),
     )
     units = _units(found, request, tell)
     if request.budget is not None:
         units = units[: max(1, request.budget // max(1, len(found.learn)))]
     tell(f"{len(units)} units ablated on {len(found.learn):,} records")
-    alone = np.zeros((0, len(found.learn)), bool)
-    if units:
-        labels = found.engine.evaluate([(unit,) for unit in units], found.learn.tolist()).labels
-        alone = request.wanted(labels)
-    return replace(found, units=tuple(units), alone=alone, _read={})
+    return replace(found, units=tuple(units), alone=_alone(found, request, units), _read={}, _random=[])
+
+
+def _alone(
+    found: Material, request: RepairRequest, units: Sequence[Neuron]
+) -> Bool[np.ndarray, "unit learn"]:
+    """The wanted outcome of each find and choose record under each unit."""
+    if not units:
+        return np.zeros((0, len(found.learn)), bool)
+    return request.wanted(found.engine.evaluate([(unit,) for unit in units], found.learn.tolist()).labels)
 
 
 def fresh_examples(run: Run, request: RepairRequest) -> list[Example]:
@@ -173,20 +221,44 @@ def fresh_examples(run: Run, request: RepairRequest) -> list[Example]:
 
 def _records(
     run: Run, request: RepairRequest, tell: Tell
-) -> tuple[tuple[BehaviourRecord, ...], tuple[np.ndarray, np.ndarray, np.ndarray], bool]:
-    """(records, positions of the three splits, whether they are fresh)."""
-    if unseen := fresh_examples(run, request):
+) -> tuple[tuple[BehaviourRecord, ...], list[np.ndarray], bool, np.ndarray | None]:
+    """(records, positions of the three splits, whether they are fresh, the cluster of each where they come in such)."""
+    unseen = fresh_examples(run, request)
+    if unseen:
         tell(f"{len(unseen):,} fresh records observed")
         records = observe(run.task, run.subject, unseen).records
         held, test = _split(run, records, np.arange(len(records)), 1 / 3)
-        find, choose = _split(run, records, held, 0.5)
-        return records, (find, choose, test), True
-    records, train = run.observed.records, run.observed.train
-    tell(
-        f"fewer than {3 * LEAST} fresh records: the run's own {len(records):,} stand in, its held-out as test"
+    else:
+        records, train = run.observed.records, run.observed.train
+        tell(
+            f"fewer than {3 * LEAST} fresh records: the run's own {len(records):,} stand in, its held-out as test"
+        )
+        held, test = np.flatnonzero(train), np.flatnonzero(~train)
+    if not run.task.cluster_column:
+        return records, [*_split(run, records, held, 0.5), test], bool(unseen), None
+    clusters = run.task.columns(records)[run.task.cluster_column]
+    parts = split_by_cluster(
+        clusters, request.wanted_of(records), np.random.default_rng([run.config.seed, 3])
     )
-    find, choose = _split(run, records, np.flatnonzero(train), 0.5)
-    return records, (find, choose, np.flatnonzero(~train)), False
+    if not unseen:
+        parts = [np.intersect1d(part, own) for part, own in zip(parts, (held, held, test), strict=True)]
+    return records, parts, bool(unseen), clusters
+
+
+def split_by_cluster(
+    clusters: Shaped[np.ndarray, " record"], good: Bool[np.ndarray, " record"], generator: np.random.Generator
+) -> list[Int[np.ndarray, " part"]]:
+    """Positions of three splits, each of whole clusters: of every three with like shares of good one goes to each.
+
+    Raises `UsageError` for fewer than three clusters.
+    """
+    names = np.unique(clusters)
+    if len(names) < 3:
+        raise UsageError(f"expected items of three kinds or more, a split for each, got {len(names)}")
+    ranked = sorted(names, key=lambda name: good[clusters == name].mean())
+    dealt = np.concatenate([generator.permutation(3) for _ in range(0, len(names), 3)])
+    parts = [[name for name, part in zip(ranked, dealt, strict=False) if part == one] for one in range(3)]
+    return [np.flatnonzero(np.isin(clusters, some)) for some in parts]
 
 
 def _split(

@@ -12,7 +12,6 @@ from mecharule_ops.findings.repair import PairEffect
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest
 from mecharule_ops.repair.gates import Gate, units_of
 from mecharule_ops.repair.readings import firing
-from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.types import Neuron
 
 PAIRS = 6
@@ -35,17 +34,17 @@ def pair_effects(found: Material, request: RepairRequest, gates: Sequence[Gate])
         if len(places) < LEAST:
             continue
         first, second = sorted(pair, key=lambda unit: -gain[unit])
-        before = found.good[found.choose][places]
         alone = found.alone[found.units.index(first), split + places]
-        labels = found.engine.evaluate([(first, second)], found.choose[places].tolist()).labels[0]
-        together, everywhere = request.wanted(labels), np.ones(len(places), bool)
+        here = found.choose[places]
+        labels = found.engine.evaluate([(first, second)], here.tolist()).labels[0]
+        together = request.wanted(labels)
         made.append(
             PairEffect(
                 first=first,
                 second=second,
-                alone=Paired.of(before, alone, everywhere),
-                both=Paired.of(before, together, everywhere),
-                added=Paired.of(alone, together, everywhere),
+                alone=found.paired(here, alone),
+                both=found.paired(here, together),
+                added=found.paired(here, together, before=alone),
             )
         )
     return tuple(made)

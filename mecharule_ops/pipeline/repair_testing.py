@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.findings.repair import Control, ControlKind
 from mecharule_ops.pipeline.repair_material import Material, RepairRequest
-from mecharule_ops.repair.gates import Acts, Gate, Policy, acting_units, places_of, units_of
+from mecharule_ops.repair.gates import Acts, Gate, Policy, acting_units, places_of
 from mecharule_ops.repair.readings import Readings, firing
 from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.types import Neuron
@@ -24,17 +24,13 @@ class Tested:
     """What the gates did on the test records."""
 
     acts: Acts
-    before: Bool[np.ndarray, " test"]
     after: Bool[np.ndarray, " test"]
     completions: dict[int, tuple[int, ...]]
     """By position among the test records, what was written where a gate acted."""
     margins: dict[int, float]
     """Smallest lead of a token of each in reach."""
-
-    @property
-    def result(self) -> Paired:
-        """Fixed, broken and acted on."""
-        return Paired.of(self.before, self.after, acted(self.acts))
+    result: Paired
+    """Fixed, broken and acted on."""
 
 
 def acted(acts: Acts) -> Bool[np.ndarray, " record"]:
@@ -65,14 +61,14 @@ def labels_under(
 
 def applied(found: Material, request: RepairRequest, acts: Acts) -> Tested:
     """Completions of the test records, each under the units that are ablated on it."""
-    before = found.good[found.test]
-    labels, completions, margins = before.copy(), dict[int, tuple[int, ...]](), dict[int, float]()
+    labels, completions, margins = found.good[found.test], dict[int, tuple[int, ...]](), dict[int, float]()
     for units, places in places_of(acts).items():
         done = found.engine.completions([units], found.test[places].tolist())
         labels[places] = request.wanted(done.labels[0])
         completions.update(zip(places, done.tokens[0], strict=True))
         margins.update(zip(places, done.margins[0].tolist(), strict=True))
-    return Tested(acts=acts, before=before, after=labels, completions=completions, margins=margins)
+    result = found.paired(found.test, labels, acted(acts))
+    return Tested(acts=acts, after=labels, completions=completions, margins=margins, result=result)
 
 
 def opened_test(found: Material, request: RepairRequest, gates: Sequence[Gate], policy: Policy) -> Tested:
@@ -89,28 +85,24 @@ def always_ablated(
     return dict(zip(units, request.wanted(labels), strict=True))
 
 
-def always_controls(tested: Tested, alone: Mapping[Neuron, Bool[np.ndarray, " test"]]) -> list[Control]:
+def beside(
+    found: Material,
+    tested: Tested,
+    kind: ControlKind,
+    name: str,
+    after: Bool[np.ndarray, " test"],
+    where: Bool[np.ndarray, " test"] | None = None,
+) -> Control:
+    """A control, from the test records' outcomes under it; it acts everywhere unless it is said where."""
+    ahead = found.paired(found.test, tested.after, before=after)
+    return Control(kind=kind, name=name, result=found.paired(found.test, after, where), ahead=ahead)
+
+
+def always_controls(
+    found: Material, tested: Tested, alone: Mapping[Neuron, Bool[np.ndarray, " test"]]
+) -> list[Control]:
     """One line a unit."""
-    everywhere = np.ones(len(tested.before), bool)
-    return [
-        Control(kind=ControlKind.ALWAYS, name=str(unit), result=Paired.of(tested.before, labels, everywhere))
-        for unit, labels in alone.items()
-    ]
-
-
-def random_units(found: Material, request: RepairRequest, gates: Sequence[Gate], tested: Tested) -> Control:
-    """In the place of each gate's unit a random one of its layer that was not tried."""
-    generator = np.random.default_rng([found.run.config.seed, 3])
-    taken, drawn = set(found.units), dict[Neuron, Neuron]()
-    width = found.run.subject.width(request.basis)
-    for unit in units_of(gates):
-        layer = (Neuron(request.basis, unit.layer, channel) for channel in range(width))
-        free = [other for other in layer if other not in taken]
-        drawn[unit] = free[generator.integers(len(free))] if free else unit
-        taken.add(drawn[unit])
-    acts = [tuple(drawn[unit] for unit in units) for units in tested.acts]
-    result = Paired.of(tested.before, labels_under(found, request, found.test, acts, {}), acted(acts))
-    return Control(kind=ControlKind.RANDOM_UNITS, name=", ".join(map(str, drawn.values())), result=result)
+    return [beside(found, tested, ControlKind.ALWAYS, str(unit), labels) for unit, labels in alone.items()]
 
 
 def shuffled(
@@ -123,12 +115,13 @@ def shuffled(
     order = np.random.default_rng([found.run.config.seed, 4]).permutation(len(tested.acts))
     acts = [tested.acts[place] for place in order]
     labels = labels_under(found, request, found.test, acts, alone)
-    return Control(kind=ControlKind.SHUFFLED, name="", result=Paired.of(tested.before, labels, acted(acts)))
+    return beside(found, tested, ControlKind.SHUFFLED, "", labels, acted(acts))
 
 
 def other_policy(
     found: Material,
     request: RepairRequest,
+    tested: Tested,
     gates: Sequence[Gate],
     policy: Policy,
     alone: Mapping[Neuron, Bool[np.ndarray, " test"]],
@@ -137,21 +130,21 @@ def other_policy(
     acts = acting_units(gates, firing(gates, found.readings(request, found.test)), policy.other)
     labels = labels_under(found, request, found.test, acts, alone)
     kind = ControlKind.TOGETHER if policy is Policy.ONE else ControlKind.LARGEST
-    return Control(kind=kind, name="", result=Paired.of(found.good[found.test], labels, acted(acts)))
+    return beside(found, tested, kind, "", labels, acted(acts))
 
 
 def other_gates(
     found: Material,
     request: RepairRequest,
+    tested: Tested,
     kind: ControlKind,
     gates: Sequence[Gate],
     policy: Policy,
     readings: Callable[[], Readings],
 ) -> Control:
     """Gates that were learned and chosen otherwise; `readings`, asked where there are any, are of the test records."""
-    before = found.good[found.test]
-    result = Paired.of(before, before, np.zeros(len(before), bool))
+    acts: Acts = [()] * len(found.test)
     if gates:
         acts = acting_units(gates, firing(gates, readings()), policy)
-        result = Paired.of(before, labels_under(found, request, found.test, acts, {}), acted(acts))
-    return Control(kind=kind, name=f"{len(gates)} clause{'s' * (len(gates) != 1)}", result=result)
+    labels = labels_under(found, request, found.test, acts, {})
+    return beside(found, tested, kind, f"{len(gates)} clause{'s' * (len(gates) != 1)}", labels, acted(acts))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool
 
 from mecharule_ops.findings.repair import (
     Control,
@@ -24,7 +23,12 @@ from mecharule_ops.findings.repair import (
     Split,
     SplitResult,
 )
-from mecharule_ops.pipeline.repair_alternatives import tried_again, with_examples
+from mecharule_ops.pipeline.repair_alternatives import (
+    runner_up_controls,
+    runner_up_material,
+    solver,
+    without_units,
+)
 from mecharule_ops.pipeline.repair_candidates import Candidate, offered
 from mecharule_ops.pipeline.repair_elsewhere import elsewhere, on_harmless
 from mecharule_ops.pipeline.repair_free_form import free_form
@@ -39,7 +43,6 @@ from mecharule_ops.pipeline.repair_testing import (
     opened_test,
     other_gates,
     other_policy,
-    random_units,
     shuffled,
 )
 from mecharule_ops.repair.choosing import chosen_gates, expected_gain, gained
@@ -101,20 +104,24 @@ def choose(
         _gate(candidates[one], readings.family, fires[one, split:], alone[one, split:], good[split:], request)
         for one in chosen
     )
-    by_policy = {policy: _under(policy, found, request, gates, fires[chosen]) for policy in Policy}
-    harm = request.learning.harm
+    acts = {policy: acting_units(gates, fires[chosen], policy) for policy in Policy}
+    known, harm = dict(zip(found.units, found.alone, strict=True)), request.learning.harm
+    after = {policy: labels_under(found, request, found.learn, acts[policy], known) for policy in Policy}
     # The first on a tie: where nothing is gained by several units at once, one is ablated.
-    best = max(Policy, key=lambda one: gained(by_policy[one].after[split:], good[split:], harm))
+    best = max(Policy, key=lambda one: gained(after[one][split:], good[split:], harm))
+
+    def result(policy: Policy, part: slice) -> Paired:
+        return found.paired(found.learn[part], after[policy][part], acted(acts[policy])[part])
+
     return Chosen(
         gates=gates,
         policy=best,
         policies=tuple(
-            PolicyResult(policy=policy, result=one.of(slice(split, None)))
-            for policy, one in by_policy.items()
+            PolicyResult(policy=policy, result=result(policy, slice(split, None))) for policy in Policy
         ),
         splits=(
-            SplitResult(split=Split.FIND, result=by_policy[best].of(slice(split))),
-            SplitResult(split=Split.CHOOSE, result=by_policy[best].of(slice(split, None))),
+            SplitResult(split=Split.FIND, result=result(best, slice(split))),
+            SplitResult(split=Split.CHOOSE, result=result(best, slice(split, None))),
         ),
         candidates=len(candidates),
         proposed=None if proposer is None else offer.came_to(proposer, chosen),
@@ -145,6 +152,7 @@ def repair(
         solution=request.solution,
         tried=len(found.units),
         fresh=found.fresh,
+        clusters=found.run.task.cluster_column,
         most=request.units,
         records=request.records,
         harm=request.learning.harm,
@@ -167,34 +175,49 @@ def repair(
     leads = choose(found, request, found.readings(request, found.learn, Family.CLEAN_RUN).leads_alone)
     learned = choose(found, request) if chosen.proposed and chosen.proposed.chosen else None
     free = free_form(found, request) if request.model else None
+    runner_up = choose(runner_up_material(found, request), without_units(request))
+    ready = solver(found, request)
+    strangers = found.on_random_units(request) if request.random else None
+    random = choose(strangers, request) if strangers else None
     entry = register(chosen)
     tested = opened_test(found, request, chosen.gates, chosen.policy)
     tell(f"{len(found.test):,} test records opened")
     units = units_of(chosen.gates)
     alone = always_ablated(found, request, units)
+
+    def rivals(kind: ControlKind, made: Chosen | None, readings: Callable[[], Readings]) -> list[Control]:
+        """Gates that were made otherwise; none where they were not."""
+        return (
+            []
+            if made is None
+            else [other_gates(found, request, tested, kind, made.gates, made.policy, readings)]
+        )
+
     controls = (
-        *always_controls(tested, alone),
-        random_units(found, request, chosen.gates, tested),
+        *runner_up_controls(found, request, tested, runner_up.gates),
+        *(ready.controls(found, request, tested) if ready else ()),
+        *rivals(
+            ControlKind.RANDOM_REPAIR, random, lambda: (strangers or found).readings(request, found.test)
+        ),
+        *always_controls(found, tested, alone),
         shuffled(found, request, tested, alone),
-        other_gates(
-            *(found, request, ControlKind.LEAD_ONLY, leads.gates, leads.policy),
+        *rivals(
+            ControlKind.LEAD_ONLY,
+            leads,
             lambda: found.readings(request, found.test, Family.CLEAN_RUN).leads_alone,
         ),
-        *([] if learned is None else [_without_proposed(found, request, learned)]),
-        *([] if free is None else [free.control(found, request)]),
-        other_policy(found, request, chosen.gates, chosen.policy, alone),
-        tried_again(found, request, tested),
-        *([] if (shown := with_examples(found, request, len(chosen.gates))) is None else [shown]),
+        *rivals(ControlKind.LEARNED, learned, lambda: found.readings(request, found.test)),
+        *([] if free is None else [free.control(found, request, tested)]),
+        other_policy(found, request, tested, chosen.gates, chosen.policy, alone),
     )
     tell(f"{len(controls)} controls on the test records")
     low, high = tested.result.interval
     status = RepairStatus.HELPS if low > 0 else RepairStatus.HARMS if high < 0 else RepairStatus.OPEN
-    everything = np.ones(len(tested.before), bool)
     return replace(
         bare,
         status=status,
         splits=(*chosen.splits, SplitResult(split=Split.TEST, result=tested.result)),
-        hindsight=Paired.of(tested.before, tested.before | np.array(list(alone.values())).any(0), everything),
+        hindsight=found.paired(found.test, found.good[found.test] | np.array(list(alone.values())).any(0)),
         controls=controls,
         pairs=pair_effects(found, request, chosen.gates),
         elsewhere=elsewhere(found, chosen.gates, chosen.policy),
@@ -205,36 +228,6 @@ def repair(
         certificates=certify(found, tested, chosen.gates),
         hypothesis=entry,
     )
-
-
-def _without_proposed(found: Material, request: RepairRequest, learned: Chosen) -> Control:
-    """What the learned clauses alone would have come to."""
-    return other_gates(
-        *(found, request, ControlKind.LEARNED, learned.gates, learned.policy),
-        lambda: found.readings(request, found.test),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Under:
-    """The find and choose records under one policy."""
-
-    before: Bool[np.ndarray, " learn"]
-    after: Bool[np.ndarray, " learn"]
-    acted: Bool[np.ndarray, " learn"]
-
-    def of(self, part: slice) -> Paired:
-        """Of some of them."""
-        return Paired.of(self.before[part], self.after[part], self.acted[part])
-
-
-def _under(
-    policy: Policy, found: Material, request: RepairRequest, gates: Sequence[Gate], fires: np.ndarray
-) -> _Under:
-    acts = acting_units(gates, fires, policy)
-    known = dict(zip(found.units, found.alone, strict=True))
-    after = labels_under(found, request, found.learn, acts, known)
-    return _Under(before=found.good[found.learn], after=after, acted=acted(acts))
 
 
 def _gate(
@@ -258,9 +251,9 @@ def _gate(
 
 def _examples(found: Material, tested: Tested) -> list[ShownExample]:
     """The first records that were fixed, then the first that were broken."""
-    shown = []
+    shown, before = [], found.good[found.test]
     for fixed in (True, False):
-        changed = tested.after & ~tested.before if fixed else tested.before & ~tested.after
+        changed = tested.after & ~before if fixed else before & ~tested.after
         for place in np.flatnonzero(changed)[:SHOWN].tolist():
             record, (unit, *others) = found.records[found.test[place]], tested.acts[place]
             shown.append(

@@ -43,6 +43,8 @@ class Readings:
     """What is known before the model answers."""
     clean: Columns = field(default_factory=dict)
     """Of the clean run; empty in the input family."""
+    leads: Leads | None = None
+    """From which those are read."""
     drops: Effects | None = None
     pushes: Effects | None = None
     decode: Callable[[Sequence[int]], str] = str
@@ -105,7 +107,7 @@ def read(
         **clean_run_columns(leads, subject.decode, positions),
         **written_columns(leads, subject.decode, range(task.max_new_tokens)),
     }
-    found = Readings(family=family, records=len(records), prompt=prompt, clean=clean)
+    found = Readings(family=family, records=len(records), prompt=prompt, clean=clean, leads=leads)
     if family is Family.CLEAN_RUN:
         return found
     drops = effects(subject, records, replacement, units, should_stop=should_stop)

@@ -8,6 +8,7 @@ from mecharule_ops.report.document import Block, Bullets, Document, Section, Tab
 from mecharule_ops.report.phrases.repair import (
     changed_words,
     concealed_sentence,
+    deciding_sentence,
     elsewhere_sentence,
     harmless_sentence,
     limits_sentences,
@@ -30,6 +31,8 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
     summary: list[Block] = [test_sentence(found, words)]
     if found.test is not None:
         summary.append(f"{found.status.value[:1].upper()}{found.status.value[1:]}.")
+    if said := deciding_sentence(found):
+        summary.append(said)
     if said := overfit_sentence(found):
         summary.append(said)
     if said := harmless_sentence(found):
@@ -95,7 +98,7 @@ def compared(found: Repair) -> tuple[tuple[str, Paired], ...]:
 
 def _comparison(found: Repair) -> Table:
     """What was compared, one line each."""
-    header = ("what", "after", "change [95 %]", "changed answers", "McNemar", "acts on")
+    header = ("what", "after", "change [95 %]", "changed answers", "p", "acts on")
     rows = tuple(_line(name, result) for name, result in compared(found))
     return Table(header=header, rows=rows, align="lrrlrr")
 

@@ -61,6 +61,7 @@ class Arithmetic:
     phase: Phase = Phase.DECODE
     words: ClassVar[OutcomeWords] = RIGHT_OR_WRONG
     concealed: ClassVar[bool] = False
+    cluster_column: ClassVar[str] = ""
     notes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:

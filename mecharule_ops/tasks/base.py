@@ -50,6 +50,11 @@ class Task(Protocol):
         ...
 
     @property
+    def cluster_column(self) -> str:
+        """The column whose values name items that are not independent (of one template); empty for none."""
+        ...
+
+    @property
     def words(self) -> OutcomeWords:
         """What a person calls the two outcomes, and whether the first one is harm."""
         ...

@@ -29,6 +29,7 @@ class Hans(TextTask):
     """Sentence pairs, answered in one word."""
 
     name = "hans"
+    cluster_column = "construction"
     file: str = ""
     """The published evaluation set, TSV or JSONL; empty makes sentences of our own."""
     generated: int = 1024

@@ -50,6 +50,7 @@ class TextTask(ABC):
     name: ClassVar[str]
     words: ClassVar[OutcomeWords] = RIGHT_OR_WRONG
     concealed: ClassVar[bool] = False
+    cluster_column: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for each in fields(self):

@@ -65,7 +65,12 @@ def helping(run: str = "0c1f") -> Repair:
         ),
         hindsight=result(44, 0, 600),
         controls=tuple(
-            Control(kind=kind, name=f"name {place}", result=result(3 + place, 9 - place, 600))
+            Control(
+                kind=kind,
+                name=f"name {place}",
+                result=result(3 + place, max(0, 9 - place), 600),
+                ahead=Paired(n=600, before=494 + place, fixed=20, broken=6 * place, acted=600),
+            )
             for place, kind in enumerate(ControlKind)
         ),
         pairs=(

@@ -39,6 +39,7 @@ class BareTask:
 
     words: ClassVar[OutcomeWords] = OutcomeWords()
     solution_columns: ClassVar[frozenset[str]] = frozenset()
+    cluster_column: ClassVar[str] = ""
 
     def decide(self, example: Example, partial: str) -> bool | None:
         return None

@@ -199,7 +199,7 @@ def test_the_point_comes_first_then_bars_then_every_control() -> None:
         "The gates help",
         "before ",
         "after ",
-        "the gates ",
+        "\nthe gates ",
         "Gates",
         "Examples",
         "What it does not show",

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 
-from mecharule_ops.findings.repair import Repair, Split
+from mecharule_ops.findings.repair import ControlKind, Repair, Split
 from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.report.document import percent, plural
 from mecharule_ops.types import OutcomeWords, Regime
 
 _SMALLEST = 1e-300
+WITHOUT_UNITS = {
+    ControlKind.RUNNER_UP: "the runner-up where they act",
+    ControlKind.RUNNER_UP_RULES: "the runner-up under rules of its own",
+    ControlKind.SOLVER: "a solver where they act",
+    ControlKind.SOLVER_ALONE: "a solver anywhere",
+    ControlKind.RANDOM_REPAIR: "the same repair of random units",
+}
+"""What does without the units that were chosen: they have mended what they mend beyond it."""
 
 
 def points_words(result: Paired) -> str:
@@ -44,9 +52,41 @@ def test_sentence(found: Repair, words: OutcomeWords) -> str:
     wanted = mended_words(words, found.regime)
     return (
         f"Test, {plural(result.n, 'record')} that chose nothing: {percent(result.before / result.n)} {wanted} "
-        f"becomes {percent(result.after / result.n)}, {points_words(result)}; {changed_words(result)}, McNemar's exact "
-        f"{p_words(result.p_value)}; a gate acts on {percent(result.acted_share)} of them."
+        f"becomes {percent(result.after / result.n)}, {points_words(result)}; {changed_words(result)}, "
+        f"{_test_words(found, result)} {p_words(result.p_value)}; a gate acts on {percent(result.acted_share)} of them."
     )
+
+
+def _test_words(found: Repair, result: Paired) -> str:
+    """Whose p it is."""
+    if not result.clusters:
+        return "McNemar's exact"
+    return f"sign flips of its {plural(len(result.clusters), 'cluster')} ({found.clusters}), exact"
+
+
+def deciding_sentence(found: Repair) -> str:
+    """Which of what does without these units the gates are better than; empty where none was tried."""
+    decides = [
+        (WITHOUT_UNITS[one.kind], one.ahead)
+        for one in found.controls
+        if one.kind in WITHOUT_UNITS and one.ahead
+    ]
+    better = [one for one in decides if one[1].interval[0] > 0]
+    worse = [one for one in decides if one[1].interval[1] < 0]
+    alike = [one for one in decides if one not in better and one not in worse]
+    said = [
+        f"{words}: {'; '.join(f'{name} ({points_words(ahead)})' for name, ahead in some)}"
+        for words, some in (("better than", better), ("not told apart from", alike), ("worse than", worse))
+        if some
+    ]
+    if not decides:
+        return ""
+    verdict = (
+        "What does as well without these units speaks against them"
+        if worse or alike
+        else "These units do more than what does without them"
+    )
+    return f"On the same records the gates are {'. They are '.join(said)}. {verdict}."
 
 
 def what_repair_is(words: OutcomeWords) -> str:
@@ -154,6 +194,14 @@ def limits_sentences(found: Repair, *, harm: bool) -> tuple[str, ...]:
         said.append(
             "What the gates cost on requests without harm was not measured: `--harmless FILE` gives some, a line each."
         )
+    if found.clusters:
+        said.append(
+            f"Records come in clusters ({found.clusters}): whole ones are in one split, and intervals and p count "
+            "clusters, not records; what clusters share, such as words, is in all splits."
+        )
+    kinds = {one.kind for one in found.controls}
+    if ControlKind.RUNNER_UP in kinds and ControlKind.SOLVER not in kinds:
+        said.append("No solver stands beside: the answers are free texts, or none is known to be right.")
     if not found.fresh:
         said.append("The task has no further records: the test records are the run's held-out ones.")
     if found.opened > 1:
