@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from planted import each_apart
+from planted import each_apart, put_rows
 from scipy.stats import spearmanr
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings
@@ -253,6 +253,7 @@ def audit_line(row: AuditRow) -> str:
 def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the rows here as JSON too")
+    parser.add_argument("--write", action="store_true", help="and into docs/tables/search-planted-guided.csv")
     parser.add_argument("--units", type=int, default=1_000_000)
     parser.add_argument(
         "--audits", type=int, default=200, help="audits a line of the second table; 0 for none"
@@ -277,6 +278,8 @@ def main(given: Sequence[str] | None = None) -> None:
         print("{:>8} {:>6} {:>11} {:>8} {:>11} {:>8} {:>6}".format(*heads))
         for correlation in CORRELATIONS:
             print(audit_line(audits(AUDITED, MISSED, correlation, options.audits, options.seed)), flush=True)
+    if options.write:
+        put_rows("search-planted-guided", rows)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 

@@ -2,7 +2,8 @@
 
 One line a search setting: τ-agonists found of those that brute force finds on the same slices (by point estimate, in
 all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. Every outcome
-is kept in a run file a case, so that a second start asks nothing twice.
+is kept in a run file a case, so that a second start asks nothing twice. `--write` keeps the lines of the cases and
+searches that were run beside those of earlier starts, and makes page and table anew from all of them.
 
     python benchmarks/recall.py [CASE …] [--only SEARCH …] [--runs FOLDER] [--write]
 """
@@ -17,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from pages import put_between
+from pages import made_at, put_between, put_table
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
 from mecharule_ops.cha.group_search import Search
@@ -26,12 +27,14 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
+from mecharule_ops.findings.counts import Share
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import rank_candidates
 from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.phrases.searches import recall_words
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore
@@ -76,6 +79,8 @@ class Line:
     groups: int
     share: float
     missed: list[str] = field(default_factory=list)
+    made: str = ""
+    """Commit and class of machine."""
 
 
 def cases() -> dict[str, Case]:
@@ -234,6 +239,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
                 share=(before + sum(tree.example_forwards for tree in trees))
                 / (len(truth) * settings.full_test),
                 missed=sorted(map(str, reach - found)),
+                made=made_at(),
             )
         )
     return lines
@@ -270,6 +276,7 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
             case=f"{case}, {len(rows)} seeds" if len(rows) > 1 else case,
             search=search,
             share=sum(row.share for row in rows) / len(rows),
+            made=" ".join(sorted({row.made for row in rows})),
             **{name: sum(getattr(row, name) for row in rows) for name in counts},
         )
         for (case, search), rows in same.items()
@@ -286,6 +293,29 @@ def table(lines: Sequence[Line]) -> str:
             said += ["", case, f"{'search':26}{heads}"]
         said.append(printed(line))
     return "\n".join(said).lstrip("\n")
+
+
+def page(lines: Sequence[Line]) -> str:
+    """A row a case: what each search found of what testing every unit alone finds; all lines lie beside it as CSV."""
+    by_case: dict[str, dict[str, Line]] = defaultdict(dict)
+    for line in lines:
+        by_case[line.case][line.search] = line
+    shown = (GUIDED, "cha", "algorithm 1")
+    heads = "".join(f" {name} | its cost |" for name in shown)
+    said = [f"| case | units |{heads}", f"| --- | ---: |{' ---: | ---: |' * len(shown)}"]
+    for case, found in by_case.items():
+        each = [found.get(name) for name in shown]
+        cells = "".join(f" {_found(one)} | {one.share:.1%} |" if one else " – | – |" for one in each)
+        said.append(f"| {case} | {next(iter(found.values())).units:,} |{cells}")
+    header = tuple(name for name in asdict(lines[0]) if name not in ("missed", "made"))
+    rows = [tuple(str(getattr(line, name)) for name in header) for line in lines]
+    made = sorted({line.made for line in lines})
+    link = put_table("search", header, rows)
+    return "\n".join([*said, "", f"Every search and option: {link}. {' '.join(made)}"])
+
+
+def _found(line: Line) -> str:
+    return recall_words(Share(count=line.found, n=line.agonists)) if line.agonists else "none there"
 
 
 def main() -> None:
@@ -308,7 +338,7 @@ def main() -> None:
         lines += found
         if given.write:
             lines = merged(lines)
-            put_between(PAGE, f"```\n{table(over_seeds(lines))}\n```")
+            put_between(PAGE, page(over_seeds(lines)))
     print(f"\nOver the seeds\n{table(over_seeds(lines))}")
 
 

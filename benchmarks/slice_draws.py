@@ -8,13 +8,12 @@ The truth is each unit's flip rate on every train record of its side. A line a r
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool
+from pages import put_table
 from recall import Case, made_ready
 
 from mecharule_ops.confidence import lower_bound, upper_bound
@@ -24,7 +23,6 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.types import Basis, Neuron, Regime
 
-TABLE = Path(__file__).parents[1] / "docs" / "tables" / "search-draws.csv"
 ALPHA = 0.025
 LOUD = 0.05
 """Bounds are counted where the rate on all of the side is at least this: a unit that flips nothing keeps any."""
@@ -110,7 +108,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--runs", type=Path, default=runs_directory() / "benchmark-draws")
-    parser.add_argument("--write", action="store_true", help=f"put the lines into docs/tables/{TABLE.name}")
+    parser.add_argument(
+        "--write", action="store_true", help="put the lines into docs/tables/search-draws.csv"
+    )
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
     rows = []
@@ -120,11 +120,7 @@ def main() -> None:
                 rows.append(row)
                 print(row, flush=True)
     if given.write:
-        TABLE.parent.mkdir(exist_ok=True)
-    with TABLE.open("w", newline="", encoding="utf-8") if given.write else sys.stdout as out:
-        writer = csv.DictWriter(out, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+        put_table("search-draws", tuple(rows[0]), [tuple(map(str, row.values())) for row in rows])
 
 
 if __name__ == "__main__":

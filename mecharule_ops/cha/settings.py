@@ -1,12 +1,12 @@
 """How a layer is searched: the paper's algorithm 1, and the options beyond it.
 
-`docs/search.md` measures each against brute force; what it shows, and why these are the defaults:
+`docs/tables/search.csv` has what each finds and costs beside brute force; why these are the defaults:
 
 - `testing`: sequential looks find the same τ-agonists as fixed tests from about half of the example-forwards.
 - `largest`: a large group can hide its members, because their effects cancel. In 1→0 that costs a few weak units; in
-  0→1 whole layers find 1 τ-agonist of 17, small groups all. So a run starts from 8, and from 4 in 0→1.
-- `order` by attribution saves 1 to 8 % of the cost in 1→0. In 0→1 it puts side by side what hides one another, and
-  misses 2 τ-agonists of 17 that channel order finds, so a run takes channel order there.
+  0→1 whole layers miss most τ-agonists, small groups few or none. So a run starts from 8, and from 4 in 0→1.
+- `order` by attribution is a little cheaper than channel order in 1→0. In 0→1 it may put side by side what hides one
+  another, so a run takes channel order there.
 - `root_split` by sign keeps units apart that push in opposite directions.
 - `small`: bisecting a group of four that holds an agonist takes 4 or 6 more questions, its units take 4.
 - `overhead` bounds the cost of dense layers and never binds in sparse ones.
