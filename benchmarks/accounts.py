@@ -153,11 +153,14 @@ BANDS = (
 )
 
 
+NOTHING: dict[str, float | None] = {"mcc": None, "low": None, "high": None}
+
+
 def bands_of(account: Account) -> Iterator[list[str]]:
     """What happened by how far the drop lies from the lead; the rank correlation of drop and measured drop."""
     error = account.drop_error
     for band in account.bands:
-        found = interval(band.held_out) or {"mcc": None, "low": None, "high": None}
+        found = interval(band.held_out) or NOTHING
         counts = (band.name, band.records, band.happened, *found.values(), error and error.spearman)
         yield [str(account.neuron), account.regime.arrow, *map(printed, counts)]
 
@@ -171,7 +174,7 @@ def rules_of(account: Account) -> Iterator[list[str]]:
         numbers = [
             value
             for found in (interval(rule.held_out), interval(trees_of(rule)))
-            for value in (found or {"mcc": None, "low": None, "high": None}).values()
+            for value in (found or NOTHING).values()
         ]
         said = (rule.family.value, "yes" if rule.rule else "no", rule.learned or rule.status.value)
         yield [str(account.neuron), account.regime.arrow, *said, *map(printed, numbers)]
