@@ -132,7 +132,7 @@ def interval(found: MccInterval | None) -> dict[str, float] | None:
 
 
 def trees_of(rule: FamilyRule) -> MccInterval | None:
-    return rule.ceiling
+    return rule.free_form
 
 
 def predictions_of(found: Findings) -> list[list[str]]:

@@ -132,7 +132,7 @@ class Neurons(TableArguments):
 
 
 class Rules(TableArguments):
-    """when units flip: rules of their accounts beside ceilings, and anchored rules, with held-out scores"""
+    """when units flip: rules of their accounts beside free-form trees, and anchored rules, with held-out scores"""
 
 
 class Evidence(TableArguments):
@@ -205,7 +205,7 @@ class Control(Arguments):
 
 
 class Account(Arguments):
-    """when a unit flips: its first-order prediction, rules of three families with ceilings, what it responds to"""
+    """when a unit flips: its first-order prediction, rules of three families beside trees, what it responds to"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     run: RunName

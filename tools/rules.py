@@ -12,7 +12,7 @@ from tools.result import ToolResult
 
 
 def rules(given: Rules, tell: Tell) -> ToolResult:
-    """A row a localized unit and family with its rule, held-out MCC, ceiling, and when the rule can be checked."""
+    """A row a localized unit and family: its rule, held-out MCC, that of free-form trees, when it can be checked."""
     with opened(given.run) as run:
         findings = findings_of(run)
     tables = [(short_name(outcome), rule_table(findings, outcome)) for outcome in findings.searches]

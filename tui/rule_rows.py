@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mecharule_ops.findings.records import Findings
     from mecharule_ops.rules.families import FamilyRule
 
-HEADER = ("unit", "flips", "E", "MCC", "ceiling", "family", "rule", "reads", "Sel", "UCB", "MCC all")
-"""Column titles: `MCC` is the held-out score, `ceiling` what the columns of the family could do at most, `MCC all` the
+HEADER = ("unit", "flips", "E", "MCC", "trees", "family", "rule", "reads", "Sel", "UCB", "MCC all")
+"""Column titles: `MCC` is the held-out score, `trees` that of free-form trees of the same columns, `MCC all` the
 descriptive score of an anchored rule (HQ-F)."""
 STRENGTH = HEADER.index("E")
 ANCHORED = "anchored"
@@ -31,7 +31,7 @@ class RuleRow:
     regime: int
     strength: float
     held_out: float | None = None
-    ceiling: float | None = None
+    trees: float | None = None
     family: str = ""
     rule: str = ""
     reads: str = ""
@@ -48,7 +48,7 @@ class RuleRow:
             arrow(self.regime),
             rate(self.strength),
             rate(self.held_out),
-            rate(self.ceiling),
+            rate(self.trees),
             self.family,
             self.rule or "none predicts",
             self.reads,
@@ -109,7 +109,7 @@ def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:
     return replace(
         bare,
         held_out=one.held_out.mcc if one.held_out else None,
-        ceiling=one.ceiling.mcc if one.ceiling else None,
+        trees=one.free_form.mcc if one.free_form else None,
         family=one.family.value,
         rule=plain(one.rule or ""),
         reads=own_run.get(one.family, "prompt" if one.prompt_only else "output"),

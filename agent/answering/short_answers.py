@@ -9,7 +9,7 @@ from agent.answering.answers import Answer, Data
 
 
 def when(data: Data) -> Answer:
-    """The rules of its account with their ceilings, and the law; without an account its anchored rule."""
+    """The rules of its account beside free-form trees, and the law; without an account its anchored rule."""
     parts = data["parts"]
     said = (answers.rule_sentence(data),) if data["account"] is None else (parts["when"], parts["law"])
     return Answer(sentences=(*said, answers.flips_sentence(data)), certificates=(data["certificate"],))

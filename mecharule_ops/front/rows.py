@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
 ANCHORED = "anchored"
-"""The family column of the paper's rule (§4.5), which has no ceiling."""
+"""The family column of the paper's rule (§4.5), which has no free-form trees beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class RuleRow:
     low: float | None
     high: float | None
     """Ends of the 95 % bootstrap interval; None on too few records."""
-    ceiling: float | None
+    free_form_trees: float | None
     """MCC of trees of any form over the same columns, on the same records."""
     prompt_only: bool
     """Whether the shown rule can be checked before the model answers."""
@@ -284,9 +284,9 @@ def _prediction(search: str, account: Account, target: str, score: LawScore) -> 
 
 def _family(search: str, agonist: Agonist, rule: FamilyRule) -> RuleRow:
     gate = rule.rule is not None and rule.family is Family.INPUT and rule.prompt_only
-    ceiling = None if rule.ceiling is None else rule.ceiling.mcc
+    trees = None if rule.free_form is None else rule.free_form.mcc
     mcc = None if rule.held_out is None else rule.held_out.mcc
-    return _row(search, agonist, rule.family.value, rule.rule, mcc, rule.held_out, ceiling, gate)
+    return _row(search, agonist, rule.family.value, rule.rule, mcc, rule.held_out, trees, gate)
 
 
 def _anchored(search: str, agonist: Agonist, rule: AnchoredRule) -> RuleRow:
@@ -304,7 +304,7 @@ def _row(
     rule: str | None,
     mcc: float | None,
     interval: MccInterval | None,
-    ceiling: float | None,
+    trees: float | None,
     prompt_only: bool,
 ) -> RuleRow:
     return RuleRow(
@@ -316,6 +316,6 @@ def _row(
         mcc=mcc,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
-        ceiling=ceiling,
+        free_form_trees=trees,
         prompt_only=prompt_only,
     )

@@ -33,7 +33,7 @@ from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules, free_form
 from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
@@ -43,7 +43,7 @@ from mecharule_ops.subsets import some_of, some_places
 from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
-"""Train records that rules and ceilings are learned from, at most; held-out ones are all scored."""
+"""Train records that rules and trees are learned from, at most; held-out ones are all scored."""
 LAW_HOLDS = 0.70
 """Held-out MCC from which the law of a unit is supported."""
 DRAWN, PUSHED = 240, 40
@@ -128,7 +128,7 @@ def kept_accounts(
     flips = run.flips([(unit,) for unit in units], eligible, regime)
     clean = CleanEffects.of(run, units, records)
     leads = clean.drops.leads
-    read = FamilyColumns(values=clean_run_columns(leads, run.subject.decode, leads.positions))
+    read = clean_run_columns(leads, run.subject.decode, leads.positions)
     in_train = run.observed.train[eligible]
     seed = run.config.seed
     train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
@@ -136,9 +136,10 @@ def kept_accounts(
     held_out = HeldOut.of(run, units, regime, records, train, test)
     for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
+        inputs, answers = _vocabulary(run, eligible, flipped)
         families = {
-            Family.INPUT: _input_columns(run, eligible, flipped),
-            Family.CLEAN_RUN: read,
+            Family.INPUT: FamilyColumns(predicates=inputs),
+            Family.CLEAN_RUN: FamilyColumns(predicates=answers, values=read),
             Family.MECHANISM: FamilyColumns(
                 values=mechanism_columns(unit, clean.drops, clean.pushes, leads.positions)
             ),
@@ -186,7 +187,7 @@ def _account(
     settings = AccountSettings(seed=run.config.seed)
     rules = account_rules(target, families, settings)
     by_input = next(rule for rule in rules if rule.family is Family.INPUT)
-    predicts = by_input.ceiling is not None and by_input.ceiling.above_chance
+    predicts = by_input.free_form is not None and by_input.free_form.above_chance
     predictor = free_form(target, by_input, inputs, settings) if predicts else None
     if predictor is not None:
         run.store.put(keys.free_form(unit, regime), encode(predictor))
@@ -231,12 +232,15 @@ def _points(
     )
 
 
-def _input_columns(
+def _vocabulary(
     run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
-) -> FamilyColumns:
-    """Φ, the task's vocabulary for accounts, and what the grammar proposes from the unit's train flips."""
+) -> tuple[PredicateColumns, PredicateColumns]:
+    """Φ, the task's vocabulary for accounts, and what the grammar proposes from the unit's train flips.
+
+    Two tables: what reads the prompt alone, and what reads the answer too.
+    """
     texts = dict.fromkeys((*refined_texts(run, eligible, flips), *run.task.account_predicates()))
     columns = {name: column[eligible] for name, column in run.observed.columns.items()}
     table = evaluated(tuple(texts), columns)
-    outputs = frozenset(text for text in table.texts if not run.prompt_only(text))
-    return FamilyColumns(predicates=table, outputs=outputs)
+    prompt = np.array([run.prompt_only(text) for text in table.texts], bool)
+    return table.some(prompt), table.some(~prompt)

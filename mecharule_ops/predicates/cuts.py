@@ -38,6 +38,11 @@ class PredicateColumns:
                 f"expected distinct texts, one a column, got {len(self.texts)} for {self.matrix.shape[1]} columns"
             )
 
+    def some(self, chosen: Bool[np.ndarray, " predicate"]) -> PredicateColumns:
+        """The chosen columns."""
+        texts = tuple(self.texts[place] for place in np.flatnonzero(chosen))
+        return PredicateColumns(texts=texts, matrix=self.matrix[:, chosen])
+
     def beside(self, other: PredicateColumns) -> PredicateColumns:
         """These columns, then those of the other that are not among them."""
         fresh = [place for place, text in enumerate(other.texts) if text not in self.texts]

@@ -88,14 +88,14 @@ def _families(account: Account) -> tuple[Link, ...]:
     if (
         len(statuses) == 1
         and account.families[0].rule is None
-        and not any(rule.ceiling for rule in account.families)
+        and not any(rule.free_form for rule in account.families)
     ):
         return (("rules", (f"none: {account.families[0].status.value}",)),)
     return tuple((rule.family.value, (_family(rule),)) for rule in account.families)
 
 
 def _family(rule: FamilyRule) -> str:
-    share = rule.share_of_ceiling
+    share = rule.share_of_free_form
     return family_words(rule) + ("" if share is None or share > 1 else f", {percent(share)} of it")
 
 

@@ -1,4 +1,4 @@
-"""The rules of one unit in the three families, each with its ceiling on the same held-out records.
+"""The rules of one unit in the three families, each beside free-form trees on the same held-out records.
 
 Train records choose the cuts, the value sets, the learner, the length and the trees; held-out records are predicted
 once by the rule and once by the trees, and decide only whether the rule may be shown. Axes: record, predicate.
@@ -16,9 +16,9 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
-from mecharule_ops.rules.ceiling import CeilingSettings, ceiling, grown
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.free_form import FreeForm
+from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees, grown
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.settings import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import ShortSettings, short_rule
@@ -31,8 +31,6 @@ class FamilyColumns:
 
     predicates: PredicateColumns | None = None
     """Conditions with their texts; None for none."""
-    outputs: frozenset[str] = frozenset()
-    """Texts of predicates that read the model's output."""
     values: Columns = field(default_factory=dict)
     """Columns of numbers, texts and conditions by the name that a rule gives them, such as `lead_1` or `push_1`. Cuts
     are made on train; NaN where a record has no value."""
@@ -59,9 +57,9 @@ class AccountSettings:
     """How a unit's family rules are made."""
 
     short: ShortSettings = field(default_factory=ShortSettings)
-    ceiling: CeilingSettings = field(default_factory=CeilingSettings)
+    trees: TreeSettings = field(default_factory=TreeSettings)
     seed: int = 0
-    """Of folds, trees and resamples; it stands in for the seeds of `short` and `ceiling`."""
+    """Of folds, trees and resamples; it stands in for the seeds of `short` and `trees`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,27 +90,27 @@ def account_rules(
     settings = settings or AccountSettings()
     _check(families, len(target.flips))
     table = PredicateColumns(texts=(), matrix=np.zeros((len(target.flips), 0), bool))
-    outputs, values, rules = frozenset[str](), dict[str, np.ndarray](), list[FamilyRule]()
+    values, rules = dict[str, np.ndarray](), list[FamilyRule]()
     for family in Family:
         own = families.get(family, FamilyColumns())
         if own.empty:
             rules.append(FamilyRule(family=family, status=FamilyStatus.NO_COLUMNS, columns=0))
             continue
         table = table.beside(own.table(target.train))
-        outputs, values = outputs | own.outputs, values | own.numbers
-        rules.append(_family_rule(family, target, table, outputs, values, settings))
+        values |= own.numbers
+        rules.append(_family_rule(family, target, table, values, settings))
     return tuple(rules)
 
 
 def free_form(
     target: Target, rule: FamilyRule, own: FamilyColumns, settings: AccountSettings | None = None
 ) -> FreeForm | None:
-    """The trees behind the ceiling of the input family; None where none were grown."""
+    """The free-form trees of the input family; None where none were grown."""
     if rule.trees is None:
         return None
     settings = settings or AccountSettings()
     table = own.table(target.train)
-    trees = replace(settings.ceiling, seed=settings.seed)
+    trees = replace(settings.trees, seed=settings.seed)
     known = table.matrix[target.train].astype(np.float32)
     booster = grown(known, target.flips[target.train], rule.trees, trees)
     model = booster.save_raw("json").decode("ascii")
@@ -123,7 +121,6 @@ def _family_rule(
     family: Family,
     target: Target,
     table: PredicateColumns,
-    outputs: frozenset[str],
     values: Mapping[str, np.ndarray],
     settings: AccountSettings,
 ) -> FamilyRule:
@@ -135,9 +132,9 @@ def _family_rule(
     if ready is not RuleStatus.LEARNED:
         return replace(bare, status=_STATUS[ready])
     generator = np.random.default_rng([settings.seed, list(Family).index(family)])
-    trees = replace(settings.ceiling, seed=settings.seed)
-    best = ceiling(features, target.flips, target.train, target.test, generator, trees)
-    bare = replace(bare, ceiling=best.held_out, trees=best.trees)
+    trees = replace(settings.trees, seed=settings.seed)
+    best = free_form_trees(features, target.flips, target.train, target.test, generator, trees)
+    bare = replace(bare, free_form=best.held_out, trees=best.trees)
     short = short_rule(
         table.matrix[target.train], table.texts, known, replace(settings.short, seed=settings.seed)
     )
@@ -153,7 +150,7 @@ def _family_rule(
         held_out=held_out,
         learner=None if short.learner is None else short.learner.value,
         validated=short.validated,
-        prompt_only=family is Family.INPUT and not short.sources & outputs,
+        prompt_only=family is Family.INPUT,
     )
 
 

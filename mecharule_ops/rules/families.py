@@ -1,15 +1,16 @@
 """The three families of rules, never mixed, and what is said of one unit in one of them.
 
 A rule over the prompt says which inputs flip; over leads as well, where the model was unsure; over pushes and drops
-as well, where the unit carries the answer. Each family has a ceiling: what trees of any form reach with the same
-columns. A rule is shown only where the whole interval of its held-out MCC lies above 0.
+as well, where the unit carries the answer. Beside each stands what free-form trees reach with the same columns, which
+a rule may exceed. A rule is shown only where the whole interval of its held-out MCC lies above 0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mecharule_ops.codec import WAS
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.trees import Trees
 from mecharule_ops.types import RuleScore
@@ -19,9 +20,9 @@ class Family(StrEnum):
     """Which quantities a rule may read; each family may read those of the families before it."""
 
     INPUT = "input"
-    """The prompt's fields, and marked as such the output's."""
+    """The prompt's fields alone."""
     CLEAN_RUN = "clean run"
-    """How close the unablated model was to another token, and to which."""
+    """What the unablated model did: its answer, how close it was to another token, and to which."""
     MECHANISM = "mechanism"
     """How hard the unit pushes, and what its replacement takes away to first order."""
 
@@ -30,8 +31,8 @@ class Family(StrEnum):
         """What its rules tell."""
         return {
             Family.INPUT: "which inputs",
-            Family.CLEAN_RUN: "which inputs, and where the model was unsure",
-            Family.MECHANISM: "which inputs, where the model was unsure and the unit carries the answer",
+            Family.CLEAN_RUN: "which inputs, what the model answers and where it is unsure",
+            Family.MECHANISM: "which inputs, what the model answers, and where the unit carries the answer",
         }[self]
 
     @property
@@ -66,14 +67,14 @@ class FamilyRule:
     family: Family
     status: FamilyStatus
     columns: int
-    """Columns that the ceiling read: predicates, and numbers as they are."""
+    """Columns that the trees read: predicates, and numbers as they are."""
     learned: str | None = None
     """What train chose, whether or not it may be shown."""
     train: RuleScore | None = None
     """Of that rule on the records it was learned from."""
     held_out: MccInterval | None = None
     """Of that rule, scored once; None where there is none or too few records for an interval."""
-    ceiling: MccInterval | None = None
+    free_form: MccInterval | None = field(default=None, metadata={WAS: "ceiling"})
     """Trees of any form over the same columns, scored once on the same records."""
     trees: Trees | None = None
     """How those trees are grown; None where none were."""
@@ -82,7 +83,7 @@ class FamilyRule:
     validated: float | None = None
     """Mean MCC of such rules over the folds inside train."""
     prompt_only: bool = False
-    """Whether the learned rule can be checked before the model answers."""
+    """Whether the learned rule can be checked before the model answers; an old run's input rule may read it."""
 
     @property
     def rule(self) -> str | None:
@@ -90,16 +91,18 @@ class FamilyRule:
         return self.learned if self.status is FamilyStatus.SHOWN else None
 
     @property
-    def share_of_ceiling(self) -> float | None:
-        """Held-out MCC over that of the ceiling; None without a shown rule or where the ceiling is not above 0."""
-        if self.rule is None or self.held_out is None or self.ceiling is None or self.ceiling.mcc <= 0:
+    def share_of_free_form(self) -> float | None:
+        """Held-out MCC over that of the trees; None without a shown rule or where theirs is not above 0."""
+        if self.rule is None or self.held_out is None or self.free_form is None or self.free_form.mcc <= 0:
             return None
-        return self.held_out.mcc / self.ceiling.mcc
+        return self.held_out.mcc / self.free_form.mcc
 
     @property
     def sentence(self) -> str:
-        """The rule with its MCC and its ceiling, or why none is shown and what the columns could do."""
-        limit = "" if self.ceiling is None else f"the ceiling of these columns is {self.ceiling}"
+        """The rule with its MCC and that of the trees, or why none is shown and what the columns could do."""
+        limit = (
+            "" if self.free_form is None else f"free-form trees of the same columns reach {self.free_form}"
+        )
         if self.rule is not None:
             return f"{self.rule}: held-out MCC {self.held_out}" + (f"; {limit}" if limit else "")
         reason = "no rule predicts" if self.status is FamilyStatus.NO_BETTER else self.status.value

@@ -1,4 +1,4 @@
-"""What is kept of the trees behind a ceiling: how they are grown, and what they go by. No model of them is loaded."""
+"""What is kept of free-form trees: how they are grown, and what they go by. No model of them is loaded."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ UNIT = Neuron(Basis.MLP_OUT, 0, 0)
 
 def test_an_outcome_without_an_interval_keeps_its_true_counts() -> None:
     """336 of 336 flip: there is no interval, so no value; "0 of them flips" is false."""
-    score = LawScore(law=Law.STEADY, predicted=336, held_out=None, records=336)
-    outcome = _law_outcome(score, 336, law_hypothesis(UNIT, Regime.BASELINE_POSITIVE))
+    score = LawScore(law=Law.STEADY, predicted=336, held_out=None, records=336, happened=336)
+    outcome = _law_outcome(score, law_hypothesis(UNIT, Regime.BASELINE_POSITIVE))
     assert (outcome.value, outcome.n, outcome.positives) == (None, 336, 336)
 
 

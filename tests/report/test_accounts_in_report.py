@@ -34,11 +34,11 @@ def account() -> Account:
             columns=3,
             learned="b >= 50",
             held_out=GOOD,
-            ceiling=GOOD,
+            free_form=GOOD,
             validated=0.5,
             prompt_only=True,
         ),
-        FamilyRule(family=Family.CLEAN_RUN, status=FamilyStatus.NO_BETTER, columns=4, ceiling=GOOD),
+        FamilyRule(family=Family.CLEAN_RUN, status=FamilyStatus.NO_BETTER, columns=4, free_form=GOOD),
         FamilyRule(family=Family.MECHANISM, status=FamilyStatus.CONSTANT, columns=5),
     )
     return Account(
@@ -74,10 +74,10 @@ def found() -> Findings:
 
 
 def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
-    """With the law, the rule and its ceiling; the commands that show the rest."""
+    """With the law, the rule and the trees beside it; the commands that show the rest."""
     text = " ".join(report.render_text(found).split())
     assert f"When and why {UNIT} flips (1→0)" in text
-    assert "b >= 50 – input rule, MCC .50 [.40, .60] of a ceiling .50" in text
+    assert "b >= 50 – input rule, MCC .50 [.40, .60]; free-form trees of the same columns reach .50" in text
     assert f"`mecharule account {found.run} {UNIT} --regime 1`" in text
 
 

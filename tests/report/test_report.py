@@ -57,9 +57,7 @@ GOLDEN = Path(__file__).parent / "golden"
 VOID = {"meta", "br", "hr", "img", "link"}
 
 
-def family(
-    status: FamilyStatus, held: tuple[float, float, float] | None, ceiling: float | None
-) -> FamilyRule:
+def family(status: FamilyStatus, held: tuple[float, float, float] | None, trees: float | None) -> FamilyRule:
     def interval(mcc: float, low: float, high: float) -> MccInterval:
         return MccInterval(mcc=mcc, low=low, high=high, n=200, positives=90)
 
@@ -69,7 +67,7 @@ def family(
         columns=3,
         learned="b % 10 >= 7",
         held_out=None if held is None else interval(*held),
-        ceiling=None if ceiling is None else interval(ceiling, ceiling - 0.1, ceiling + 0.1),
+        free_form=None if trees is None else interval(trees, trees - 0.1, trees + 0.1),
         prompt_only=True,
     )
 
@@ -258,11 +256,11 @@ def test_a_rule_that_chance_explains_is_shown_nowhere() -> None:
     [
         (
             family(FamilyStatus.SHOWN, (0.45, 0.38, 0.52), 0.48),
-            "b % 10 >= 7 – input rule, MCC .45 [.38, .52] of a ceiling .48",
+            "b % 10 >= 7 – input rule, MCC .45 [.38, .52]; free-form trees of the same columns reach .48",
         ),
         (
             family(FamilyStatus.NO_BETTER, (0.04, -0.1, 0.2), 0.31),
-            "no input rule predicts (ceiling .31 [.21, .41])",
+            "no input rule predicts (free-form trees of the same columns reach .31 [.21, .41])",
         ),
         (
             family(FamilyStatus.NO_COLUMNS, None, None),
@@ -270,7 +268,9 @@ def test_a_rule_that_chance_explains_is_shown_nowhere() -> None:
         ),
     ],
 )
-def test_a_rule_of_a_family_is_said_with_its_interval_and_its_ceiling(rule: FamilyRule, said: str) -> None:
+def test_a_rule_of_a_family_is_said_with_its_interval_and_the_trees_beside_it(
+    rule: FamilyRule, said: str
+) -> None:
     assert family_words(rule) == said
 
 

@@ -1,4 +1,4 @@
-"""The family rules of a unit: cumulative columns, ceilings, statuses, and held-out records that choose nothing."""
+"""Family rules of a unit: cumulative columns, free-form trees, statuses, held-out records that choose nothing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mecharule_ops.codec import decode, encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import parse_predicate
 from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules
-from mecharule_ops.rules.ceiling import CeilingSettings
-from mecharule_ops.rules.families import Family, FamilyStatus
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.free_form_trees import TreeSettings
 from mecharule_ops.rules.short_rules import Learner, ShortSettings
 
 SETTINGS = AccountSettings(
     short=ShortSettings(learners=(Learner.RIPPER,), folds=3),
-    ceiling=CeilingSettings(depths=(3,), rounds=(20, 40), folds=3),
+    trees=TreeSettings(depths=(3,), rounds=(20, 40), folds=3),
 )
 RECORDS = 900
 TRAIN, TEST = np.arange(600), np.arange(600, RECORDS)
@@ -28,15 +29,13 @@ DROP = RNG.gamma(2, 1, RECORDS) + 3 * (DIGIT == 7)
 FLIPS = DROP > LEAD
 COLUMNS = {"a": DIGIT, "answer": RNG.integers(0, 9, RECORDS)}
 INPUT = FamilyColumns(
-    predicates=evaluated(
-        [*(f"a == {digit}" for digit in range(10)), "a >= 5", "answer >= 4", "answer < 2"], COLUMNS
-    ),
-    outputs=frozenset({"answer >= 4", "answer < 2"}),
+    predicates=evaluated([*(f"a == {digit}" for digit in range(10)), "a >= 5"], COLUMNS),
 )
 FAMILIES = {
     Family.INPUT: INPUT,
     Family.CLEAN_RUN: FamilyColumns(
-        values={"least_lead": LEAD, "runner_up_1": RNG.choice(np.array(["1", "7"]), RECORDS)}
+        predicates=evaluated(["answer >= 4", "answer < 2"], COLUMNS),
+        values={"least_lead": LEAD, "runner_up_1": RNG.choice(np.array(["1", "7"]), RECORDS)},
     ),
     Family.MECHANISM: FamilyColumns(values={"drop_1": DROP, "drop_minus_lead": DROP - LEAD}),
 }
@@ -44,7 +43,7 @@ TARGET = Target(flips=FLIPS, train=TRAIN, test=TEST)
 
 
 def test_each_family_says_what_its_columns_can() -> None:
-    """The input rule names the digit, the mechanism rule the excess; ceilings rise, and rules stay below them."""
+    """The input rule names the digit, the mechanism rule the excess; trees rise, and rules stay below them."""
     rules = account_rules(TARGET, FAMILIES, SETTINGS)
     assert [rule.family for rule in rules] == list(Family)
     assert [rule.status for rule in rules] == [FamilyStatus.SHOWN] * 3
@@ -54,12 +53,12 @@ def test_each_family_says_what_its_columns_can() -> None:
     assert not clean.prompt_only
     assert mechanism.rule == "drop_minus_lead >= 0"
     assert [rule.columns for rule in rules] == sorted(rule.columns for rule in rules)
-    ceilings = [rule.ceiling for rule in rules]
-    assert all(ceiling is not None for ceiling in ceilings)
-    assert ceilings[0].mcc < ceilings[1].mcc < ceilings[2].mcc  # type: ignore[union-attr]
-    assert mechanism.share_of_ceiling == pytest.approx(1.0, abs=0.1)
+    trees = [rule.free_form for rule in rules]
+    assert all(score is not None for score in trees)
+    assert trees[0].mcc < trees[1].mcc < trees[2].mcc  # type: ignore[union-attr]
+    assert mechanism.share_of_free_form == pytest.approx(1.0, abs=0.1)
     assert "a == 7: held-out MCC " in by_input.sentence
-    assert "; the ceiling of these columns is ." in by_input.sentence
+    assert "; free-form trees of the same columns reach ." in by_input.sentence
 
 
 def test_rules_can_be_parsed_over_the_columns() -> None:
@@ -87,7 +86,7 @@ def test_held_out_flips_choose_no_rule() -> None:
     assert account_rules(replace(TARGET, flips=changed), FAMILIES, SETTINGS)[2].learned != before[2].learned
 
 
-def test_without_a_rule_the_sentence_gives_the_ceiling() -> None:
+def test_without_a_rule_the_sentence_gives_the_trees() -> None:
     """A target that no predicate separates, but a product of two numbers does."""
     rng = np.random.default_rng(2)
     left, right = rng.normal(size=RECORDS), rng.normal(size=RECORDS)
@@ -95,14 +94,14 @@ def test_without_a_rule_the_sentence_gives_the_ceiling() -> None:
     single = replace(SETTINGS, short=replace(SETTINGS.short, max_clauses=1, max_literals=1))
     found = account_rules(Target(flips=left * right > 0, train=TRAIN, test=TEST), families, single)[0]
     assert found.rule is None
-    assert found.sentence.startswith("no rule predicts; the ceiling of these columns is 1.00 [")
+    assert found.sentence.startswith("no rule predicts; free-form trees of the same columns reach 1.00 [")
 
 
 def test_a_family_without_columns_says_so() -> None:
     """The others go on, with the columns before them."""
     families = {Family.INPUT: INPUT, Family.MECHANISM: FAMILIES[Family.MECHANISM]}
     rules = account_rules(TARGET, families, SETTINGS)
-    assert (rules[1].status, rules[1].columns, rules[1].ceiling) == (FamilyStatus.NO_COLUMNS, 0, None)
+    assert (rules[1].status, rules[1].columns, rules[1].free_form) == (FamilyStatus.NO_COLUMNS, 0, None)
     assert rules[1].sentence == "the family has no columns here"
     assert rules[2].columns > rules[0].columns
 
@@ -120,11 +119,12 @@ def test_flips_that_allow_no_rule_have_a_status() -> None:
     assert status(FLIPS, TRAIN[:0], TEST) is FamilyStatus.NO_RECORDS
 
 
-def test_a_rule_over_the_output_is_marked() -> None:
-    """It cannot be checked before the model answers."""
+def test_a_rule_over_the_answer_is_no_input_rule() -> None:
+    """It stands in the family that reads what the model did; the prompt's own finds nothing."""
     target = replace(TARGET, flips=COLUMNS["answer"] >= 4)
-    found = account_rules(target, {Family.INPUT: INPUT}, SETTINGS)[0]
-    assert (found.rule, found.prompt_only) == ("answer >= 4", False)
+    by_input, clean, _ = account_rules(target, FAMILIES, SETTINGS)
+    assert by_input.rule is None
+    assert (clean.rule, clean.prompt_only) == ("answer >= 4", False)
 
 
 def test_wrong_shapes_and_splits_are_refused() -> None:
@@ -135,3 +135,13 @@ def test_wrong_shapes_and_splits_are_refused() -> None:
         Target(flips=FLIPS, train=TRAIN, test=np.array([3]))
     with pytest.raises(UsageError, match="distinct texts"):
         PredicateColumns(texts=("a", "a"), matrix=np.zeros((3, 2), bool))
+
+
+def test_a_rule_that_was_written_with_a_ceiling_is_read_with_its_trees() -> None:
+    """The score of the trees had that name in a stored account."""
+    rule = account_rules(TARGET, {Family.INPUT: INPUT}, SETTINGS)[0]
+    stored = encode(rule)
+    stored["ceiling"] = stored.pop("free_form")
+    assert decode(FamilyRule, stored) == rule
+    with pytest.raises(UsageError, match="unknown fields \\['roof'\\]"):
+        decode(FamilyRule, stored | {"roof": None})

@@ -1,4 +1,4 @@
-"""The free-form predictor: the trees of the ceiling again, and Shapley values that add up to what it says."""
+"""The free-form predictor: the trees grown again, and Shapley values that add up to what it says."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from mecharule_ops.codec import decode, encode
-from mecharule_ops.rules.ceiling import CeilingSettings, grown
 from mecharule_ops.rules.free_form import FreeForm
+from mecharule_ops.rules.free_form_trees import TreeSettings, grown
 from mecharule_ops.rules.trees import Trees
 
-SETTINGS = CeilingSettings()
+SETTINGS = TreeSettings()
 TREES = Trees(depth=2, rounds=20, threshold=0.5, validated=1.0)
 NAMES = ("a", "b", "c", "d")
 

@@ -301,7 +301,7 @@ def test_rules_sort_with_blanks_last_and_filter_by_any_cell() -> None:
     assert plain(HOSTILE) in {row.rule for row in rows}
 
 
-def test_a_rule_of_an_account_has_its_family_and_ceiling_before_the_anchored_one() -> None:
+def test_a_rule_of_an_account_has_its_family_and_trees_before_the_anchored_one() -> None:
     """A family without a rule to show has no row; before the run has ended the anchored rules stand alone."""
     score = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)
     limit = replace(score, mcc=0.62)
@@ -312,10 +312,10 @@ def test_a_rule_of_an_account_has_its_family_and_ceiling_before_the_anchored_one
             columns=3,
             learned="drop_minus_lead >= 0",
             held_out=score,
-            ceiling=limit,
+            free_form=limit,
         ),
         FamilyRule(
-            family=Family.INPUT, status=FamilyStatus.NO_BETTER, columns=4, learned="b >= 9", ceiling=limit
+            family=Family.INPUT, status=FamilyStatus.NO_BETTER, columns=4, learned="b >= 9", free_form=limit
         ),
     )
     told, regime = fold(story()), Regime.BASELINE_POSITIVE

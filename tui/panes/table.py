@@ -12,8 +12,8 @@ from tui.words import said
 
 RULES_HELP = (
     "One line a rule that predicts when ablating a unit flips the answer: by what it may read (input, clean run, "
-    "mechanism), then the anchored one. MCC was scored once on held-out records that chose nothing; the ceiling is "
-    "what any rule over the same columns could reach. s sorts by the next column, / filters, y copies a line, e "
+    "mechanism), then the anchored one. MCC was scored once on held-out records that chose nothing; trees is "
+    "that of free-form trees over the same columns. s sorts by the next column, / filters, y copies a line, e "
     "writes what is shown as CSV and Markdown."
 )
 RUNS_HELP = (

@@ -84,7 +84,7 @@ def breaks_sentence(chain: Chain, run: str) -> str:
 
 
 def when_sentence(account: Account, run: str) -> str:
-    """What the prompt alone tells, and the best family by what train validated; each with interval and ceiling."""
+    """What the prompt alone tells, and the best family by what train validated; each with interval and trees."""
     best, asked, cited = account.best, account.family(Family.INPUT), f"[run:{run}]"
     said = f"When it flips: {family_words(asked)}"
     if best is not None and best.family is not Family.INPUT:

@@ -18,6 +18,7 @@ WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
 LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
+TREES = "free-form trees of the same columns"
 NOT_ANCHORED = "no rule was sought in this run"
 
 
@@ -30,19 +31,19 @@ def predicts(rule: AnchoredRule | None) -> MccInterval | None:
 
 
 def family_words(rule: FamilyRule) -> str:
-    """`last digit of b ≥ 7 – input rule, MCC .45 [.38, .52] of a ceiling .48`, or why there is none."""
+    """`b >= 7 – input rule, MCC .45 [.38, .52]; free-form trees of the same columns reach .48`, or why it has none."""
     kind = rule.family.value
     if rule.rule is not None and rule.held_out is not None:
-        ceiling = "" if rule.ceiling is None else f" of a ceiling {short(rule.ceiling.mcc)}"
+        trees = "" if rule.free_form is None else f"; {TREES} reach {short(rule.free_form.mcc)}"
         said = "rule over the output" if kind == Family.INPUT and not rule.prompt_only else f"{kind} rule"
-        return f"{rule.rule} – {said}, MCC {rule.held_out}{ceiling}"
-    ceiling = "" if rule.ceiling is None else f" (ceiling {rule.ceiling})"
+        return f"{rule.rule} – {said}, MCC {rule.held_out}{trees}"
+    trees = "" if rule.free_form is None else f" ({TREES} reach {rule.free_form})"
     why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
-    return f"no {kind} rule predicts{ceiling}{why}"
+    return f"no {kind} rule predicts{trees}{why}"
 
 
 def anchored_words(rule: AnchoredRule | None, run: str) -> str:
-    """The same of a rule that was anchored without a ceiling; a long one is cut, and a command shows the rest."""
+    """The same of a rule that was anchored without trees beside it; a long one is cut, and a command shows the rest."""
     if rule is None:
         return NOT_ANCHORED
     if rule.rule is None:

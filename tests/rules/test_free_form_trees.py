@@ -1,4 +1,4 @@
-"""The ceiling reaches a planted rule, says nothing on shuffled targets, and never looks at held-out targets."""
+"""The trees reach a planted rule, say nothing on shuffled targets, and never look at held-out targets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import mcc
-from mecharule_ops.rules.ceiling import CeilingSettings, best_threshold, ceiling
+from mecharule_ops.rules.free_form_trees import TreeSettings, best_threshold, free_form_trees
 
-SMALL = CeilingSettings(depths=(2, 4), rounds=(20, 40), folds=3)
+SMALL = TreeSettings(depths=(2, 4), rounds=(20, 40), folds=3)
 TRAIN, TEST = np.arange(700), np.arange(700, 1000)
 
 
@@ -22,7 +22,7 @@ def planted(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_it_reaches_a_planted_rule() -> None:
     """Held-out MCC above .95 on a target that the columns make."""
     features, target = planted(0)
-    found = ceiling(features, target, TRAIN, TEST, np.random.default_rng(0), SMALL)
+    found = free_form_trees(features, target, TRAIN, TEST, np.random.default_rng(0), SMALL)
     assert found.held_out is not None
     assert found.held_out.mcc > 0.95
     assert found.held_out.n == 300
@@ -34,7 +34,7 @@ def test_on_shuffled_targets_its_interval_holds_zero(seed: int) -> None:
     """With the link between columns and target broken there is nothing to find."""
     features, target = planted(seed)
     shuffled = np.random.default_rng(seed).permutation(target)
-    found = ceiling(features, shuffled, TRAIN, TEST, np.random.default_rng(0), SMALL)
+    found = free_form_trees(features, shuffled, TRAIN, TEST, np.random.default_rng(0), SMALL)
     assert found.held_out is not None
     assert found.held_out.low <= 0 <= found.held_out.high
 
@@ -45,7 +45,7 @@ def test_it_reads_numbers_and_missing_values() -> None:
     column = rng.normal(size=(1000, 3)).astype(np.float32)
     gone = rng.random(1000) < 0.2
     column[gone, 0] = np.nan
-    found = ceiling(column, (column[:, 0] > 0.4) | gone, TRAIN, TEST, np.random.default_rng(0), SMALL)
+    found = free_form_trees(column, (column[:, 0] > 0.4) | gone, TRAIN, TEST, np.random.default_rng(0), SMALL)
     assert found.held_out is not None
     assert found.held_out.mcc > 0.9
 
@@ -56,7 +56,8 @@ def test_held_out_targets_choose_nothing() -> None:
     turned = target.copy()
     turned[TEST] = ~turned[TEST]
     one, other = (
-        ceiling(features, each, TRAIN, TEST, np.random.default_rng(0), SMALL) for each in (target, turned)
+        free_form_trees(features, each, TRAIN, TEST, np.random.default_rng(0), SMALL)
+        for each in (target, turned)
     )
     assert one.trees == other.trees
     assert one.held_out is not None
@@ -65,9 +66,11 @@ def test_held_out_targets_choose_nothing() -> None:
 
 
 def test_too_few_held_out_records_give_no_interval() -> None:
-    """Then there is no ceiling to show."""
+    """Then there is no score to show."""
     features, target = planted(0)
-    assert ceiling(features, target, TRAIN, TEST[:15], np.random.default_rng(0), SMALL).held_out is None
+    assert (
+        free_form_trees(features, target, TRAIN, TEST[:15], np.random.default_rng(0), SMALL).held_out is None
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -85,4 +88,4 @@ def test_senseless_settings_are_refused() -> None:
     """Descending rounds, no depth, a share above 1."""
     for wrong in ({"rounds": (40, 20)}, {"depths": ()}, {"row_share": 1.5}, {"folds": 1}):
         with pytest.raises(UsageError, match="expected depths"):
-            CeilingSettings(**wrong)
+            TreeSettings(**wrong)

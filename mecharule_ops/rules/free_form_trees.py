@@ -1,8 +1,8 @@
 """How well the columns of a family can predict at all: boosted trees of any form, chosen inside train, scored once.
 
 Depth, rounds and the threshold on the probability come from cross-validation on the train records: the threshold
-maximises the MCC of the pooled out-of-fold predictions (nested choice; Cawley and Talbot 2010). It is a ceiling in
-practice, not in theory: another learner may do better.
+maximises the MCC of the pooled out-of-fold predictions (nested choice; Cawley and Talbot 2010). A yardstick, no upper
+bound: another learner may do better, and a short rule of the same columns sometimes does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mecharule_ops.rules.trees import Trees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CeilingSettings:
+class TreeSettings:
     """What cross-validation may choose from. Raises `UsageError` when a value is out of range."""
 
     depths: tuple[int, ...] = (2, 5)
@@ -52,7 +52,7 @@ class CeilingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling:
+class ScoredTrees:
     """What the trees reached, and what was chosen for them."""
 
     held_out: MccInterval | None
@@ -60,19 +60,19 @@ class Ceiling:
     trees: Trees
 
 
-def ceiling(
+def free_form_trees(
     features: Float32[np.ndarray, "record column"],
     target: Bool[np.ndarray, " record"],
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
     generator: np.random.Generator,
-    settings: CeilingSettings | None = None,
-) -> Ceiling:
+    settings: TreeSettings | None = None,
+) -> ScoredTrees:
     """Trees fitted and chosen on train, scored once on test; NaN is a missing value. Needs both sides in train.
 
     Cost: 0.5 s on one core for 1,400 train records × 150 columns.
     """
-    settings = settings or CeilingSettings()
+    settings = settings or TreeSettings()
     known, wanted = features[train], target[train]
     folds = folds_of(wanted, settings.folds, generator)
     candidates = []
@@ -83,14 +83,14 @@ def ceiling(
     validated, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
     trees = Trees(depth=depth, rounds=rounds, threshold=threshold, validated=validated)
     fires = grown(known, wanted, trees, settings).predict(_data(features[test], settings)) >= threshold
-    return Ceiling(held_out=mcc_interval(fires, target[test]), trees=trees)
+    return ScoredTrees(held_out=mcc_interval(fires, target[test]), trees=trees)
 
 
 def grown(
     features: Float32[np.ndarray, "train column"],
     target: Bool[np.ndarray, " train"],
     trees: Trees,
-    settings: CeilingSettings,
+    settings: TreeSettings,
 ) -> xgb.Booster:
     """The trees themselves, the same ones whenever they are grown from the same records."""
     return xgb.train(_parameters(trees.depth, settings), _data(features, settings, target), trees.rounds)
@@ -113,7 +113,7 @@ def _out_of_fold(
     features: Float32[np.ndarray, "record column"],
     target: Bool[np.ndarray, " record"],
     folds: Int[np.ndarray, " record"],
-    settings: CeilingSettings,
+    settings: TreeSettings,
 ) -> Iterator[tuple[tuple[int, int], Float32[np.ndarray, " record"]]]:
     """((depth, rounds), guesses): each record's by trees that have not seen it; fewer rounds are a prefix of more."""
     guesses = {
@@ -131,14 +131,14 @@ def _out_of_fold(
 
 def _data(
     features: Float32[np.ndarray, "record column"],
-    settings: CeilingSettings,
+    settings: TreeSettings,
     target: Bool[np.ndarray, " record"] | None = None,
 ) -> xgb.DMatrix:
     label = None if target is None else target.astype(np.float32)
     return xgb.DMatrix(features, label=label, nthread=settings.threads)
 
 
-def _parameters(depth: int, settings: CeilingSettings) -> dict[str, object]:
+def _parameters(depth: int, settings: TreeSettings) -> dict[str, object]:
     return {
         "objective": "binary:logistic",
         "max_depth": depth,
