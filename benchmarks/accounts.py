@@ -131,10 +131,6 @@ def interval(found: MccInterval | None) -> dict[str, float] | None:
     return None if found is None else {"mcc": found.mcc, "low": found.low, "high": found.high}
 
 
-def trees_of(rule: FamilyRule) -> MccInterval | None:
-    return rule.free_form
-
-
 def predictions_of(found: Findings) -> list[list[str]]:
     """Every score of every account."""
     return [[printed(value) for value in asdict(row).values()] for row in prediction_rows(found)]
