@@ -38,7 +38,7 @@ from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.report.document import percent, plural
 from mecharule_ops.report.phrases.rules import short
-from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.store.run_store import RunStore
@@ -117,7 +117,7 @@ def unit_of(account: Account) -> dict[str, Any]:
         "lead only": scored(account.law(Law.LEAD_ONLY)),
         "drop only": scored(account.law(Law.DROP_ONLY)),
         "input rule": interval(rule.held_out) if rule.rule else None,
-        "free-form trees": interval(trees_of(rule)),
+        "free-form trees": interval(rule.free_form),
         "nothing_above": account.nothing_above,
         "blind": account.drop_error is not None and account.drop_error.blind,
     }
@@ -169,7 +169,7 @@ def rules_of(account: Account) -> Iterator[list[str]]:
     for rule in account.families:
         numbers = [
             value
-            for found in (interval(rule.held_out), interval(trees_of(rule)))
+            for found in (interval(rule.held_out), interval(rule.free_form))
             for value in (found or NOTHING).values()
         ]
         said = (rule.family.value, "yes" if rule.rule else "no", rule.learned or rule.status.value)
