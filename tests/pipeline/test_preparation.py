@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bundled_run import opened
+from bundled_run import QUICK, new_run, opened
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
@@ -162,6 +162,22 @@ def test_everything_selected_lies_in_train(finished_run: Path) -> None:
         fires = rule.fires(run.table.fires)
         assert fires[slices.associated].all()
         assert not fires[slices.unrelated].any()
+
+
+def test_more_records_are_observed_where_an_outcome_is_rare(tmp_path: Path) -> None:
+    """160 sums leave some thirty wrong ones, too few for slices of 24: up to four times as many are observed."""
+    settings = {**QUICK, "regimes": (0,)}
+    with new_run(tmp_path / "rare.mecharule", settings) as run:
+        prepare(run, journal_of(run))
+        identifiers = [record.example.id for record in run.records]
+        assert 160 < len(identifiers) <= 4 * 160
+        assert len(set(identifiers)) == len(identifiers) == len(run.store.get(Artefact("token-lengths")))
+        assert "beyond the 160 asked for" in str(run.store.get(Artefact("records-summary")))
+        slices = run.slices(Regime.BASELINE_NEGATIVE)
+        assert min(len(slices.associated), len(slices.unrelated)) >= 20
+    with new_run(tmp_path / "common.mecharule", {**QUICK, "regimes": (1,)}) as run:
+        prepare(run, journal_of(run))
+        assert len(run.records) == 160
 
 
 def test_a_prepared_run_prepares_nothing_again(copied_run: Path) -> None:
