@@ -1,18 +1,17 @@
-"""What gates do to answers of the bundled model, seeds 0 to 4: the table of docs/repair.md.
+"""What gates do to answers of the bundled model over seeds, and what does without their units: docs/repair.md.
 
 For each seed: a run's records and vocabulary, fresh records in three splits, units by the law and by measured fixes,
 gates of each family with and without the columns that tell the right answer, and controls, each scored once on the
-test records. With `--write` the page's tables are written between its markers.
+test records. With `--write` the page's table is written between its marks, and every row beside it as CSV.
+About 3 minutes of a core a seed and family without trees, 10 with them (`--trees`).
 
-    python benchmarks/repair.py [--model arith-tiny] [--seeds 0 1 2 3 4] [--records 27000] [--json FILE] [--write]
+    python benchmarks/repair.py [--model arith-tiny] [--seeds 0 1 2] [--families input …] [--json FILE] [--write]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,20 +20,20 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from pages import put_between
+from pages import made_at, put_between, put_table
+from scipy.special import stdtrit
 
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
-from mecharule_ops.findings.repair import Control, ControlKind, Repair
+from mecharule_ops.findings.repair import ControlKind, Repair
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.repair_material import RepairRequest, material
 from mecharule_ops.pipeline.repairing import repair
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
-from mecharule_ops.repair.gates import Policy, units_of
 from mecharule_ops.repair.statistics import Paired
-from mecharule_ops.report.phrases.repair import p_words, points_words
+from mecharule_ops.report.phrases.repair import WITHOUT_UNITS, changed_words, points_words
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import HARM
@@ -44,9 +43,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "repair.md"
 
 
 def measured(
-    model: str, basis: Basis, seed: int, records: int, tried: int, families: Sequence[Family]
+    model: str, basis: Basis, seed: int, records: int, tried: int, families: Sequence[Family], trees: bool
 ) -> Iterator[Repair]:
-    """Every repair of one seed, each on the same records, units and outcomes; mechanism gates with trees beside."""
+    """Every repair of one seed, each on the same records, units and outcomes; with trees beside where asked."""
     settings = {"model": model, "records": 1000, "regimes": (0,), "bases": (basis,), "seed": seed}
     config = make_config(**settings).model_dump(mode="json")
     with (
@@ -59,140 +58,131 @@ def measured(
         found = material(run, asked, print)
         for family in families:
             for solution in (False, True):
-                free = family is Family.MECHANISM
-                yield repair(found, replace(asked, family=family, solution=solution, model=free))
+                yield repair(found, replace(asked, family=family, solution=solution, model=trees))
 
 
-WITHOUT_GATES = (ControlKind.RETRY, ControlKind.EXAMPLES)
+BESIDE = {**WITHOUT_UNITS, ControlKind.MODEL: "free-form trees"}
 
 
-def tables(found: Sequence[Repair]) -> str:
-    """The page's tables: the families over seeds, the controls over seeds, and every seed by itself."""
-    kinds = list(dict.fromkeys((one.family, one.solution) for one in found))
-    lines = [
-        "| gates | reads the right answer | points, each seed | mean | fixed : broken, all seeds | largest p | "
-        "acts on | units, clauses |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for kind in kinds:
+def table(found: Sequence[Repair]) -> str:
+    """The page's table: a row for each family, with and without the right answer's columns."""
+    there = {control.kind for one in found for control in one.controls}
+    beside = [kind for kind in BESIDE if kind in there]
+    header = (
+        "gates",
+        "right answer",
+        "seeds",
+        "change",
+        "fixed : broken",
+        *(BESIDE[kind] for kind in beside),
+    )
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for kind in dict.fromkeys((one.family, one.solution) for one in found):
         of = [one for one in found if (one.family, one.solution) == kind]
-        lines.append(_family_row(of))
-        if any(free := [_named(one, ControlKind.MODEL) for one in of]):
-            lines.append(_result_row("free-form, same columns", of, free))
-    lines += [
-        "",
-        "| control, all seeds together | beside | points [95 %] | fixed : broken |",
-        "|---|---|---|---|",
-    ]
-    for kind in kinds:
-        of = [one for one in found if (one.family, one.solution) == kind]
-        lines += [_pooled_row(name, of) for name in (ControlKind.RANDOM_UNITS, ControlKind.SHUFFLED)]
-        lines += [_pooled_row(ControlKind.LEAD_ONLY, of), _best_always(of), _pairs_row(of)]
-        lines += [_policy_row(policy, of) for policy in Policy]
-        lines += [_pooled_row(name, of) for name in WITHOUT_GATES]
-    lines += [
-        "",
-        "| seed | gates | reads the right answer | before | after | change [95 %] | fixed | broken | McNemar |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [_seed_row(one) for one in found]
+        tests = [one.test for one in of if one.test is not None]
+        cells = [
+            f"**{kind[0].value}**",
+            "read" if kind[1] else "hidden",
+            str(len(of)),
+            _mean(tests),
+            f"{_pooled(tests).fixed:,} : {_pooled(tests).broken:,}",
+            *(_control(of, each) for each in beside),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _named(one: Repair, kind: ControlKind) -> Paired | None:
-    return next((control.result for control in one.controls if control.kind is kind), None)
+def _mean(results: Sequence[Paired]) -> str:
+    """Mean of the seeds with half the 95 % t-interval; of one seed its own interval."""
+    points = [one.points for one in results]
+    if len(points) < 2:
+        return points_words(results[0]).replace(" points", "") if results else "no gate helps"
+    half = float(stdtrit(len(points) - 1, 0.975)) * stdev(points) / len(points) ** 0.5
+    return f"{mean(points):+.2f} ± {half:.2f}"
 
 
-def _family_row(of: Sequence[Repair]) -> str:
-    units = max(len(units_of(one.gates)) for one in of)
-    clauses = max(len(one.gates) for one in of)
-    return _result_row(f"**{of[0].family.value}**", of, [one.test for one in of], f"≤ {units}, ≤ {clauses}")
-
-
-def _result_row(name: str, of: Sequence[Repair], results: Sequence[Paired | None], size: str = "–") -> str:
-    there = [one for one in results if one is not None]
-    reads = "yes" if of[0].solution else "no"
+def _control(of: Sequence[Repair], kind: ControlKind) -> str:
+    """Mean change under it; a dagger where the gates are not ahead of it, all seeds' records together."""
+    there = [control for one in of for control in one.controls if control.kind is kind]
     if not there:
-        return f"| {name} | {reads} | no gate helps | – | – | – | – | {size} |"
-    points = [one.points for one in there]
-    spread = f" ± {stdev(points):.2f}" if len(points) > 1 else ""
-    fixed, broken = sum(one.fixed for one in there), sum(one.broken for one in there)
-    each = " ".join(f"{one:+.2f}" for one in points)
-    acted = mean(one.acted_share for one in there)
-    return (
-        f"| {name} | {reads} | {each} | {mean(points):+.2f}{spread} | {fixed:,} : {broken:,} "
-        f"({fixed / max(1, broken):.1f} : 1) | {p_words(max(one.p_value for one in there))} | {100 * acted:.0f} % | "
-        f"{size} |"
-    )
+        return "–"
+    ahead = _pooled([one.ahead for one in there if one.ahead is not None])
+    return f"{mean(one.result.points for one in there):+.2f}{'' if ahead.interval[0] > 0 else ' †'}"
 
 
 def _pooled(results: Sequence[Paired]) -> Paired:
     """Records of several seeds as one table."""
-    return Paired(
-        n=sum(one.n for one in results),
-        before=sum(one.before for one in results),
-        fixed=sum(one.fixed for one in results),
-        broken=sum(one.broken for one in results),
-        acted=sum(one.acted for one in results),
-    )
+    return Paired(**{name: sum(getattr(one, name) for one in results) for name in COUNTS})
 
 
-def _pooled_row(kind: ControlKind, of: Sequence[Repair]) -> str:
-    results = [result for one in of if (result := _named(one, kind)) is not None]
-    return _beside(kind.value, of[0], _pooled(results)) if results else _beside(kind.value, of[0], None)
+COUNTS = ("n", "before", "fixed", "broken", "acted")
+COLUMNS = (
+    *("gates", "right answer", "seed", "what", "name", *COUNTS, "points", "low", "high", "p"),
+    *("gates ahead by", "ahead low", "ahead high"),
+)
 
 
-def _policy_row(policy: Policy, of: Sequence[Repair]) -> str:
-    """The gates under one policy, whichever the choose records of each seed chose."""
-    other = ControlKind.LARGEST if policy is Policy.ONE else ControlKind.TOGETHER
-    results = [one.test if one.policy is policy else _named(one, other) for one in of]
-    chosen = sum(one.policy is policy for one in of)
-    name = f"where several gates fire, {policy.value} (chosen in {chosen} of {len(of)} seeds)"
-    return _beside(name, of[0], _pooled([one for one in results if one is not None]))
+def rows(found: Sequence[Repair]) -> list[tuple[str, ...]]:
+    """The gates on the test records of every seed, and every control beside them."""
+    made = []
+    for one in found:
+        lines: list[tuple[str, str, Paired | None, Paired | None]] = [
+            ("the gates", one.policy.value, one.test, None),
+            ("the best unit of each record, known afterwards", "", one.hindsight, None),
+        ]
+        lines += [(each.kind.value, each.name, each.result, each.ahead) for each in one.controls]
+        for place, (what, name, result, ahead) in enumerate(lines):
+            start = (one.family.value, "read" if one.solution else "hidden", str(one.seed), what)
+            if result is None:
+                made += [] if place else [(*start, one.status.value, *[""] * (len(COLUMNS) - len(start) - 1))]
+                continue
+            counts = (str(getattr(result, each)) for each in COUNTS)
+            p = f"{result.p_value:.2g}"
+            made.append((*start, name, *counts, *_numbers(result), p, *_numbers(ahead)))
+    return made
 
 
-def _best_always(of: Sequence[Repair]) -> str:
-    """Of each seed the unit that helps most when it is always ablated, chosen afterwards."""
-    best = [
-        max(always, key=lambda one: one.result.points).result
-        for one in of
-        if (always := [control for control in one.controls if _always(control)])
+def _numbers(result: Paired | None) -> tuple[str, ...]:
+    """Points and both ends of their interval; empty where there is no result."""
+    return ("",) * 3 if result is None else tuple(f"{one:.2f}" for one in (result.points, *result.interval))
+
+
+def pair_rows(found: Sequence[Repair]) -> list[tuple[str, ...]]:
+    """Pairs of units whose gates fire together, on the choose records: each alone, both, what the second adds."""
+    return [
+        (
+            *(one.family.value, "read" if one.solution else "hidden", str(one.seed)),
+            *(str(pair.first), str(pair.second), str(pair.alone.n)),
+            *(changed_words(pair.alone), changed_words(pair.both), points_words(pair.added)),
+        )
+        for one in found
+        for pair in one.pairs
     ]
-    return _beside("the best unit always ablated, known afterwards", of[0], _pooled(best) if best else None)
 
 
-def _pairs_row(of: Sequence[Repair]) -> str:
-    """Pairs of units whose gates fire together: what ablating the second one too adds."""
-    added = [pair.added for one in of for pair in one.pairs]
-    name = "of pairs that fire together the second unit too (choose records)"
-    return _beside(name, of[0], _pooled(added) if added else None)
-
-
-def _always(control: Control) -> bool:
-    return control.kind is ControlKind.ALWAYS
-
-
-def _beside(name: str, one: Repair, result: Paired | None) -> str:
-    beside = f"{one.family.value}{', reads the right answer' if one.solution else ''}"
-    if result is None:
-        return f"| {name} | {beside} | – | – |"
-    return f"| {name} | {beside} | {points_words(result)} | {result.fixed:,} : {result.broken:,} |"
-
-
-def _seed_row(one: Repair) -> str:
-    reads, result = "yes" if one.solution else "no", one.test
-    if result is None:
-        return f"| {one.seed} | {one.family.value} | {reads} | – | – | {one.status.value} | – | – | – |"
-    return (
-        f"| {one.seed} | {one.family.value} | {reads} | {100 * result.before / result.n:.2f} % | "
-        f"{100 * result.after / result.n:.2f} % | {points_words(result)} | {result.fixed} | {result.broken} | "
-        f"{p_words(result.p_value)} |"
-    )
-
-
-def write(found: Sequence[Repair], record: Mapping[str, Any]) -> None:
-    """Puts the tables between the page's markers, with what they were made on."""
-    put_between(PAGE, f"{record['note']}\n\n{tables(found)}")
+def write(record: Mapping[str, Any]) -> None:
+    """Puts the table between the page's marks with what it was made on, and all rows beside it."""
+    found = [decode(Repair, one) for one in record["repairs"]]
+    links = [
+        put_table("repair", COLUMNS, rows(found)),
+        put_table(
+            "repair-pairs",
+            (
+                "gates",
+                "right answer",
+                "seed",
+                "acts",
+                "and",
+                "records",
+                "alone",
+                "both",
+                "what the second adds",
+            ),
+            pair_rows(found),
+        ),
+    ]
+    beside = f"Every seed and control: {links[0]}; pairs of units whose gates fire together: {links[1]}."
+    put_between(PAGE, f"{table(found)}\n\n{record['made']} {record['note']} {beside}")
 
 
 def main() -> None:
@@ -200,10 +190,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="arith-tiny")
     parser.add_argument("--basis", type=Basis, default=Basis.MLP_OUT)
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(3)))
     parser.add_argument("--families", type=Family, nargs="+", default=list(Family))
     parser.add_argument("--records", type=int, default=27_000)
     parser.add_argument("--tried", type=int, default=20)
+    parser.add_argument("--trees", action="store_true", help="put free-form trees beside")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "repair.json")
     parser.add_argument("--write", action="store_true")
     parser.add_argument(
@@ -214,18 +205,24 @@ def main() -> None:
         record = joined([json.loads(file.read_text(encoding="utf-8")) for file in given.known])
         keep(record, given.json, given.write)
         return
-    found: list[Repair] = []
+    made, repairs = made_at(), list[dict[str, Any]]()
     for seed in given.seeds:
-        for one in measured(given.model, given.basis, seed, given.records, given.tried, given.families):
-            found.append(one)
-            print(_seed_row(one), flush=True)
+        asked = (given.model, given.basis, seed, given.records, given.tried, given.families, given.trees)
+        for one in measured(*asked):
+            repairs.append(encode(one))
+            print(
+                seed,
+                one.family.value,
+                one.solution,
+                "–" if one.test is None else points_words(one.test),
+                flush=True,
+            )
         note = (
-            f"Model {given.model}, basis {given.basis.value}, {given.records:,} records a seed in "
-            f"thirds, {given.tried} units tried, at most 12 units with 3 clauses of 3 literals each, a "
-            f"broken answer weighing {HARM:g} fixed ones, on a "
-            f"{os.cpu_count()}-core {platform.machine()} processor."
+            f"Model {given.model}, basis {given.basis.value}, {given.records:,} records a seed in thirds, "
+            f"{given.tried} units tried, at most 12 units with 3 clauses of 3 literals each, a broken answer "
+            f"weighing {HARM:g} fixed ones."
         )
-        record = {"note": note, "versions": versions(), "repairs": [encode(one) for one in found]}
+        record = {"made": made, "note": note, "versions": versions(), "repairs": repairs}
         keep(record, given.json, given.write)
 
 
@@ -244,7 +241,7 @@ def keep(record: Mapping[str, Any], file: Path, page: bool) -> None:
     )
     file.write_text(f'{head[:-1]}, "repairs": [\n{lines}\n]}}\n', encoding="utf-8")
     if page:
-        write([decode(Repair, one) for one in record["repairs"]], record)
+        write(record)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,9 @@ def leaks(text: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_hans_goes_through_every_stage_on_the_whole_sequence(commands: Commands, model: str) -> None:
+def test_hans_goes_through_every_stage_on_the_whole_sequence(
+    commands: Commands, model: str, runs: Path
+) -> None:
     """Both directions are searched in the phase `whole`, and the report says whose sentences these are."""
     task = ("generated=120", "template={premise} {hypothesis}", 'answers=["y", "n"]')
     given = [part for setting in task for part in ("--set", f"task.{setting}")]
@@ -91,6 +93,15 @@ def test_hans_goes_through_every_stage_on_the_whole_sequence(commands: Commands,
     assert "attn_head 1→0" in done.out
     assert "attn_head 0→1" in done.out
     assert "a truncation" not in done.out
+    with RunStore.open(
+        max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime), read_only=True
+    ) as store:
+        found = material(Run(store), RepairRequest(basis=Basis.ATTN_HEAD, records=180, tried=4))
+    assert found.clusters is not None
+    own = [set(found.clusters[part].tolist()) for part in (found.find, found.choose, found.test)]
+    assert all(own), "each split has constructions of its own"
+    assert sum(map(len, own)) == len(set.union(*own))
+    assert len(found.paired(found.test, found.good[found.test]).clusters) == len(own[2])
 
 
 def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
