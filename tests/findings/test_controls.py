@@ -70,7 +70,9 @@ def test_holm_by_hand() -> None:
 def test_the_standing_counts_what_is_known_and_bounds_the_rest() -> None:
     """Two of three others tested are as strong; with the audit's 4 at most 6 of 99 are, without it any of the rest."""
     measured = {unit(place): estimate(flips, 0) for place, flips in enumerate((30, 30, 29, 40))}
-    audit = SearchAudit.of((StratumResult(name="all", units=96, tested=50, found=0),), (), 4, 0.95)
+    audit = SearchAudit.of(
+        (StratumResult(name="all", units=96, tested=50, found=0),), (), 4, 0.95, exact=True, found_in_all=2
+    )
     assert Standing.of(unit(0), measured, 100, audit) == Standing(
         known=2, others=99, at_most=6, confidence=0.95
     )
