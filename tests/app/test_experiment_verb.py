@@ -130,8 +130,9 @@ def test_units_are_asked_about_under_every_baseline(commands: Commands) -> None:
     assert [row[0] for row in table["rows"]] == ["a0.h0", "a1.h1"]
     cells = [cell.split(" · ") for row in table["rows"] for cell in row[1:]]
     assert all("/" in flips and outside.endswith(" %") for flips, outside in cells)
-    assert all(row[5].endswith("· 0 %") for row in table["rows"]), (
-        "a positional donor was seen at its position"
+    donors = [float(row[5].split("· ")[1].rstrip(" %")) for row in table["rows"]]
+    assert max(donors) < 25, (
+        f"few donors lie outside what other records show at their position: {table['rows']}"
     )
 
 
