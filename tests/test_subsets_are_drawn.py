@@ -13,7 +13,7 @@ HOLDS_RECORDS = frozenset(
 ALLOWED = {
     "mecharule_ops/pipeline/laws.py: train[:0]": "none of them",
     "mecharule_ops/pipeline/repair_alternatives.py: records[row].tokens[:place]": "the tokens of one completion",
-    "mecharule_ops/pipeline/repair_alternatives.py: good[split:]": "the part after those learned from, of arrays laid end to end",
+    "mecharule_ops/pipeline/repair_alternatives.py: good[split:]": "what comes after those learned from",
     "mecharule_ops/pipeline/accounting.py: target.test[:DRAWN]": "held-out places come as a draw",
     "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
     "mecharule_ops/pipeline/waves.py: examples[:wanted]": "slices are shuffled; only time is measured",
