@@ -191,8 +191,8 @@ class RuleAnchored(Event):
 
     @property
     def predicts(self) -> bool:
-        """Whether it may be shown as a rule: the whole interval lies above 0."""
-        return self.held_out_low is not None and self.held_out_low > 0
+        """Whether it may be shown as a rule: the whole interval lies above 0, as printed with two decimals."""
+        return self.held_out_low is not None and round(self.held_out_low, 2) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
