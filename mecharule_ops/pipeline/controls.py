@@ -19,7 +19,7 @@ from mecharule_ops.findings.counts import Share
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.localise import BATCH, Localised, slice_estimates
+from mecharule_ops.pipeline.localise import Localised, flips_on, slice_estimates
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.random_units import random_units
 from mecharule_ops.subsets import some_of
@@ -53,10 +53,20 @@ def beside(
     most: int | None = None,
 ) -> list[AgonistControls]:
     """The controls beside units of one basis, without their standing; `most` random units of the basis each."""
+    if not units:
+        return []
     records = control_records(run, regime)
     others = {unit: units_beside(run, unit, run.config.controls if most is None else most) for unit in units}
     asked = dict.fromkeys(chain(units, *(each for drawn in others.values() for each in drawn)))
-    flips = _flips(run, list(asked), records, regime, progress)
+    counted = flips_on(
+        run,
+        regime,
+        run.intervention(units[0].basis),
+        [(unit,) for unit in asked],
+        (records.tolist(), ()),
+        progress,
+    )
+    flips = {unit: one.associated.flips for unit, one in zip(asked, counted, strict=True)}
     return [_beside(run, unit, regime, len(records), flips, *others[unit]) for unit in units]
 
 
@@ -117,24 +127,6 @@ def decided_over(searches: Sequence[SearchOutcome], alpha: float, epsilon: float
 def _held_out(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
     eligible = run.eligible(regime)
     return eligible[~run.train[eligible]]
-
-
-def _flips(
-    run: Run,
-    units: Sequence[Neuron],
-    records: Int[np.ndarray, " record"],
-    regime: Regime,
-    progress: Callable[[int, int], None],
-) -> dict[Neuron, int]:
-    """How many of some records each unit flips alone."""
-    counts: dict[Neuron, int] = {}
-    at_once = BATCH * run.width
-    for begin in range(0, len(units), at_once):
-        some = units[begin : begin + at_once]
-        flips = run.flips([(unit,) for unit in some], records, regime)
-        counts |= zip(some, flips.sum(axis=1).tolist(), strict=True)
-        progress(len(counts), len(units))
-    return counts
 
 
 def _beside(
