@@ -28,11 +28,11 @@ from pages import ROOT, made_at, put_table
 from planted_rules import planted
 
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.findings.accounts import Account, Law, LawScore
+from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.front.rows import PredictionRow, prediction_rows
 from mecharule_ops.loading.registry import load
-from mecharule_ops.mechanism.law import prediction
+from mecharule_ops.mechanism.first_order import prediction
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.replacement.baselines import replacement_table
@@ -114,8 +114,8 @@ def unit_of(account: Account) -> dict[str, Any]:
         "happened": None if first is None else first.happened,
         "held_out": account.held_out,
         "first order": scored(first),
-        "lead only": scored(account.law(Law.LEAD_ONLY)),
-        "drop only": scored(account.law(Law.DROP_ONLY)),
+        "lead only": scored(account.prediction(PredictionKind.LEAD_ONLY)),
+        "drop only": scored(account.prediction(PredictionKind.DROP_ONLY)),
         "input rule": interval(rule.held_out) if rule.rule else None,
         "free-form trees": interval(rule.free_form),
         "nothing_above": account.nothing_above,
@@ -123,7 +123,7 @@ def unit_of(account: Account) -> dict[str, Any]:
     }
 
 
-def scored(score: LawScore | None) -> dict[str, float] | None:
+def scored(score: PredictionScore | None) -> dict[str, float] | None:
     return None if score is None else interval(score.held_out)
 
 

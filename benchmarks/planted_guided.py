@@ -118,7 +118,7 @@ class Row:
     seconds: float
     """Processor time of the search itself; answers are not counted."""
     peak_mib: float
-    law: str
+    fallback: str
     """Why predictions were given up; empty when they were not."""
 
 
@@ -160,7 +160,7 @@ def measure(guided: bool, units: int, agonists: int, correlation: float, seed: i
         share_of_exhaustive=tree.example_forwards / (units * SETTINGS.cha.full_test),
         seconds=seconds,
         peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        law=search.fallback.sentence if search.fallback else "",
+        fallback=search.fallback.sentence if search.fallback else "",
     )
 
 
@@ -168,7 +168,7 @@ def line(row: Row) -> str:
     """A row of the table."""
     return (
         f"{row.search:<7} {row.spearman:>8.2f} {row.units:>9,} {row.agonists:>6,} {row.found:>6,} {row.queries:>8,} "
-        f"{row.share_of_exhaustive:>9.3%} {row.seconds:>7.2f} {row.peak_mib:>5,.0f}  {row.law}"
+        f"{row.share_of_exhaustive:>9.3%} {row.seconds:>7.2f} {row.peak_mib:>5,.0f}  {row.fallback}"
     )
 
 

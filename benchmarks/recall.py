@@ -45,7 +45,7 @@ KEPT = Path(__file__).with_suffix(".json")
 """Every line that was measured; a run of some cases or searches replaces those alone."""
 PAGE = Path(__file__).parents[1] / "docs" / "search.md"
 GUIDED = "guided"
-"""What `mecharule run` does; the law's cost is in it, a backward as two forwards."""
+"""What `mecharule run` does; the prediction's cost is in it, a backward as two forwards."""
 STRONG = 0.3
 """From this strength up every agonist shall be found."""
 
@@ -150,7 +150,7 @@ class Bench:
 
     @property
     def guided(self) -> tuple[list[Search], int]:
-        """A search by prediction of each layer that is searched, and what the law cost.
+        """A search by prediction of each layer that is searched, and what first order cost.
 
         It is asked for all layers at once, so a case that searches some pays its share.
         """
@@ -160,8 +160,8 @@ class Bench:
         # Layers of one guided search wait for one another, so those that nobody asks must be none of it.
         plan = replace(plan, predictions=[found for layer, found in pairs if layer.layer in chosen])
         searched = replace(self.candidates, layers=tuple(self.layers))
-        law = round(plan.law_forwards * searched.total / self.candidates.total)
-        return [one.search for one in plan.searches(searched, self.case.regime)], law
+        predictions = round(plan.prediction_forwards * searched.total / self.candidates.total)
+        return [one.search for one in plan.searches(searched, self.case.regime)], predictions
 
     def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
         """The trees of the searches of all layers."""

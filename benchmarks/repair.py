@@ -1,7 +1,7 @@
 """What gates do to answers of the bundled model over seeds, and what does without their units: docs/repair.md.
 
-For each seed: a run's records and vocabulary, fresh records in three splits, units by the law and by measured fixes,
-gates of each family with and without the columns that tell the right answer, and controls, each scored once on the
+For each seed: a run's records and vocabulary, fresh records in three splits, units by first order and by measured
+fixes, gates of each family with and without columns that tell the right answer, and controls, each scored once on the
 test records. With `--write` the page's table is written between its marks, and every row beside it as CSV.
 About 3 minutes of a core a seed and family without trees, 10 with them (`--trees`).
 

@@ -46,7 +46,7 @@ class RunConfig(BaseModel):
     testing: Testing = Testing.SEQUENTIAL
     """When a node's counts are looked at; `fixed` is the paper's."""
     search: Literal["guided", "cha", "exhaustive"] = "guided"
-    """`guided` tests first what the law predicts, `cha` groups by attribution, `exhaustive` every unit alone."""
+    """`guided` tests first what first order predicts, `cha` groups by attribution, `exhaustive` every unit alone."""
     parity: bool = False
     """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say, on k-center slices."""
     largest: int | None = Field(None, ge=1)

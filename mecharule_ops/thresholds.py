@@ -1,4 +1,4 @@
-"""The defaults of τ, ε, α, the law's competitors and a repair's harm; the one place that says what reaches τ. Light."""
+"""The defaults of τ, ε, α, competitors and a repair's harm; the one place that says what reaches τ. Light."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ALPHA = 0.05
 SLICE = 64
 """Examples of a compact slice; on fewer a rate is too coarse to stand without its lower bound."""
 COMPETITORS = 3
-"""Other tokens that the law sets a lead against: a strong unit changes who comes second, so the runner-up alone
+"""Other tokens that first order sets a lead against: a strong unit changes who comes second, so the runner-up alone
 misses flips."""
 RANDOM_UNITS = 99
 """Units drawn from the basis that a found unit is ranked among; after Holm 99 allow p ≤ .05 for five units."""

@@ -34,10 +34,10 @@ def test_what_names_an_array_is_checked() -> None:
 
 
 def test_only_named_modules_stay_unchecked() -> None:
-    """Engine, law and accounts are checked; what is named as an exception exists."""
+    """Engine, first order and accounts are checked; what is named as an exception exists."""
     checked = set(modules_with_arrays())
     assert checked >= {
-        f"mecharule_ops.{name}" for name in ("engine.ablation", "mechanism.law", "rules.accounts")
+        f"mecharule_ops.{name}" for name in ("engine.ablation", "mechanism.first_order", "rules.accounts")
     }
     assert not checked & UNCHECKED
     assert all(find_spec(name) for name in UNCHECKED)

@@ -11,7 +11,7 @@ HOLDS_RECORDS = frozenset(
     {"records", "train", "test", "examples", "eligible", "held_out", "unseen", "fresh", "bad", "good"}
 )
 ALLOWED = {
-    "mecharule_ops/pipeline/laws.py: train[:0]": "none of them",
+    "mecharule_ops/pipeline/prediction_scores.py: train[:0]": "none of them",
     "mecharule_ops/pipeline/repair_alternatives.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/pipeline/repair_alternatives.py: good[split:]": "what comes after those learned from",
     "mecharule_ops/pipeline/accounting.py: target.test[:DRAWN]": "held-out places come as a draw",

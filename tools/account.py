@@ -21,7 +21,7 @@ from tools.result import ToolResult
 
 
 def account(given: Account, tell: Tell) -> ToolResult:
-    """Flips, laws, the three families beside free-form trees, the drive, and what first order misses.
+    """Flips, first-order predictions, three families beside free-form trees, the drive, and what first order misses.
 
     Cost: nothing where the run holds the account; otherwise what `--estimate` says, and it is kept.
     """

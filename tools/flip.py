@@ -14,10 +14,10 @@ from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
-from mecharule_ops.questions.typed_law import (
-    LawOfPrompt,
+from mecharule_ops.questions.typed_first_order import (
+    FirstOrderOfPrompt,
     PredictorOfPrompt,
-    law_of_prompt,
+    first_order_of_prompt,
     predictor_of_prompt,
 )
 from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
@@ -58,7 +58,7 @@ class Answered:
     rows: tuple[ExampleRow, ...]
     """What may be shown of the certificate: the typed prompt, then its edits."""
     prediction: Prediction | None
-    law: LawOfPrompt | None
+    first_order: FirstOrderOfPrompt | None
     predictor: PredictorOfPrompt | None
     similar: NeighbourFlips
     similar_ids: tuple[int, ...]
@@ -76,7 +76,7 @@ class Answered:
 
 
 def flip(given: Flip, tell: Tell) -> ToolResult:
-    """Completions before and after, what the law, the rule and the predictor say, edits that switch the rule, and
+    """Completions before and after, what first order, the rule and the predictor say, edits that switch the rule, and
     similar records' flips.
 
     Cost: two completions a prompt, a backward a generated token and competitor, and one ablated completion a
@@ -102,7 +102,7 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
             certificate=certificate,
             rows=shown_rows(certificate, given.show_text),
             prediction=prediction,
-            law=law_of_prompt(run, neuron, record),
+            first_order=first_order_of_prompt(run, neuron, record),
             predictor=predictor_of_prompt(run, neuron, regime, record),
             similar=similar,
             similar_ids=tuple(ids),
@@ -183,14 +183,24 @@ def _similar(
 
 def _data(found: Answered) -> dict[str, object]:
     typed, *others = found.rows
-    prediction, law, predictor, similar = found.prediction, found.law, found.predictor, found.similar
+    prediction, first_order, predictor, similar = (
+        found.prediction,
+        found.first_order,
+        found.predictor,
+        found.similar,
+    )
     return {
         "run": found.run.id,
         "neuron": str(found.neuron),
         "regime": found.regime.value,
         **example_data(typed),
         "changed": found.changed,
-        "law": law and {**asdict(law), "changes": law.changes, "agrees": law.changes == found.changed},
+        "first_order": first_order
+        and {
+            **asdict(first_order),
+            "changes": first_order.changes,
+            "agrees": first_order.changes == found.changed,
+        },
         "rule": prediction
         and {
             "text": prediction.rule,
@@ -218,7 +228,7 @@ def _lines(found: Answered) -> list[str]:
         f"{found.neuron} on {last_line(typed.prompt)!r} ({found.regime.arrow}) in run {run.id}",
         f"  before    {_side(run, typed.before)} [c:{found.certificate.id}]",
         f"  ablated   {_side(run, typed.after)} → {'flips' if typed.flipped else 'does not flip'}",
-        f"  predicted {_law_words(found)}",
+        f"  predicted {_first_order_words(found)}",
         f"  rule      {_rule_words(found)}",
         *_predictor_lines(found),
         *(f"  edit      {_edit_words(row)}" for row in others),
@@ -230,14 +240,14 @@ def _verdict(agrees: bool) -> str:
     return "it agrees" if agrees else "it is wrong here"
 
 
-def _law_words(found: Answered) -> str:
-    law = found.law
-    if law is None:
+def _first_order_words(found: Answered) -> str:
+    said = found.first_order
+    if said is None:
         return "no generated token is in reach of the ablation"
-    says = "the answer changes" if law.changes else "the answer stays"
+    says = "the answer changes" if said.changes else "the answer stays"
     return (
-        f"at token {law.position} {quoted(law.generated)} leads {quoted(law.competitor)} by {law.lead:.2f} logits and "
-        f"the first-order drop is {law.drop:.2f}: {says}; {_verdict(law.changes == found.changed)}"
+        f"at token {said.position} {quoted(said.generated)} leads {quoted(said.competitor)} by {said.lead:.2f} logits "
+        f"and the first-order drop is {said.drop:.2f}: {says}; {_verdict(said.changes == found.changed)}"
     )
 
 

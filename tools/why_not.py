@@ -87,7 +87,7 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
 
 
 def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
-    """What the law predicted of a candidate; None where it was not asked."""
+    """What first order predicted of a candidate; None where it was not asked."""
     predictions, layers = run.predictions(neuron.basis, regime), run.candidates(neuron.basis, regime).layers
     own = next((layer for layer in layers if layer.layer == neuron.layer), None)
     if not predictions or own is None or neuron.channel not in own.channels:

@@ -84,7 +84,7 @@ FORMS: tuple[Form, ...] = (
     _form("why", "agonist", "what", ONE, named=True),
     _form("when", "when", "flip what rule would how", ONE),
     _form("when", "ceiling", "what rule flip", ONE),
-    _form("law", "law", "how what flip when strong many would", ONE),
+    _form("prediction", "prediction", "how what flip when strong many would", ONE),
     _form("responds", "responds", "what how when flip", ONE),
     _form("reads", "reads", "what how flip when", ONE),
     _form("writes", "writes", "what how flip when", ONE),

@@ -9,9 +9,9 @@ from agent.answering.answers import Answer, Data
 
 
 def when(data: Data) -> Answer:
-    """The rules of its account beside free-form trees, and the law; without an account its anchored rule."""
+    """The rules of its account beside free-form trees, and first order; without an account its anchored rule."""
     parts = data["parts"]
-    said = (answers.rule_sentence(data),) if data["account"] is None else (parts["when"], parts["law"])
+    said = (answers.rule_sentence(data),) if data["account"] is None else (parts["when"], parts["prediction"])
     return Answer(sentences=(*said, answers.flips_sentence(data)), certificates=(data["certificate"],))
 
 
@@ -69,7 +69,7 @@ def verify(data: Data) -> Answer:
 
 SHORT_ANSWERS: Mapping[str, tuple[str, Callable[[Data], Answer]]] = {
     "when": ("why", when),
-    "law": ("why", part("law")),
+    "prediction": ("why", part("prediction")),
     "responds": ("why", part("responds")),
     "reads": ("why", part("reads")),
     "writes": ("why", part("reads")),

@@ -51,7 +51,7 @@ MEANINGS: Mapping[str, str] = {
         "writes": "write writes writing push pushes",
         "through": "through via mediate mediates mediated",
         "act": "act acts acting work works operate operates",
-        "law": "law laws predict predicts predicted predictable lead drop",
+        "prediction": "first order predict predicts predicted predictable lead drop",
         "responds": "respond responds drive drives driven",
         "ceiling": "ceiling ceilings",
         "refute": "refute falsify disprove counterexample",

@@ -46,7 +46,7 @@ def as_data(outlook: Outlook) -> dict[str, object]:
                 "units": search.units,
                 "evaluations": search.evaluations,
                 "example_forwards": search.example_forwards,
-                "law_forwards": search.law_forwards,
+                "prediction_forwards": search.prediction_forwards,
             }
             for search in outlook.searches
         ],
@@ -54,14 +54,14 @@ def as_data(outlook: Outlook) -> dict[str, object]:
 
 
 def _at_most(search: SearchOutlook) -> str:
-    law = (
-        f", first-order predictions before it at most {search.law_forwards:,} more"
-        if search.law_forwards
+    predictions = (
+        f", first-order predictions before it at most {search.prediction_forwards:,} more"
+        if search.prediction_forwards
         else ""
     )
     return (
         f"at most {search.evaluations:,} group ablations on {search.units:,} units, "
-        f"{search.example_forwards:,} example-forwards{law}"
+        f"{search.example_forwards:,} example-forwards{predictions}"
     )
 
 

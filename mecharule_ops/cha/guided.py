@@ -11,7 +11,7 @@ Theory of operation. Every layer is searched by itself (`GuidedSearch`), with th
     sweep      per layer all that is left, in neighbours of the    every group is pruned, or opened down to its
                order, as many as are predicted to flip `quiet`     units
                of a slice together
-    fallback   a layer on which the law fails (`law`): what was    as in `cha`
+    fallback   a layer on which first order fails (`prediction_failure`): what was    as in `cha`
                not tested alone, by the rules of `ChaSearch`
 
 *When confirming ends.* If units come in order of promise, the chance that the next one is a τ-agonist is at most
@@ -44,9 +44,9 @@ import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.cha.group_search import Fallback, GroupSearch, starting_groups
-from mecharule_ops.cha.law import LawRecord
 from mecharule_ops.cha.partition import Channels, bisect
 from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
+from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.thresholds import reaches
@@ -62,7 +62,7 @@ class GuidedSettings:
     """Settings of a guided search over all layers."""
 
     cha: ChaSettings = field(default_factory=ChaSettings)
-    """How a group is tested, the limit on cost, and how a layer is searched on which the law fails."""
+    """How a group is tested, the limit on cost, and how a layer is searched on which first order fails."""
     worth: float = 0.05
     """Chance of a τ-agonist below which no further unit is confirmed: one in twenty tests."""
     sweep: int = SWEEP
@@ -96,7 +96,7 @@ class GuidedSearch(GroupSearch):
         self._rates = np.stack([prediction.associated, prediction.unrelated])[:, order]
         self._rank = np.argsort(order)
         self._confirmed = self._judged = 0
-        self._law = LawRecord(units=self._units)
+        self._record = PredictionRecord(units=self._units)
         self._status = self._obstacle(min(settings.sweep, self._units))
 
     @property
@@ -141,7 +141,7 @@ class GuidedSearch(GroupSearch):
         return self.follows and any(reaches(rate, self._settings.tau) for rate in left.flat)
 
     def enter(self) -> int:
-        """Enter what was decided since the last call into the record of the law; the τ-agonists among it."""
+        """Enter what was decided since the last call into its record; the τ-agonists among it."""
         found, self._judged = self._nodes[self._judged :], len(self._nodes)
         alone = [node for node in found if len(node.channels) == 1]
         return sum(self._enter(node) for node in alone)
@@ -152,8 +152,8 @@ class GuidedSearch(GroupSearch):
             self._status = SearchStatus.COMPLETE
 
     def fall_back_if_failed(self) -> bool:
-        """Where the law fails, open what was not tested alone by the rules of `ChaSearch`; whether it did."""
-        reason = self._law.failure()
+        """Where first order fails, open what was not tested alone by the rules of `ChaSearch`; whether it did."""
+        reason = self._record.failure()
         if reason is None:
             return False
         left = self._to_search_again()
@@ -231,14 +231,14 @@ class GuidedSearch(GroupSearch):
             begin = end
 
     def _enter(self, node: ChaNode) -> bool:
-        """Enter a unit's test into the record of the law; whether it is a τ-agonist."""
+        """Enter a unit's test into its record; whether it is a τ-agonist."""
         kept, rank = node.verdict is Verdict.KEPT, self._rank_of(node.channels[0])
         if reaches(self._rates[:, rank].max(), self._settings.tau):
-            self._law.promised += 1
-            self._law.delivered += kept
+            self._record.promised += 1
+            self._record.delivered += kept
         hit = kept and node.estimate.reaches(self._settings.tau)
         if hit:
-            self._law.ranks.append(rank)
+            self._record.ranks.append(rank)
         return hit
 
     def _to_search_again(self) -> LayerCandidates:

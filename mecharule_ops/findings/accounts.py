@@ -7,9 +7,10 @@ another one. Axes in comments: record position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mecharule_ops.codec import WAS
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval
@@ -21,7 +22,7 @@ MOVES, SEEN = 0.5, 0.1
 the first-order drop has less than this share."""
 
 
-class Law(StrEnum):
+class PredictionKind(StrEnum):
     """What says which records flip: first-order predictions with nothing fitted, what they are set beside, and a check.
 
     A first-order prediction is attribution patching (Nanda 2023; Kramár et al. 2024, AtP*) read as DeepFool reads a
@@ -46,10 +47,10 @@ class Law(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LawScore:
+class PredictionScore:
     """How well one of them says which held-out records flip; what always says yes, or never, has MCC 0."""
 
-    law: Law
+    kind: PredictionKind = field(metadata={WAS: "law"})
     predicted: int
     """Held-out records on which it says that the answer changes."""
     held_out: MccInterval | None
@@ -121,10 +122,10 @@ class Account:
     held_out: int
     """Of these the ones that chose nothing."""
     families: tuple[FamilyRule, ...]
-    laws: tuple[LawScore, ...] = ()
-    becomes_right: LawScore | None = None
-    """In 0→1 the prediction and the task together, on the flips; what `laws` predict is that the answer changes."""
-    beside_right: tuple[LawScore, ...] = ()
+    predictions: tuple[PredictionScore, ...] = field(default=(), metadata={WAS: "laws"})
+    becomes_right: PredictionScore | None = None
+    """In 0→1 the prediction and the task together, on the flips; `predictions` are of a changed answer."""
+    beside_right: tuple[PredictionScore, ...] = ()
     """Lead only and drop only on the flips, beside `becomes_right`."""
     bands: tuple[Band, ...] = ()
     """Of the first-order prediction, from the smallest drops to the largest."""
@@ -143,14 +144,14 @@ class Account:
         """The rule of a family."""
         return next(rule for rule in self.families if rule.family is family)
 
-    def law(self, law: Law) -> LawScore | None:
-        """The score of a law; None when it was not asked."""
-        return next((score for score in self.laws if score.law is law), None)
+    def prediction(self, kind: PredictionKind) -> PredictionScore | None:
+        """The score of one kind; None when it was not asked for."""
+        return next((score for score in self.predictions if score.kind is kind), None)
 
     @property
-    def first_order(self) -> LawScore | None:
+    def first_order(self) -> PredictionScore | None:
         """The score of the cheap one: with the final scale held, or as runs scored it before it was held."""
-        return self.law(Law.STEADY) or self.law(Law.FIRST_ORDER)
+        return self.prediction(PredictionKind.STEADY) or self.prediction(PredictionKind.FIRST_ORDER)
 
     @property
     def best(self) -> FamilyRule | None:

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 from mecharule_ops.cha.audit import StratumResult
-from mecharule_ops.codec import ADDED
+from mecharule_ops.codec import ADDED, WAS
 from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Verdict
 
 
@@ -77,8 +77,8 @@ class SearchCost:
     """Group ablations asked, singletons included."""
     example_forwards: int
     """Ablated generations run: the sum over queries of the examples evaluated."""
-    law_forwards: int = 0
-    """What asking the law first took, in example-forwards; a backward counts as two."""
+    prediction_forwards: int = field(default=0, metadata={WAS: "law_forwards"})
+    """What asking for first-order predictions first took, in example-forwards; a backward counts as two."""
     candidates: int
     """N: units searched."""
     slice_examples: int
@@ -101,8 +101,8 @@ class SearchCost:
 
     @property
     def all_forwards(self) -> int:
-        """Ablated generations, and the law's."""
-        return self.example_forwards + self.law_forwards
+        """Ablated generations, and the prediction's."""
+        return self.example_forwards + self.prediction_forwards
 
     @property
     def share_of_exhaustive_forwards(self) -> float:
@@ -121,13 +121,13 @@ class UnitStrength:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedUnit:
-    """A unit that was tested alone, with what the law said of it before."""
+    """A unit that was tested alone, with what first order said of it before."""
 
     neuron: Neuron
     rank: int
     """Among all units of the search, most promising first, counted from 1."""
     predicted: float
-    """Share of its stronger slice that the law says it flips."""
+    """Share of its stronger slice that first order says it flips."""
     measured: float
     """Its strength Ê."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.accounts import Account, LawScore
+from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
 from mecharule_ops.report.phrases.controls import NOT_RUN
 from mecharule_ops.report.phrases.flips import by_strength
@@ -254,23 +254,23 @@ def _rules(search: str, outcome: SearchOutcome, agonist: Agonist) -> Iterator[Ru
         yield _anchored(search, agonist, anchored)
 
 
-def _scored(account: Account) -> Iterator[tuple[str, LawScore]]:
+def _scored(account: Account) -> Iterator[tuple[str, PredictionScore]]:
     """(what is predicted, score)."""
     right = account.becomes_right
-    for score in account.laws:
+    for score in account.predictions:
         yield "flips" if right is None else "changes", score
     for score in (*filter(None, (right,)), *account.beside_right):
         yield "becomes right", score
 
 
-def _prediction(search: str, account: Account, target: str, score: LawScore) -> PredictionRow:
+def _prediction(search: str, account: Account, target: str, score: PredictionScore) -> PredictionRow:
     found = score.held_out
     return PredictionRow(
         search=search,
         unit=str(account.neuron),
         regime=account.regime.arrow,
         target=target,
-        kind=score.law.value,
+        kind=score.kind.value,
         mcc=None if found is None else found.mcc,
         low=None if found is None else found.low,
         high=None if found is None else found.high,

@@ -1,7 +1,7 @@
 """How units move the answer, read off gradients and writes: attribution, leads, pushes, drops. No causal claim.
 
-    law.prediction(subject, records, replacement)      every unit of the basis: which records it would flip, to what
-    law.effects(subject, records, replacement, units)  leads and drops (or direct pushes) of some units, in full
+    first_order.prediction(subject, records, replacement)      every unit of the basis: which records it flips, to what
+    first_order.effects(subject, records, replacement, units)  leads and drops (or direct pushes) of some units, in full
     integrated.integrated_drop(…, group)               one unit or group, along the whole way to its replacement
     measured.measured_drop(…, groups)                  how far the leads really fall, by ablation
     contributions.contributions(subject, records, …)   a lead as a sum over everything that wrote into the stream

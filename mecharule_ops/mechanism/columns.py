@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mecharule_ops.mechanism.law import Effects
+from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.types import Neuron
 
@@ -53,7 +53,7 @@ def written_columns(leads: Leads, decode: Decode, positions: Sequence[int]) -> d
 def mechanism_columns(
     unit: Neuron, drops: Effects, pushes: Effects, positions: Sequence[int]
 ) -> dict[str, np.ndarray]:
-    """`drop_1` and `push_1` of each generated token over its runner-up, and `drop_minus_lead`, the law's own number."""
+    """`drop_1` and `push_1` of each generated token over its runner-up; `drop_minus_lead`, as first order has it."""
     place = drops.units.index(unit)
     columns: dict[str, np.ndarray] = {}
     for position in positions:
@@ -64,8 +64,8 @@ def mechanism_columns(
     return columns
 
 
-def law_columns(unit: Neuron, drops: Effects, decode: Decode) -> dict[str, np.ndarray]:
-    """What the law says that the unit's ablation does: whether the answer `changes`, where, and to which token.
+def first_order_columns(unit: Neuron, drops: Effects, decode: Decode) -> dict[str, np.ndarray]:
+    """What first order says that the unit's ablation does: whether the answer `changes`, where, and to which token.
 
     `changes_at` counts generated tokens from 1; `changes_to` is empty where no change is predicted.
     """

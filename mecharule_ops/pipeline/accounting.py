@@ -1,4 +1,4 @@
-"""Accounts of the strongest τ-agonists of one search: when each flips, in three families of rules, and the law.
+"""Accounts of the strongest τ-agonists of one search: when each flips, in three families of rules, and first order.
 
 Flips of found units are cheap, so further records are observed first. The numbers of the clean-run and mechanism
 families come from clean passes on the records of D_b alone; train records choose, held-out ones score.
@@ -16,20 +16,20 @@ from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.events import Event
-from mecharule_ops.findings.accounts import Account, LawScore, LeadsAndDrops
+from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionScore
 from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
-from mecharule_ops.mechanism.law import Effects, Progress
+from mecharule_ops.mechanism.first_order import Effects, Progress
 from mecharule_ops.mechanism.mediation import nothing_above
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.laws import (
+from mecharule_ops.pipeline.localise import Localised
+from mecharule_ops.pipeline.prediction_scores import (
     INTEGRATED_ON,
     CleanEffects,
     HeldOut,
-    LawScores,
+    PredictionScores,
     largest_drop,
-    law_scores,
+    prediction_scores,
 )
-from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
@@ -44,8 +44,8 @@ from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
 """Train records that rules and trees are learned from, at most; held-out ones are all scored."""
-LAW_HOLDS = 0.70
-"""Held-out MCC from which the law of a unit is supported."""
+PREDICTION_HOLDS = 0.70
+"""Held-out MCC from which a unit's first-order prediction is supported."""
 DRAWN, PUSHED = 240, 40
 """Held-out records at most in the figure of leads and drops, and in that of the free-form predictor."""
 
@@ -124,7 +124,7 @@ def kept_accounts(
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
     ledger = Ledger(run.store, emit)
-    hypotheses = [ledger.register(law_hypothesis(unit, regime)) for unit in units]
+    hypotheses = [ledger.register(prediction_hypothesis(unit, regime)) for unit in units]
     flips = run.flips([(unit,) for unit in units], eligible, regime)
     clean = CleanEffects.of(run, units, records)
     leads = clean.drops.leads
@@ -144,27 +144,27 @@ def kept_accounts(
                 values=mechanism_columns(unit, clean.drops, clean.pushes, leads.positions)
             ),
         }
-        scores = law_scores(run, unit, clean, held_out, flipped)
+        scores = prediction_scores(run, unit, clean, held_out, flipped)
         account = _account(run, unit, regime, target, families, clean.drops, scores)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
-            ledger.decide(registered.id, partial(_law_outcome, account.first_order))
+            ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
         run.store.put(keys.account(unit, regime), encode(account))
         yield account
 
 
-def law_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
-    """The law of one unit as a prediction that can fail."""
+def prediction_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
+    """That first order says when one unit flips, as a prediction that can fail."""
     changes = "flips" if regime is Regime.BASELINE_POSITIVE else "changes the answer"
     return Prediction(
         subject=str(unit),
         statement=f"{unit} {changes} ({regime.arrow}) exactly where its first-order drop exceeds the lead.",
         condition="drop_minus_lead > 0",
         test="MCC of the first-order prediction, nothing fitted, on the held-out records of D_b",
-        threshold=LAW_HOLDS,
+        threshold=PREDICTION_HOLDS,
     )
 
 
-def _law_outcome(score: LawScore, prediction: Prediction) -> TestOutcome:
+def _prediction_outcome(score: PredictionScore, prediction: Prediction) -> TestOutcome:
     """The held-out score and how many answers changed; no value where too few records of one side leave no interval."""
     found = score.held_out
     return TestOutcome(
@@ -179,7 +179,7 @@ def _account(
     target: Target,
     families: Mapping[Family, FamilyColumns],
     drops: Effects,
-    scores: LawScores,
+    scores: PredictionScores,
 ) -> Account:
     """Rules, drive and figures of one unit; the free-form predictor, where better than chance, is stored beside."""
     inputs = families[Family.INPUT]
@@ -199,7 +199,7 @@ def _account(
         records=len(target.flips),
         held_out=len(target.test),
         families=rules,
-        laws=scores.laws,
+        predictions=scores.predictions,
         becomes_right=scores.becomes_right,
         beside_right=scores.beside_right,
         bands=scores.bands,

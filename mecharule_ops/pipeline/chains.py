@@ -193,7 +193,7 @@ def _direct(
 ) -> tuple[DirectShare, ...]:
     """Mean direct push and mean first-order drop of the lead over the runner-up, by group."""
     from mecharule_ops.mechanism.effects import Effect
-    from mecharule_ops.mechanism.law import effects
+    from mecharule_ops.mechanism.first_order import effects
 
     table = run.replacement(run.intervention(unit.basis))
     found = {

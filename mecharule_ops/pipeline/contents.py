@@ -207,7 +207,7 @@ class RunContents:
         return top_candidates(basis, self.attribution(basis, regime), cap=self.config.cap)
 
     def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
-        """What the law predicted of each layer's candidates; empty where it was not asked."""
+        """What first order predicted of each layer's candidates; empty where it was not asked."""
         name = keys.prediction(basis, regime)
         if not self.store.has(name):
             return ()

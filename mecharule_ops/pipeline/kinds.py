@@ -39,7 +39,7 @@ class SearchPlan:
     """Units of the largest group of a guided sweep."""
     predictions: Sequence[LayerPrediction] = ()
     """Of each layer of the candidates, for a guided search."""
-    law_forwards: int = 0
+    prediction_forwards: int = 0
     """Example-forwards that the predictions took."""
 
     def searches(self, candidates: Candidates, regime: Regime) -> list[NamedSearch]:

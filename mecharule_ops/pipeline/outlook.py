@@ -13,7 +13,7 @@ from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.registry import on_this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
 from mecharule_ops.pipeline.kinds import SearchKind
-from mecharule_ops.pipeline.pricing import LawPrice, most_evaluations
+from mecharule_ops.pipeline.pricing import PredictionPrice, most_evaluations
 from mecharule_ops.pipeline.search_settings import search_settings
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_of
@@ -35,8 +35,8 @@ class SearchOutlook:
     """Group ablations."""
     example_forwards: int
     """Each on both slices, were they as large as the config allows."""
-    law_forwards: int
-    """What the law costs before a guided search, at most; 0 for another search."""
+    prediction_forwards: int
+    """What first order costs before a guided search, at most; 0 for another search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,14 +99,14 @@ def _search(
         units=shape.units(basis),
         evaluations=evaluations,
         example_forwards=evaluations * settings.full_test,
-        law_forwards=_law_forwards(config, shape.units(basis), settings.full_test, new_tokens),
+        prediction_forwards=_prediction_forwards(config, shape.units(basis), settings.full_test, new_tokens),
     )
 
 
-def _law_forwards(config: RunConfig, units: int, examples: int, new_tokens: int) -> int:
+def _prediction_forwards(config: RunConfig, units: int, examples: int, new_tokens: int) -> int:
     if config.search != SearchKind.GUIDED or config.parity:
         return 0
-    return LawPrice.of(examples, examples * (new_tokens - 1), units).example_forwards
+    return PredictionPrice.of(examples, examples * (new_tokens - 1), units).example_forwards
 
 
 def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | None:

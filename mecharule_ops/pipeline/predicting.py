@@ -1,6 +1,6 @@
-"""What the law predicts of every unit on the compact slices, before any is ablated: it orders a guided search.
+"""What first order predicts of every unit on the compact slices, before any is ablated: it orders a guided search.
 
-    predicted rate of j on a slice = share of its examples on which the law says that do(j) flips the outcome
+    predicted rate of j on a slice = share of its examples on which first order says that do(j) flips the outcome
 
 In 1→0 a changed answer counts as a flip. In 0→1 most changed answers stay wrong: there the competitor that wins is
 put in the place of the first changed token and the task is asked (see `mechanism.outcomes`).
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.mechanism.law import LawPass, prediction
+from mecharule_ops.mechanism.first_order import FirstOrderPass, prediction
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
-from mecharule_ops.pipeline.pricing import LawPrice
+from mecharule_ops.pipeline.pricing import PredictionPrice
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
@@ -26,32 +26,32 @@ from mecharule_ops.types import BehaviourRecord, Candidates, Regime
 
 
 def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
-    """How the run's config searches these candidates; for a guided search the law is asked first, where it pays.
+    """How the run's config searches these candidates; for a guided search it is asked first, where it pays.
 
-    Cost of the predictions: that of `LawPrice`, told before it is spent.
+    Cost of the predictions: that of `PredictionPrice`, told before it is spent.
     """
     kind, settings = SearchKind(run.config.search), run.search_settings(slices.regime)
     if kind is not SearchKind.GUIDED or run.config.parity:
         return SearchPlan(kind=SearchKind.CHA if run.config.parity else kind, settings=settings)
     records = [run.records[position] for position in slices.positions]
-    law = LawPrice.of(len(records), tokens_in_reach(records), candidates.total)
-    if not law.competitors:
+    price = PredictionPrice.of(len(records), tokens_in_reach(records), candidates.total)
+    if not price.competitors:
         journal.notice(
-            f"first order is not asked: it would cost {law.share:.0%} of testing every one of {candidates.total:,} "
+            f"first order is not asked: it would cost {price.share:.0%} of testing every one of {candidates.total:,} "
             "units alone; they are searched without predictions"
         )
         return SearchPlan(kind=SearchKind.CHA, settings=settings)
     name = keys.prediction(candidates.basis, slices.regime)
     with journal.stage(
-        f"law {candidates.basis.value} {slices.regime.arrow}", len(slices.positions), "examples"
+        f"first order {candidates.basis.value} {slices.regime.arrow}", len(slices.positions), "examples"
     ) as stage:
         stage.reused = run.store.has(name)
         if not stage.reused:
             journal.notice(
-                f"first order is asked first: {law.example_forwards:,} example-forwards, {law.share:.1%} of testing "
-                "every unit alone"
+                f"first order is asked first: {price.example_forwards:,} example-forwards, {price.share:.1%} of "
+                "testing every unit alone"
             )
-            flips, rates = _predicted(run, journal, candidates, slices, law.competitors, stage.name)
+            flips, rates = _predicted(run, journal, candidates, slices, price.competitors, stage.name)
             run.store.put(keys.predicted_flips(candidates.basis, slices.regime), np.packbits(flips, axis=1))
             run.store.put(name, rates)
         rates = run.store.get(name)
@@ -63,7 +63,7 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
         kind=kind,
         settings=settings,
         predictions=run.predictions(candidates.basis, slices.regime),
-        law_forwards=law.example_forwards,
+        prediction_forwards=price.example_forwards,
     )
 
 
@@ -94,7 +94,7 @@ def tokens_in_reach(records: Sequence[BehaviourRecord]) -> int:
 
 
 def predicted_flips(
-    run: Run, found: LawPass, records: list[BehaviourRecord], regime: Regime
+    run: Run, found: FirstOrderPass, records: list[BehaviourRecord], regime: Regime
 ) -> Bool[np.ndarray, "record unit"]:
     """Where a predicted change flips the outcome; each distinct change of a record is judged once."""
     changed = found.change >= 0

@@ -17,7 +17,7 @@ AUDITED_AT_MOST = 256
 """Units that an audit draws unless the config says how many."""
 
 AFFORDABLE = 0.02
-"""Share of testing every unit alone that the law may cost before it is asked about the runner-up alone."""
+"""Share of testing every unit alone that first order may cost before it is asked about the runner-up alone."""
 WORTH_ASKING = 0.05
 """… before it is not asked: a basis so small is searched faster than predicted."""
 
@@ -72,8 +72,8 @@ def where_nothing_flips(plan: SearchPlan, candidates: Candidates) -> list[ChaTre
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LawPrice:
-    """What asking the law about every unit of a basis takes, whatever the number of units."""
+class PredictionPrice:
+    """What asking first order about every unit of a basis takes, whatever the number of units."""
 
     competitors: int
     """All where they cost at most `AFFORDABLE` of testing every unit alone; one up to `WORTH_ASKING`; else 0, which is
@@ -84,7 +84,7 @@ class LawPrice:
     """Of testing every unit alone on the examples; that of one competitor where it is not asked."""
 
     @classmethod
-    def of(cls, examples: int, tokens: int, units: int) -> LawPrice:
+    def of(cls, examples: int, tokens: int, units: int) -> PredictionPrice:
         """For so many examples with so many generated tokens in reach, all together, and units of the basis."""
         for competitors, most in ((COMPETITORS, AFFORDABLE), (1, WORTH_ASKING)):
             forwards = examples + 2 * competitors * tokens

@@ -18,7 +18,7 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
-from mecharule_ops.mechanism.law import prediction
+from mecharule_ops.mechanism.first_order import prediction
 from mecharule_ops.pipeline.predicting import predicted_flips
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.run import Run
@@ -33,7 +33,7 @@ from mecharule_ops.subsets import some_of, some_places
 from mecharule_ops.types import Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 
 RANKED_ON = 400
-"""Records of the unwanted outcome on which units are ranked, by the law and then by ablation."""
+"""Records of the unwanted outcome on which units are ranked, by first order and then by ablation."""
 LEAST = 60
 """Records of a split below which fresh ones do not stand in for the run's own."""
 
@@ -172,8 +172,8 @@ class Material:
 def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -> Material:
     """Records, splits, units and outcomes. Raises `DegenerateBehaviour` where all outcomes are alike.
 
-    Cost: `records` completions; the law on `RANKED_ON` records; twice as many units as are tried ablated on as many;
-    the tried ones on the find and choose records.
+    Cost: `records` completions; first order on `RANKED_ON` records; twice as many units as are tried ablated on as
+    many; the tried ones on the find and choose records.
     """
     intervention = run.intervention(request.basis)
     table = run.replacement(intervention)
@@ -272,14 +272,14 @@ def _split(
 
 
 def _units(found: Material, request: RepairRequest, tell: Tell) -> list[Neuron]:
-    """The units to try: those that the law or the run's search says flip most, by their measured flips."""
+    """The units to try: those that first order or the run's search says flip most, by their measured flips."""
     bad = found.find[~found.good[found.find]]
     bad = some_places(found.records, bad, RANKED_ON, of="ranked on", seed=found.run.config.seed)
     if not len(bad):
         raise DegenerateBehaviour("expected records to mend, every outcome is the wanted one already")
-    law = prediction(found.run.subject, found.at(bad), found.table, should_stop=found.run.should_stop)
-    promised = predicted_flips(found.run, law, found.at(bad), request.regime).sum(0)
-    ranked = [law.units[place] for place in np.argsort(-promised, kind="stable")]
+    first_order = prediction(found.run.subject, found.at(bad), found.table, should_stop=found.run.should_stop)
+    promised = predicted_flips(found.run, first_order, found.at(bad), request.regime).sum(0)
+    ranked = [first_order.units[place] for place in np.argsort(-promised, kind="stable")]
     known = _searched(found.run, request)
     asked = list(dict.fromkeys((*known, *ranked)))[: max(2 * request.tried, len(known))]
     tell(f"{len(asked)} units ablated on {len(bad)} records to be mended")

@@ -79,7 +79,7 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         slice_status=slices.sentence,
         status=_statuses(found.trees),
         agonists=found.agonists,
-        cost=replace(_cost(found.trees, found), law_forwards=found.plan.law_forwards),
+        cost=replace(_cost(found.trees, found), prediction_forwards=found.plan.prediction_forwards),
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         whole_layers=found.whole_layers,

@@ -38,7 +38,7 @@ class _Recorder:
 
 
 def recorded_plan(run: Run, basis: Basis, regime: Regime) -> SearchPlan:
-    """How a search of the run was made, from what is stored: guided where the law was asked."""
+    """How a search of the run was made, from what is stored: guided where first order was asked."""
     settings, predictions = run.search_settings(regime), run.predictions(basis, regime)
     kind = SearchKind(run.config.search)
     if run.config.parity or (kind is SearchKind.GUIDED and not predictions):

@@ -16,12 +16,12 @@ from jaxtyping import Bool
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.columns import (
     clean_run_columns,
-    law_columns,
+    first_order_columns,
     mechanism_columns,
     written_columns,
 )
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.law import Effects, effects
+from mecharule_ops.mechanism.first_order import Effects, effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
@@ -74,7 +74,7 @@ class Readings:
         if self.drops is None or self.pushes is None:
             return dict(self.clean)
         own = mechanism_columns(unit, self.drops, self.pushes, self.positions)
-        return {**self.clean, **own, **law_columns(unit, self.drops, self.decode)}
+        return {**self.clean, **own, **first_order_columns(unit, self.drops, self.decode)}
 
 
 def read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.accounts import Account, Band, DropError, Law, LawScore
+from mecharule_ops.findings.accounts import Account, Band, DropError, PredictionKind, PredictionScore
 from mecharule_ops.report.chain_lines import Link
 from mecharule_ops.report.document import k_of_n, percent, signed
 from mecharule_ops.report.phrases.accounts import beside_words, caveats
@@ -24,7 +24,7 @@ def account_links(account: Account) -> tuple[Link, ...]:
         *_families(account),
         ("responds", _drive(account.drive)),
         ("drop", _drop(account.drop_error)),
-        ("linear", _linearity(account.law(Law.INTEGRATED))),
+        ("linear", _linearity(account.prediction(PredictionKind.INTEGRATED))),
         ("trees", push_lines(account.pushes)),
     )
     return tuple((name, lines) for name, lines in links if lines)
@@ -59,7 +59,7 @@ def _predicted(account: Account) -> tuple[str, ...]:
         return ("too few held-out records of one side for an interval", *caveats(account))
     what = "it flips" if right is None else "the answer changes"
     said = f"{what} where its drop exceeds the lead (logit difference), nothing fitted:"
-    lines = [f"{said} {beside_words(score, account.laws)}"]
+    lines = [f"{said} {beside_words(score, account.predictions)}"]
     if right is not None and right.held_out is not None:
         lines.append(f"that the new answer is right: {beside_words(right, account.beside_right)}")
     if account.bands:
@@ -73,7 +73,7 @@ def _band(band: Band) -> str:
     return f"{count} where {band.name}{mcc}"
 
 
-def _linearity(score: LawScore | None) -> tuple[str, ...]:
+def _linearity(score: PredictionScore | None) -> tuple[str, ...]:
     if score is None or score.held_out is None:
         return ()
     return (

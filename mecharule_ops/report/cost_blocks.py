@@ -32,13 +32,17 @@ def _searches(findings: Findings) -> Table:
 
 def _search_row(name: str, spent: SearchCost) -> tuple[str, ...]:
     n, forwards, full = spent.candidates, spent.all_forwards, spent.exhaustive_example_forwards
-    law = f", {spent.law_forwards:,} of them first-order predictions" if spent.law_forwards else ""
+    predictions = (
+        f", {spent.prediction_forwards:,} of them first-order predictions"
+        if spent.prediction_forwards
+        else ""
+    )
     return (
         name,
         f"{spent.queries:,}",
         f"{percent(spent.share_of_n)} of {n:,}",
         f"{percent(spent.share_of_2n_minus_1)} of {max(0, 2 * n - 1):,}",
-        f"{forwards:,}{law}",
+        f"{forwards:,}{predictions}",
         f"{percent(spent.share_of_exhaustive_forwards)} of {full:,}",
     )
 

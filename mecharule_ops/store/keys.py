@@ -160,12 +160,12 @@ def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
 
 
 def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
-    """`[3, layer, channel]`, float32: the law's predicted rates on D⁺ and D⁻, and its mean excess."""
+    """`[3, layer, channel]`, float32: the prediction's predicted rates on D⁺ and D⁻, and its mean excess."""
     return Artefact(f"prediction-{basis.value}-{regime.value}")
 
 
 def predicted_flips(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
-    """`[example, layer · channel / 8]`, uint8: where the law predicts a flip, D̃⁺ before D̃⁻, eight units a byte."""
+    """`[example, layer · channel / 8]`, uint8: where first order predicts a flip, D̃⁺ before D̃⁻, eight units a byte."""
     return Artefact(f"predicted-flips-{basis.value}-{regime.value}")
 
 

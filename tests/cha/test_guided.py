@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from search_oracles import Cancelling, UnionOfFlips, drive_together, planted_union
 
 from mecharule_ops import confidence
-from mecharule_ops.cha import law
+from mecharule_ops.cha import prediction_failure
 from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.group_search import AnswerError, Search
 from mecharule_ops.cha.guided import GuidedSearch, GuidedSettings, guided_searches, half_of_the_weight
-from mecharule_ops.cha.law import LawRecord
 from mecharule_ops.cha.prediction import LayerPrediction, PredictionError
+from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.types import (
@@ -325,28 +325,28 @@ def test_predictions_that_do_not_fit_are_refused(prediction: LayerPrediction, me
         guided_searches(layers_of(2, 2), [prediction], settings=DEFAULT, regime=REGIME)
 
 
-def test_the_law_fails_on_empty_promises() -> None:
+def test_the_prediction_fails_on_empty_promises() -> None:
     """149 units predicted to reach τ of which none is left: 1 − .05^(1/149) = .0199 < 1/50; with 148 it stands."""
-    assert LawRecord(units=900, promised=149).failure() == (
+    assert PredictionRecord(units=900, promised=149).failure() == (
         "of 149 units predicted to reach τ 0 could not be ruled out"
     )
-    assert LawRecord(units=900, promised=148).failure() is None
-    assert LawRecord(units=900, promised=236, delivered=1).failure() is not None
-    assert LawRecord(units=900, promised=235, delivered=1).failure() is None
+    assert PredictionRecord(units=900, promised=148).failure() is None
+    assert PredictionRecord(units=900, promised=236, delivered=1).failure() is not None
+    assert PredictionRecord(units=900, promised=235, delivered=1).failure() is None
 
 
-def test_the_law_fails_where_the_order_is_random() -> None:
+def test_the_prediction_fails_where_the_order_is_random() -> None:
     """Five of 101 with mean rank 40 (from 0): 50 − 1.645 · √(102 · 96 / 60) = 29 is not reached; 25 is below it."""
-    random = LawRecord(units=101, ranks=[0, 20, 40, 60, 80])
+    random = PredictionRecord(units=101, ranks=[0, 20, 40, 60, 80])
     assert random.failure() == (
         "the 5 τ-agonists found have mean rank 41 of 101 in what was predicted, no better than at random"
     )
-    assert LawRecord(units=101, ranks=[0, 10, 20, 35, 60]).failure() is None
-    assert LawRecord(units=101, ranks=[70, 80, 90, 95]).failure() is None
-    assert LawRecord(units=5, ranks=[0, 1, 2, 3, 4]).failure() is None
+    assert PredictionRecord(units=101, ranks=[0, 10, 20, 35, 60]).failure() is None
+    assert PredictionRecord(units=101, ranks=[70, 80, 90, 95]).failure() is None
+    assert PredictionRecord(units=5, ranks=[0, 1, 2, 3, 4]).failure() is None
 
 
-def test_a_layer_on_which_the_law_fails_is_searched_again_without_it() -> None:
+def test_a_layer_on_which_the_prediction_fails_is_searched_again_without_it() -> None:
     """Layer 0 promises what it does not hold: its search says so, and the rest is asked in groups of at most 8.
 
     Layer 1 keeps its predictions. With promises kept (the truth as prediction) nothing is dropped.
@@ -405,6 +405,6 @@ def test_surprises_are_searched_again_where_groups_were_pruned(monkeypatch: pyte
         for channel in node.channels
     }
     assert 2 * hidden + 1 in before
-    monkeypatch.setattr(law, "AGONISTS", 100)
+    monkeypatch.setattr(prediction_failure, "AGONISTS", 100)
     (without,) = drive_together(guided([predicted(np.zeros(600))]), [oracle])
     assert 2 * hidden + 1 not in kept(without)

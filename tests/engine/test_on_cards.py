@@ -26,7 +26,7 @@ from mecharule_ops.loading.registry import BUNDLED, load
 from mecharule_ops.mechanism.attribution import eap_ig
 from mecharule_ops.mechanism.contributions import contributions
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.law import effects_of_kinds, prediction
+from mecharule_ops.mechanism.first_order import effects_of_kinds, prediction
 from mecharule_ops.mechanism.measured import measured_drop
 from mecharule_ops.mechanism.path_gradients import AttributionPair
 from mecharule_ops.mechanism.reads import reads
@@ -135,7 +135,7 @@ def shown(bench: Toy, basis: Basis, phase: Phase) -> Any:
     return sentence, proof.hooked, proof.restored, proof.largest, moved.disagreement
 
 
-def law(bench: Toy, basis: Basis, phase: Phase) -> Any:
+def first_order(bench: Toy, basis: Basis, phase: Phase) -> Any:
     table = bench.table(intervention(basis, phase))
     found = prediction(bench.subject, bench.records, table)
     kinds = effects_of_kinds(bench.subject, bench.records, table, found.units, tuple(Effect))
@@ -177,7 +177,7 @@ def reference(bench: Toy, basis: Basis, phase: Phase) -> Any:
 ASKED: dict[str, Callable[[Toy, Basis, Phase], Any]] = {
     "outcomes": outcomes,
     "proofs": shown,
-    "law": law,
+    "first order": first_order,
     "attribution": attribution,
     "links": links,
     "reference": reference,

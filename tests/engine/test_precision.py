@@ -19,7 +19,7 @@ from mecharule_ops.engine.speculation import Leads
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.law import effects
+from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.mechanism.writes import writes
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
 

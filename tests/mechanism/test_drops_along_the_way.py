@@ -9,8 +9,8 @@ from tiny_models import crossed
 from toy_behaviour import Toy, toy
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.mechanism.first_order import prediction
 from mecharule_ops.mechanism.integrated import integrated_drop
-from mecharule_ops.mechanism.law import prediction
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
@@ -120,8 +120,8 @@ def test_a_group_replaced_by_its_own_values_loses_nothing() -> None:
     bench.subject.hf.model.layers[1].mlp.down_proj.weight.data[7] = 0
     found = integrated_drop(bench.subject, bench.records, table, [[Neuron(Basis.MLP_OUT, 1, 7)]])
     assert not np.nan_to_num(found.drop).any()
-    law = prediction(bench.subject, bench.records, table, units=[Neuron(Basis.MLP_OUT, 1, 7)])
-    below = np.nan_to_num(law.leads.lead[:, :, 0], nan=1).min(1) < 0
+    passed = prediction(bench.subject, bench.records, table, units=[Neuron(Basis.MLP_OUT, 1, 7)])
+    below = np.nan_to_num(passed.leads.lead[:, :, 0], nan=1).min(1) < 0
     assert found.flips.tolist() == [below.tolist()]
     position, token = found.changes
     assert ((position >= 0) == found.flips).all()

@@ -11,8 +11,8 @@ from toy_behaviour import Toy, toy, turning
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism import reads as reading
 from mecharule_ops.mechanism.effects import Effect
+from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.mechanism.forced import Forcing
-from mecharule_ops.mechanism.law import effects
 from mecharule_ops.mechanism.links import DirectShare
 from mecharule_ops.mechanism.reads import head_positions, reads
 from mecharule_ops.mechanism.token_sources import token_name, token_sources

@@ -84,7 +84,7 @@ def test_a_guided_run_finds_what_brute_force_knows(finished_run: Path, tmp_path:
 
 
 def test_the_predicted_rates_are_those_of_the_predicted_flips(finished_run: Path) -> None:
-    """What a run keeps of the law: for each candidate the examples of either slice, in the order of the slices."""
+    """What a run keeps of first order: for each candidate the examples of either slice, in the order of the slices."""
     with opened(finished_run) as run:
         predictions, slices = run.predictions(Basis.MLP_OUT, REGIME), run.slices(REGIME)
         assert predictions

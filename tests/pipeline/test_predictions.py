@@ -16,22 +16,22 @@ from torch import nn
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.config import make_config
-from mecharule_ops.findings.accounts import Account, Law, LawScore
+from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.law import Effects
+from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.mediation import nothing_above
-from mecharule_ops.pipeline.laws import (
+from mecharule_ops.pipeline.prediction_scores import (
     CleanEffects,
     HeldOut,
     bands,
     cut_scores,
-    law_scores,
+    prediction_scores,
 )
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.report.account_lines import account_links
-from mecharule_ops.report.phrases.accounts import law_sentence
+from mecharule_ops.report.phrases.accounts import prediction_sentence
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.rules.matthews import mcc
@@ -48,15 +48,15 @@ def planted(drop: np.ndarray, lead: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     return lead, drop, drop > lead, happened
 
 
-def scores_of(lead: np.ndarray, drop: np.ndarray, happened: np.ndarray) -> dict[Law, float]:
+def scores_of(lead: np.ndarray, drop: np.ndarray, happened: np.ndarray) -> dict[PredictionKind, float]:
     """Held-out MCC of the prediction and of what stands beside it."""
     train, test = SPLIT
     found = {
-        score.law: score.held_out.mcc
+        score.kind: score.held_out.mcc
         for score in cut_scores(lead, drop, happened, train, test)
         if score.held_out
     }
-    return {Law.STEADY: mcc((drop > lead)[test], happened[test]), **found}
+    return {PredictionKind.STEADY: mcc((drop > lead)[test], happened[test]), **found}
 
 
 def test_where_the_drop_hardly_varies_the_lead_alone_is_as_good() -> None:
@@ -64,15 +64,18 @@ def test_where_the_drop_hardly_varies_the_lead_alone_is_as_good() -> None:
     rng = np.random.default_rng(0)
     lead, drop, _, happened = planted(np.full(600, 2.0) + rng.normal(0, 0.05, 600), rng.gamma(2, 1, 600))
     found = scores_of(lead, drop, happened)
-    assert found[Law.LEAD_ONLY] > found[Law.STEADY] - 0.1
-    assert found[Law.DROP_ONLY] < 0.3
+    assert found[PredictionKind.LEAD_ONLY] > found[PredictionKind.STEADY] - 0.1
+    assert found[PredictionKind.DROP_ONLY] < 0.3
 
 
 def test_where_both_vary_the_prediction_is_better_than_either() -> None:
     rng = np.random.default_rng(1)
     lead, drop, _, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
     found = scores_of(lead, drop, happened)
-    assert found[Law.STEADY] > max(found[Law.LEAD_ONLY], found[Law.DROP_ONLY]) + 0.2
+    assert (
+        found[PredictionKind.STEADY]
+        > max(found[PredictionKind.LEAD_ONLY], found[PredictionKind.DROP_ONLY]) + 0.2
+    )
 
 
 @given(st.integers(0, 10_000))
@@ -101,13 +104,13 @@ def test_a_baseline_is_the_slow_obvious_one() -> None:
     train, test = SPLIT
     with np.errstate(invalid="ignore"):
         says = {
-            Law.LEAD_ONLY: lambda cut: lead < cut,
-            Law.DROP_ONLY: lambda cut: drop > cut,
+            PredictionKind.LEAD_ONLY: lambda cut: lead < cut,
+            PredictionKind.DROP_ONLY: lambda cut: drop > cut,
         }
         for score in cut_scores(lead, drop, happened, train, test):
-            tried = max(mcc(says[score.law](cut)[train], happened[train]) for cut in [*lead, *drop])
+            tried = max(mcc(says[score.kind](cut)[train], happened[train]) for cut in [*lead, *drop])
             assert score.threshold is not None
-            said = says[score.law](score.threshold)
+            said = says[score.kind](score.threshold)
             assert mcc(said[train], happened[train]) >= tried - 1e-9
             assert (score.predicted, score.happened) == (said[test].sum(), happened[test].sum())
             assert score.held_out == mcc_interval(said[test], happened[test])
@@ -214,7 +217,7 @@ def account_of(bench: Toy) -> Account:
     held_out = HeldOut.of(run, [UNIT], regime, records, train, test)
     changed = held_out.happened(0, np.zeros(60, bool))
     held_out = replace(held_out, regime=Regime.BASELINE_POSITIVE)
-    found = law_scores(run, UNIT, CleanEffects.of(run, [UNIT], records), held_out, changed)
+    found = prediction_scores(run, UNIT, CleanEffects.of(run, [UNIT], records), held_out, changed)
     families = tuple(
         FamilyRule(family=family, status=FamilyStatus.NO_COLUMNS, columns=0) for family in Family
     )
@@ -225,7 +228,7 @@ def account_of(bench: Toy) -> Account:
         records=60,
         held_out=30,
         families=families,
-        laws=found.laws,
+        predictions=found.predictions,
         bands=found.bands,
         drop_error=found.drop_error,
     )
@@ -242,13 +245,13 @@ def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> N
         f"its first-order drop is 0.00 where the ablation moves the lead by {blind.drop_error.measured:.2f}: "
         "the gradient does not see this unit"
     )
-    assert said in law_sentence(blind, "b00d")
+    assert said in prediction_sentence(blind, "b00d")
     assert said in "\n".join(dict(account_links(blind))["predicted"])
     seen = account_of(saturated(bias=5.0))
     assert seen.drop_error is not None
     assert seen.drop_error.spearman == pytest.approx(1)
     assert not seen.drop_error.blind
-    assert "the gradient does not see" not in law_sentence(seen, "b00d")
+    assert "the gradient does not see" not in prediction_sentence(seen, "b00d")
 
 
 def test_an_account_says_what_its_prediction_is_set_beside() -> None:
@@ -257,8 +260,8 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     lead, drop, said, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
     train, test = SPLIT
     held_out = mcc_interval(said[test], happened[test])
-    first = LawScore(
-        law=Law.STEADY,
+    first = PredictionScore(
+        kind=PredictionKind.STEADY,
         predicted=int(said[test].sum()),
         held_out=held_out,
         records=300,
@@ -267,23 +270,23 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     beside = cut_scores(lead, drop, happened, train, test)
     made = replace(
         account_of(saturated(bias=2.0)),
-        laws=(first, replace(first, law=Law.INTEGRATED), *beside),
+        predictions=(first, replace(first, kind=PredictionKind.INTEGRATED), *beside),
         drop_error=None,
         nothing_above=True,
     )
     (line, *rest) = dict(account_links(made))["predicted"]
     for score in beside:
-        assert f"{score.law.value} {score.held_out}" in line
+        assert f"{score.kind.value} {score.held_out}" in line
     assert f"base rate {first.happened}/300" in line
     assert "arithmetic and no prediction" in " ".join(rest)
     assert "a check, no prediction" in " ".join(dict(account_links(made))["linear"])
-    assert "integrated" not in law_sentence(made, "b00d")
+    assert "integrated" not in prediction_sentence(made, "b00d")
 
 
 def test_a_rank_correlation_is_scipys(monkeypatch: pytest.MonkeyPatch) -> None:
     from scipy.stats import spearmanr
 
-    from mecharule_ops.pipeline.laws import _rank_correlation
+    from mecharule_ops.pipeline.prediction_scores import _rank_correlation
 
     rng = np.random.default_rng(4)
     one, other = rng.integers(0, 9, 50).astype(float), rng.integers(0, 9, 50).astype(float)

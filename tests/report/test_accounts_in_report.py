@@ -11,7 +11,7 @@ from drawn import rows_of_points
 from findings_fixture import FINDINGS, POSITIVE
 
 from mecharule_ops import report
-from mecharule_ops.findings.accounts import Account, Law, LawScore, LeadsAndDrops
+from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKind, PredictionScore
 from mecharule_ops.findings.records import Findings, PredictedUnit
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.drawing import draw, standalone
@@ -48,7 +48,7 @@ def account() -> Account:
         records=300,
         held_out=200,
         families=families,
-        laws=(LawScore(law=Law.STEADY, predicted=50, held_out=GOOD, records=200),),
+        predictions=(PredictionScore(kind=PredictionKind.STEADY, predicted=50, held_out=GOOD, records=200),),
         points=LeadsAndDrops(
             lead=tuple(lead.tolist()), drop=tuple(drop.tolist()), flipped=tuple((drop > lead).tolist())
         ),
@@ -74,7 +74,7 @@ def found() -> Findings:
 
 
 def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
-    """With the law, the rule and the trees beside it; the commands that show the rest."""
+    """With first order, the rule and the trees beside it; the commands that show the rest."""
     text = " ".join(report.render_text(found).split())
     assert f"When and why {UNIT} flips (1→0)" in text
     assert "b >= 50 – input rule, MCC .50 [.40, .60]; free-form trees of the same columns reach .50" in text
@@ -107,7 +107,7 @@ def test_only_the_first_unit_is_unfolded(found: Findings) -> None:
     assert report.render_html(two).count("<details>") == 1
 
 
-def test_the_ranks_of_the_law_are_said(found: Findings) -> None:
+def test_the_ranks_of_the_prediction_are_said(found: Findings) -> None:
     """Of the τ-agonists alone; nothing for a search that predicted nothing."""
     strong = [agonist.neuron for agonist in POSITIVE.tau_agonists]
     ranks = [unit.rank for unit in found.searches[0].predicted if unit.neuron in strong]

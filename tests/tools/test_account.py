@@ -10,8 +10,8 @@ from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
-from mecharule_ops.mechanism.law import effects
-from mecharule_ops.pipeline.accounting import law_hypothesis
+from mecharule_ops.mechanism.first_order import effects
+from mecharule_ops.pipeline.accounting import prediction_hypothesis
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.store.ledger import HypothesisState, Ledger
 from mecharule_ops.subsets import some_places
@@ -42,7 +42,7 @@ def test_the_runs_own_account_is_read_and_drawn(copied_run: Path, account: Accou
 
 
 def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, account: Account) -> None:
-    """Each point is the largest excess of its record, and the law's MCC counts the points above the diagonal."""
+    """Each point is the largest excess of its record, and the prediction's MCC counts the points above the diagonal."""
     assert account.points is not None
     with opened(copied_run) as run:
         eligible = run.observed.eligible(account.regime)
@@ -73,15 +73,17 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
         kept = run.account(other, Regime.BASELINE_POSITIVE)
         ledger = Ledger(run.store).entries()
     assert kept is not None
-    (law,) = [
-        entry for entry in ledger if entry.prediction == law_hypothesis(other, Regime.BASELINE_POSITIVE)
+    (registered,) = [
+        entry
+        for entry in ledger
+        if entry.prediction == prediction_hypothesis(other, Regime.BASELINE_POSITIVE)
     ]
-    assert law.state != HypothesisState.OPEN
-    assert law.outcome is not None
+    assert registered.state != HypothesisState.OPEN
+    assert registered.outcome is not None
     assert kept.first_order is not None
     found = kept.first_order.held_out
-    assert law.outcome.value == (None if found is None else found.mcc)
-    assert law.outcome.positives == kept.first_order.happened
+    assert registered.outcome.value == (None if found is None else found.mcc)
+    assert registered.outcome.positives == kept.first_order.happened
     assert str(other) in call("hypotheses", {"run": "last"}).text
     assert call("account", {"run": "last", "neuron": str(other)}).text == made.text
 
@@ -91,13 +93,13 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
         call("account", {"run": "last", "neuron": "m9.1"})
 
 
-def test_flip_says_what_the_law_and_the_predictor_expect(copied_run: Path, account: Account) -> None:
-    """Lead, drop and the law's word are those of the effects; the waterfall adds up to the probability's log-odds."""
+def test_flip_says_what_the_prediction_and_the_predictor_expect(copied_run: Path, account: Account) -> None:
+    """Lead, drop and prediction are those of the effects; the waterfall adds up to the probability's log-odds."""
     found = call("flip", {"run": "last", "neuron": str(account.neuron), "prompt": "12 + 31 ="}).data
-    law = found["law"]
-    assert isinstance(law, dict)
-    assert law["changes"] == (law["drop"] > law["lead"])
-    assert law["agrees"] == (law["changes"] == found["changed"])
+    first_order = found["first_order"]
+    assert isinstance(first_order, dict)
+    assert first_order["changes"] == (first_order["drop"] > first_order["lead"])
+    assert first_order["agrees"] == (first_order["changes"] == found["changed"])
     predictor = found["predictor"]
     assert isinstance(predictor, dict)
     pushes = predictor["pushes"]

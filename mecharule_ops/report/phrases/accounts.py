@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mecharule_ops.findings.accounts import Account, Law, LawScore
+from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.links import FLIPPED, Written
 from mecharule_ops.mechanism.mediation import ABOVE
@@ -25,11 +25,18 @@ _OFTEN = 0.1
 
 def explanation(parts: Mapping[str, str]) -> tuple[str, ...]:
     """What breaks, when, what it reads and writes, through which units, in that order; of `explained`."""
-    told = (BREAKS, WHEN, LAW, READS, THROUGH)
+    told = (BREAKS, WHEN, PREDICTION, READS, THROUGH)
     return tuple(dict.fromkeys(parts[name] for name in told if name in parts))
 
 
-BREAKS, WHEN, LAW, RESPONDS, READS, THROUGH = "breaks", "when", "law", "responds", "reads", "through"
+BREAKS, WHEN, PREDICTION, RESPONDS, READS, THROUGH = (
+    "breaks",
+    "when",
+    "prediction",
+    "responds",
+    "reads",
+    "through",
+)
 """The parts of an explanation; what it reads and what it writes are one sentence."""
 
 
@@ -37,11 +44,11 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     """Each part of an explanation as a sentence; what was not measured says how to. `breaks` needs a chain."""
     if account is None:
         made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now."
-        said = dict.fromkeys((WHEN, LAW, RESPONDS), made)
+        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), made)
     else:
         said = {
             WHEN: when_sentence(account, run),
-            LAW: law_sentence(account, run),
+            PREDICTION: prediction_sentence(account, run),
             RESPONDS: responds_sentence(account, run),
         }
     if chain is None:
@@ -95,16 +102,16 @@ def when_sentence(account: Account, run: str) -> str:
 def brief_account(account: Account) -> str:
     """The MCC of first order and the input rule with its own: where there is room for little; the end may be cut."""
     asked, scored = account.family(Family.INPUT), account.first_order
-    law = (
+    predicted = (
         "" if scored is None or scored.held_out is None else f"first order MCC {short(scored.held_out.mcc)}; "
     )
     if asked.rule is None or asked.held_out is None:
-        return f"{law}no input rule predicts"
+        return f"{predicted}no input rule predicts"
     said = "input rule" if asked.prompt_only else "rule over the output"
-    return f"{law}{said} MCC {short(asked.held_out.mcc)}: {asked.rule}"
+    return f"{predicted}{said} MCC {short(asked.held_out.mcc)}: {asked.rule}"
 
 
-def law_sentence(account: Account, run: str) -> str:
+def prediction_sentence(account: Account, run: str) -> str:
     """How well first order says which records flip, with nothing fitted, and what it is set beside."""
     cited, scored = f"[run:{run}]", account.first_order
     what = "its answers change" if account.becomes_right is not None else "it flips"
@@ -114,7 +121,7 @@ def law_sentence(account: Account, run: str) -> str:
         return f"{few} {cited}{notes}."
     said = (
         f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "
-        f"{beside_words(scored, account.laws)} {cited}"
+        f"{beside_words(scored, account.predictions)} {cited}"
     )
     right = account.becomes_right
     if right is not None and right.held_out is not None:
@@ -122,17 +129,17 @@ def law_sentence(account: Account, run: str) -> str:
     return f"{said}{notes}."
 
 
-def beside_words(score: LawScore, others: Sequence[LawScore]) -> str:
+def beside_words(score: PredictionScore, others: Sequence[PredictionScore]) -> str:
     """`MCC .47 [.41, .53]; lead only .30 [.22, .38], drop only .41 [.33, .48]; base rate 626/737 (85 %)`."""
     baselines = ", ".join(
-        f"{other.law.value} {'–' if other.held_out is None else other.held_out}"
+        f"{other.kind.value} {'–' if other.held_out is None else other.held_out}"
         for other in others
-        if other.law in (Law.LEAD_ONLY, Law.DROP_ONLY)
+        if other.kind in (PredictionKind.LEAD_ONLY, PredictionKind.DROP_ONLY)
     )
     return "; ".join(filter(None, (f"MCC {score.held_out}", baselines, _base_rate(score))))
 
 
-def _base_rate(score: LawScore) -> str:
+def _base_rate(score: PredictionScore) -> str:
     if score.happened is None:
         return ""
     return f"base rate {k_of_n(FlipCount(flips=score.happened, n=score.records))}"

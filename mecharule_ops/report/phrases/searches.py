@@ -115,7 +115,7 @@ def missed_words(outcome: SearchOutcome, tau: float) -> str:
 
 
 def predicted_words(outcome: SearchOutcome) -> str:
-    """Where the law ranked the τ-agonists of a guided search before any unit was ablated; empty for another search."""
+    """Where first order ranked the τ-agonists of a guided search before any ablation; empty for another search."""
     strong = {agonist.neuron for agonist in outcome.tau_agonists}
     ranks = [unit.rank for unit in outcome.predicted if unit.neuron in strong]
     if not ranks:

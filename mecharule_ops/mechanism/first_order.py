@@ -1,11 +1,11 @@
-"""The law: do(j) changes the answer of x where, at some token in reach, what j carries exceeds the lead.
+"""The first-order prediction: do(j) changes the answer of x where, at some token in reach, j's drop exceeds the lead.
 
     L_j(x) = some generated token t in reach and some competitor w have d_{j,t,w}(x) > ℓ_{t,w}(x)
 
 with d the steady first-order drop (see `effects`) unless another effect is asked for. Nothing is fitted. The excess
 is the largest d − ℓ, so that L_j is "the excess is positive"; units are ranked by the share of records on which it
 is. The first token for which it holds, and the competitor with the largest d − ℓ there, are the predicted change of
-the completion. In 1→0 a changed answer is nearly always a wrong one; in 0→1 the law says that the answer changes,
+the completion. In 1→0 a changed answer is nearly always a wrong one; in 0→1 first order says that the answer changes,
 and whether it becomes right is another prediction (see `outcomes`).
 """
 
@@ -37,12 +37,12 @@ _HALF = 60_000.0
 """Larger excesses are stored as this, near the end of 16-bit floats."""
 
 
-class LawStatus(StrEnum):
-    """What the law can say of a unit; the value is the sentence a person reads."""
+class FirstOrderStatus(StrEnum):
+    """What first order can say of a unit; the value is the sentence a person reads."""
 
-    PREDICTED = "the law predicts a changed answer on some records and none on others"
-    NEVER = "the law predicts a changed answer on no record"
-    ALWAYS = "the law predicts a changed answer on every record with a token in reach"
+    PREDICTED = "first order predicts a changed answer on some records and none on others"
+    NEVER = "first order predicts a changed answer on no record"
+    ALWAYS = "first order predicts a changed answer on every record with a token in reach"
     UNMOVED = "the unit's replacement equals its value wherever it acts, so replacing it changes nothing"
     OUT_OF_REACH = (
         "no generated token is in reach: every completion is one token, which the decode phase cannot change"
@@ -91,7 +91,7 @@ class Effects:
         return found[0], found[1]
 
     def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
-        """As `LawPass.changes`: (t of the first changed token, the token in its place), −1 where none is predicted."""
+        """As `FirstOrderPass.changes`: (t of the first changed token, its new token), −1 where none is predicted."""
         beyond = self.effect[..., self.units.index(unit)] - self.leads.lead
         best = np.nan_to_num(beyond, nan=-np.inf)
         changed = (best > 0).any(2)
@@ -102,8 +102,8 @@ class Effects:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LawPass:
-    """The law for many units, reduced per record and unit."""
+class FirstOrderPass:
+    """The prediction for many units, reduced per record and unit."""
 
     units: tuple[Neuron, ...]
     leads: Leads
@@ -139,22 +139,22 @@ class LawPass:
         token = self.leads.token[np.arange(len(coded)), position * some, competitor * some]
         return np.where(some, position, -1), np.where(some, token, -1)
 
-    def status(self, unit: Neuron) -> LawStatus:
-        """What the law can say of one unit."""
+    def status(self, unit: Neuron) -> FirstOrderStatus:
+        """What the prediction says of one unit."""
         index = self._index(unit)
         reached = int(self.leads.in_reach.any(1).sum())
         if reached == 0:
-            return LawStatus.OUT_OF_REACH
+            return FirstOrderStatus.OUT_OF_REACH
         if not self.moved[index]:
-            return LawStatus.UNMOVED
+            return FirstOrderStatus.UNMOVED
         count = int(self.counts[index])
         if count == 0:
-            return LawStatus.NEVER
-        return LawStatus.ALWAYS if count == reached else LawStatus.PREDICTED
+            return FirstOrderStatus.NEVER
+        return FirstOrderStatus.ALWAYS if count == reached else FirstOrderStatus.PREDICTED
 
     def _index(self, unit: Neuron) -> int:
         if unit not in self.place:
-            raise UsageError(f"expected a unit that the law was asked about, got {unit}; ask about it")
+            raise UsageError(f"expected a unit that was asked about, got {unit}; ask about it")
         return self.place[unit]
 
 
@@ -169,8 +169,8 @@ def prediction(
     columns: int | None = None,
     on_progress: Progress = lambda done, total: None,
     should_stop: Stop = lambda: False,
-) -> LawPass:
-    """The law for every unit of the replacement's basis, or for `units`, on the records' own completions.
+) -> FirstOrderPass:
+    """The prediction for every unit of the replacement's basis, or for `units`, on the records' own completions.
 
     Cost: a forward over prompts and completions, and unless `effect` is direct one backward over the span a generated
     token in reach and competitor, whatever the number of units. `columns` bounds how many span positions are fed
@@ -197,7 +197,7 @@ def prediction(
     for count in sweep.run(reduced, columns, should_stop):
         done += count
         on_progress(done, len(records))
-    return LawPass(
+    return FirstOrderPass(
         units=axis.units, leads=sweep.leads, packed=packed, excess=excess, change=change, moved=moved
     )
 

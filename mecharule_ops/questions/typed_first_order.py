@@ -1,4 +1,4 @@
-"""What is predicted of a typed prompt before anything is ablated: by the law, and by the free-form predictor."""
+"""What is predicted of a typed prompt before anything is ablated: by first order, and by the free-form predictor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.mechanism.law import effects
+from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.trees import Pushes
@@ -14,7 +14,7 @@ from mecharule_ops.types import BehaviourRecord, Neuron, Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LawOfPrompt:
+class FirstOrderOfPrompt:
     """Lead and first-order drop where most is left of drop − lead."""
 
     position: int
@@ -28,7 +28,7 @@ class LawOfPrompt:
 
     @property
     def changes(self) -> bool:
-        """L_j(x): whether the law says that the answer changes."""
+        """L_j(x): whether first order says that the answer changes."""
         return self.drop > self.lead
 
 
@@ -49,7 +49,7 @@ class PredictorOfPrompt:
         return self.probability >= self.threshold
 
 
-def law_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> LawOfPrompt | None:
+def first_order_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> FirstOrderOfPrompt | None:
     """None without a token in reach. Cost: a clean pass, and a backward a generated token and competitor."""
     found = effects(run.subject, [record], run.replacement(run.intervention(unit.basis)), [unit])
     lead, drop = found.leads.lead[0], found.effect[0, :, :, 0]
@@ -57,7 +57,7 @@ def law_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> LawOfPromp
     if not np.isfinite(beyond).any():
         return None
     position, competitor = np.unravel_index(int(beyond.argmax()), beyond.shape)
-    return LawOfPrompt(
+    return FirstOrderOfPrompt(
         position=int(position) + 1,
         generated=run.subject.decode((int(found.leads.generated[0, position]),)),
         competitor=run.subject.decode((int(found.leads.token[0, position, competitor]),)),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mecharule_ops.findings.accounts import Law, LawScore
-from mecharule_ops.mechanism.law import Effects
+from mecharule_ops.findings.accounts import PredictionKind, PredictionScore
+from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.measured import Measured
-from mecharule_ops.pipeline.accounting import _law_outcome, law_hypothesis
-from mecharule_ops.pipeline.laws import _drop_error
+from mecharule_ops.pipeline.accounting import _prediction_outcome, prediction_hypothesis
+from mecharule_ops.pipeline.prediction_scores import _drop_error
 from mecharule_ops.types import Basis, Neuron, Regime
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)
@@ -18,8 +18,10 @@ UNIT = Neuron(Basis.MLP_OUT, 0, 0)
 
 def test_an_outcome_without_an_interval_keeps_its_true_counts() -> None:
     """336 of 336 flip: there is no interval, so no value; "0 of them flips" is false."""
-    score = LawScore(law=Law.STEADY, predicted=336, held_out=None, records=336, happened=336)
-    outcome = _law_outcome(score, law_hypothesis(UNIT, Regime.BASELINE_POSITIVE))
+    score = PredictionScore(
+        kind=PredictionKind.STEADY, predicted=336, held_out=None, records=336, happened=336
+    )
+    outcome = _prediction_outcome(score, prediction_hypothesis(UNIT, Regime.BASELINE_POSITIVE))
     assert (outcome.value, outcome.n, outcome.positives) == (None, 336, 336)
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata
 
-from mecharule_ops.findings.accounts import Band, DropError, Law, LawScore
+from mecharule_ops.findings.accounts import Band, DropError, PredictionKind, PredictionScore
 from mecharule_ops.mechanism.columns import extreme
 from mecharule_ops.mechanism.effects import Effect
+from mecharule_ops.mechanism.first_order import Effects, effects_of_kinds
 from mecharule_ops.mechanism.integrated import integrated_drop
-from mecharule_ops.mechanism.law import Effects, effects_of_kinds
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.run import Run
@@ -51,12 +51,12 @@ class CleanEffects:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LawScores:
+class PredictionScores:
     """What an account says of the predictions."""
 
-    laws: tuple[LawScore, ...]
-    becomes_right: LawScore | None
-    beside_right: tuple[LawScore, ...]
+    predictions: tuple[PredictionScore, ...]
+    becomes_right: PredictionScore | None
+    beside_right: tuple[PredictionScore, ...]
     bands: tuple[Band, ...]
     drop_error: DropError | None
 
@@ -127,13 +127,15 @@ class HeldOut:
         return changed
 
 
-def law_scores(
+def prediction_scores(
     run: Run, unit: Neuron, clean: CleanEffects, held_out: HeldOut, flips: Bool[np.ndarray, " record"]
-) -> LawScores:
+) -> PredictionScores:
     """The scores of one unit on the held-out records; of train only the thresholds know. No forward of its own."""
     test, some = held_out.test, held_out.some
     if not len(test):
-        return LawScores(laws=(), becomes_right=None, beside_right=(), bands=(), drop_error=None)
+        return PredictionScores(
+            predictions=(), becomes_right=None, beside_right=(), bands=(), drop_error=None
+        )
     place, which = clean.drops.units.index(unit), held_out.units.index(unit)
     integrated = np.zeros(len(flips), bool)
     integrated[some] = held_out.integrated[which]
@@ -141,11 +143,11 @@ def law_scores(
     happened = held_out.happened(which, flips)
     least = extreme(np.fmin, clean.drops.leads.lead[:, :, 0])
     most = largest_drop(clean.drops, unit)
-    return LawScores(
-        laws=(
-            _score(Law.STEADY, first, happened, test),
-            _score(Law.DIRECT, clean.pushes.flips[:, place], happened, test),
-            _score(Law.INTEGRATED, integrated, happened, some),
+    return PredictionScores(
+        predictions=(
+            _score(PredictionKind.STEADY, first, happened, test),
+            _score(PredictionKind.DIRECT, clean.pushes.flips[:, place], happened, test),
+            _score(PredictionKind.INTEGRATED, integrated, happened, some),
             *cut_scores(least, most, happened, held_out.train, test),
         ),
         becomes_right=_becomes_right(run, unit, clean.drops, held_out, flips),
@@ -164,14 +166,14 @@ def largest_drop(drops: Effects, unit: Neuron) -> Float[np.ndarray, " record"]:
 
 
 def _score(
-    law: Law,
+    kind: PredictionKind,
     said: Bool[np.ndarray, " record"],
     happened: Bool[np.ndarray, " record"],
     where: Int[np.ndarray, " test"],
     threshold: float | None = None,
-) -> LawScore:
-    return LawScore(
-        law=law,
+) -> PredictionScore:
+    return PredictionScore(
+        kind=kind,
         predicted=int(said[where].sum()),
         held_out=mcc_interval(said[where], happened[where]),
         records=len(where),
@@ -186,12 +188,12 @@ def cut_scores(
     target: Bool[np.ndarray, " record"],
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
-) -> tuple[LawScore, ...]:
+) -> tuple[PredictionScore, ...]:
     """Lead only and drop only: each one threshold, no other better on train, scored on the held-out records."""
     found = []
-    for law, values, sign in ((Law.LEAD_ONLY, -lead, -1), (Law.DROP_ONLY, drop, 1)):
+    for kind, values, sign in ((PredictionKind.LEAD_ONLY, -lead, -1), (PredictionKind.DROP_ONLY, drop, 1)):
         cut = best_cut(values[train], target[train])
-        found.append(_score(law, values > cut, target, test, sign * cut))
+        found.append(_score(kind, values > cut, target, test, sign * cut))
     return tuple(found)
 
 
@@ -227,8 +229,8 @@ def _becomes_right(
     drops: Effects,
     held_out: HeldOut,
     flips: Bool[np.ndarray, " record"],
-) -> LawScore | None:
-    """In 0→1 whether the answer that the law predicts is right; None in 1→0. No forward of its own."""
+) -> PredictionScore | None:
+    """In 0→1 whether the answer that first order predicts is right; None in 1→0. No forward of its own."""
     regime, test = held_out.regime, held_out.test
     if regime is Regime.BASELINE_POSITIVE:
         return None
@@ -236,7 +238,7 @@ def _becomes_right(
     position, token = drops.changes(unit)
     said = np.zeros(len(flips), bool)
     said[test] = regime.flipped(predicted_labels(run.subject, run.task, chosen, position[test], token[test]))
-    return _score(Law.STEADY, said, flips, test)
+    return _score(PredictionKind.STEADY, said, flips, test)
 
 
 def _drop_error(

@@ -1,4 +1,4 @@
-"""The law and its drops against a slow obvious version, finite differences, and real ablations."""
+"""First order and its drops against a slow obvious version, finite differences, and real ablations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.contributions import contributions
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.law import LawStatus, effects, prediction
+from mecharule_ops.mechanism.first_order import FirstOrderStatus, effects, prediction
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 K = 2
@@ -64,7 +64,7 @@ def test_leads_are_those_of_a_plain_forward(family: str, phase: Phase) -> None:
 
 
 @pytest.mark.parametrize("basis", list(Basis))
-def test_the_law_is_the_excess_of_the_drops_in_full(basis: Basis) -> None:
+def test_the_prediction_is_the_excess_of_the_drops_in_full(basis: Basis) -> None:
     """The reduced pass over all units agrees with the full arrays of some, in the order they were asked for."""
     bench = toy("llama")
     table = bench.table(Intervention(basis=basis, baseline=Baseline.MEAN, phase=Phase.LAST_PROMPT))
@@ -234,9 +234,9 @@ def test_a_replacement_equal_to_the_value_drops_nothing() -> None:
     full = effects(bench.subject, bench.records, table, [dead, alive])
     assert not np.nan_to_num(full.effect[..., 0]).any()
     assert np.nan_to_num(full.effect[..., 1]).any()
-    law = prediction(bench.subject, bench.records, table, units=[dead, alive])
-    assert law.status(dead) is LawStatus.UNMOVED
-    assert law.status(alive) is not LawStatus.UNMOVED
+    passed = prediction(bench.subject, bench.records, table, units=[dead, alive])
+    assert passed.status(dead) is FirstOrderStatus.UNMOVED
+    assert passed.status(alive) is not FirstOrderStatus.UNMOVED
 
 
 @pytest.mark.parametrize(
@@ -259,29 +259,29 @@ def test_batches_and_the_shared_prefix_change_nothing(family: str, phase: Phase)
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma2", "qwen3"])
-def test_the_law_is_exact_where_nothing_above_reads_the_unit(family: str) -> None:
+def test_the_prediction_is_exact_where_nothing_above_reads_the_unit(family: str) -> None:
     """The last MLP below a final RMSNorm, against every other token: flips, positions and new tokens are the real
     ones; on one of the models the drop that lets the scale move gets some wrong."""
     bench = toy(family)
     subject, records = bench.subject, bench.records
     table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     units = [Neuron(Basis.MLP_OUT, 2, channel) for channel in range(32)]
-    law = prediction(subject, records, table, competitors=39, units=units)
+    passed = prediction(subject, records, table, competitors=39, units=units)
     moving = prediction(subject, records, table, competitors=39, units=units, effect=Effect.FIRST_ORDER)
     real = bench.engine(table).completions([(unit,) for unit in units], range(len(records)))
     changed = 0
     for index, unit in enumerate(units):
-        position, token = law.changes(unit)
+        position, token = passed.changes(unit)
         for row, record in enumerate(records):
             completion = real.tokens[index][row]
             pairs = enumerate(zip(record.tokens, completion, strict=False))
             first = next(((t, new) for t, (old, new) in pairs if old != new), (-1, -1))
             assert (position[row], token[row]) == first
-            assert law.flips(unit)[row] == (first[0] >= 0)
+            assert passed.flips(unit)[row] == (first[0] >= 0)
             changed += first[0] >= 0
     assert 0 < changed < len(units) * len(records)
     if family == "llama":
-        assert any((moving.flips(unit) != law.flips(unit)).any() for unit in units)
+        assert any((moving.flips(unit) != passed.flips(unit)).any() for unit in units)
 
 
 def test_records_without_a_token_in_reach_have_no_prediction() -> None:
@@ -289,12 +289,12 @@ def test_records_without_a_token_in_reach_have_no_prediction() -> None:
     bench = toy("llama")
     table = bench.table(HEADS)
     short = tuple(replace(record, tokens=record.tokens[:1]) for record in bench.records)
-    law = prediction(bench.subject, short, table)
+    passed = prediction(bench.subject, short, table)
     unit = Neuron(Basis.ATTN_HEAD, 0, 0)
-    assert law.status(unit) is LawStatus.OUT_OF_REACH
-    assert not law.counts.any()
-    assert not law.leads.in_reach.any()
+    assert passed.status(unit) is FirstOrderStatus.OUT_OF_REACH
+    assert not passed.counts.any()
+    assert not passed.leads.in_reach.any()
     mixed = prediction(bench.subject, (short[0], *bench.records[1:]), table)
     assert mixed.excess[0, 0] == -np.inf
     assert not mixed.flips(unit)[0]
-    assert mixed.status(unit) is not LawStatus.OUT_OF_REACH
+    assert mixed.status(unit) is not FirstOrderStatus.OUT_OF_REACH

@@ -1,6 +1,6 @@
 """Whether a layer's ablations bear out what was predicted of its units, and so whether predictions may guide on.
 
-The law fails on a layer if one of two tests says so; both look only at what the search measured anyway:
+First order fails on a layer if one of two tests says so; both look only at what the search measured anyway:
 
 - **empty promises**: of the units that were predicted to reach τ and were tested alone, the share that is not
   dropped lies below 1/50 by its upper 95 % bound (Clopper–Pearson). So it takes 149 of which none is left; fewer
@@ -8,7 +8,7 @@ The law fails on a layer if one of two tests says so; both look only at what the
 - **order**: five or more τ-agonists are known, and their mean rank in the order of promise is not better than
   that of units drawn at random (Wilcoxon's rank sum, normal approximation, one-sided at 5 %).
 
-A law that is right about the order but too low, or that promises too much of a few units, does not fail: the
+A prediction that is right about the order but too low, or that promises too much of a few units, does not fail: the
 search uses the order, and claims nothing that it has not measured. τ-agonists of one layer flip the same
 examples, so these are rules of decision and no statement about the model.
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from mecharule_ops.confidence import upper_bound
 
 KEPT_PROMISES = 1 / 50
-"""Share of the units predicted to reach τ of which a law has to be right."""
+"""Share of the units predicted to reach τ of which a prediction has to be right."""
 AGONISTS = 5
 """Known τ-agonists from which their order is tested."""
 LEVEL = 0.05
@@ -31,7 +31,7 @@ BETTER = 1.645
 
 
 @dataclass(slots=True, kw_only=True)
-class LawRecord:
+class PredictionRecord:
     """What one layer's ablations say about its predictions."""
 
     units: int
@@ -44,7 +44,7 @@ class LawRecord:
     """Places in the order of promise, from 0, of all τ-agonists that were met."""
 
     def failure(self) -> str | None:
-        """Why the law fails on the layer, in words; None while it does not."""
+        """Why first order fails on the layer, in words; None while it does not."""
         if self._promises_are_empty():
             return (
                 f"of {self.promised:,} units predicted to reach τ {self.delivered:,} could not be ruled out"
