@@ -9,7 +9,7 @@ from enum import StrEnum
 from mecharule_ops.certificates.certificate import KINDS, Certificate, Completion, ExampleRow, SliceTotal
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Phase
 
 _Key = tuple[str | None, str | None, int]
 _BOUND_TOLERANCE = 1e-9
@@ -31,7 +31,7 @@ class Verification:
     differing: tuple[int, ...] = ()
     """Examples that differ with no near tie to explain it."""
     near_ties: tuple[int, ...] = ()
-    """Examples that differ where the first or the second run chose a token by less than the tie margin."""
+    """Examples that differ from where the first or the second run chose a token by less than the tie margin."""
     sentence: str
 
 
@@ -67,14 +67,21 @@ def compare(
     """A certificate's rows against those of a second run, matched by unit and example.
 
     An example differs when a completion's tokens or label differ, before or after the ablation. Where either
-    run led by less than `tie_margin` logits it is a near tie: rounding may decide it, so it is no mismatch.
+    run led by less than `tie_margin` logits it is a near tie: rounding may decide it, so it is no mismatch. In the
+    phase `decode` the first token is the unablated model's on both sides: a near tie before the ablation that gave
+    another first token explains what followed on it.
     """
+    inherits = certificate.intervention.phase == Phase.DECODE
     again = {_key(row): row for row in rerun}
     missing = sorted({row.example for row in certificate.rows if _key(row) not in again})
     if missing:
         return cannot(f"the second run has no result for {_some(missing)}")
     pairs = [(row, again[_key(row)]) for row in certificate.rows]
-    changed = [(row.example, _is_near_tie(row, new, tie_margin)) for row, new in pairs if _differs(row, new)]
+    changed = [
+        (row.example, _is_near_tie(row, new, tie_margin, inherits))
+        for row, new in pairs
+        if _differs(row, new)
+    ]
     differing = tuple(sorted({example for example, near in changed if not near}))
     ties = tuple(sorted({example for example, near in changed if near} - set(differing)))
     status = VerificationStatus.DIFFERS if differing else VerificationStatus.MATCH
@@ -195,12 +202,19 @@ def _changed(side: Completion, new: Completion) -> bool:
     return side.tokens != new.tokens or side.label != new.label
 
 
-def _is_near_tie(row: ExampleRow, new: ExampleRow, tie_margin: float) -> bool:
-    """Every side that changed was a near tie, in the first run or the second."""
-    sides = ((row.before, new.before), (row.after, new.after))
-    changed = [(old, again) for old, again in sides if _changed(old, again)]
-    near = [abs(old.margin) < tie_margin or abs(again.margin) < tie_margin for old, again in changed]
-    return row.prompt == new.prompt and all(near)
+def _is_near_tie(row: ExampleRow, new: ExampleRow, tie_margin: float, inherits: bool) -> bool:
+    """Every side that changed was a near tie, in the first run or the second, or `inherits` its first token of one."""
+    before, after = (
+        any(abs(side.margin) < tie_margin for side in sides)
+        for sides in ((row.before, new.before), (row.after, new.after))
+    )
+    first_differs = row.before.tokens[:1] != new.before.tokens[:1]
+    its_own = all(each.after.tokens[:1] == each.before.tokens[:1] for each in (row, new))
+    after = after or (inherits and before and first_differs and its_own)
+    explained = (before or not _changed(row.before, new.before)) and (
+        after or not _changed(row.after, new.after)
+    )
+    return row.prompt == new.prompt and explained
 
 
 def _sentence(count: int, differing: Sequence[int], ties: Sequence[int]) -> str:

@@ -165,6 +165,7 @@ class ReferenceEngine:
         margins = [float("inf")] * len(examples)
         with torch.inference_mode():
             logits, mask, cache = self._prefill(group, examples, held)
+            # Of tokens that tie the first is taken, as in plain decoding; `topk` may name any of them.
             chosen = logits.argmax(-1, keepdim=True)
             for step in range(self._task.max_new_tokens):
                 if step > 0:
@@ -172,14 +173,14 @@ class ReferenceEngine:
                     offsets = torch.full((len(examples), 1), step)
                     hooks = self._holding(held, step, done)
                     logits = self._step(group, chosen, offsets, mask, cache, hooks)
-                top = logits.topk(2, dim=-1)
-                chosen = top.indices[:, :1]
+                    chosen = logits.argmax(-1, keepdim=True)
+                best = logits.topk(2, dim=-1).values
                 for row, completion in enumerate(done):
                     if completion and completion[-1] in self._stop_ids:
                         continue
                     done[row] = (*completion, int(chosen[row]))
                     if step > 0 or self._intervention.phase is not Phase.DECODE:
-                        margins[row] = min(margins[row], float(top.values[row, 0] - top.values[row, 1]))
+                        margins[row] = min(margins[row], float(best[row, 0] - best[row, 1]))
                 if all(completion[-1] in self._stop_ids for completion in done):
                     break
         return list(zip(done, margins, strict=True))

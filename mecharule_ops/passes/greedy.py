@@ -74,10 +74,12 @@ class Unembedding:
         return max(1, _LOGITS_AT_ONCE // self.vocabulary)
 
     def best(self, logits: Float[Tensor, "row token"]) -> Greedy:
-        """The greedy token of logits, the margin after the model's soft cap where it has one."""
-        top = logits.topk(2, dim=-1)
-        values = self.capped(top.values)
-        return Greedy(top.indices[:, 0], values[:, 0] - values[:, 1])
+        """The greedy token of logits, the margin after the model's soft cap where it has one.
+
+        Of tokens that tie the first is taken, as in plain decoding; `topk` may name any of them.
+        """
+        values = self.capped(logits.topk(2, dim=-1).values)
+        return Greedy(logits.argmax(-1), values[:, 0] - values[:, 1])
 
     def capped(self, logits: Float[Tensor, "row token"]) -> Float[Tensor, "row token"]:
         """Logits after the model's soft cap, where it has one; it keeps their order."""

@@ -256,6 +256,33 @@ def test_a_near_tie_is_named_apart_from_a_difference() -> None:
     assert compare(certificate, unmeasured).differing == tuple(range(8))
 
 
+def test_a_near_tie_at_the_token_before_any_ablation_explains_both_sides() -> None:
+    """In `decode` both completions begin with the unablated model's token, which no margin `after` counts."""
+    certificate = _certificate()
+    rows = list(certificate.rows)
+
+    def begun(example: int, margin: float, after: int = 8, before: int = 8) -> None:
+        row = rows[example]
+        first = replace(row.before, tokens=(before, *row.before.tokens[1:]), margin=margin)
+        rows[example] = replace(row, before=first, after=_completion((after, 9), row.after.label, 2.0))
+
+    begun(4, 5e-4)
+    begun(5, 2e-3)
+    begun(6, 5e-4, after=7)
+    begun(7, 5e-4, before=certificate.rows[7].before.tokens[0])
+    again = [replace(row, after=replace(row.after, margin=2.0)) for row in rows]
+    stated = replace(certificate, rows=tuple(_begins_alike(row) for row in certificate.rows))
+    checked = compare(stated, again)
+    assert (checked.differing, checked.near_ties) == ((5, 6, 7), (4,))
+    elsewhere = replace(stated, intervention=replace(stated.intervention, phase="whole"))
+    assert compare(elsewhere, again).differing == (4, 5, 6, 7)
+
+
+def _begins_alike(row: ExampleRow) -> ExampleRow:
+    """The row with the first token of `before` on both sides."""
+    return replace(row, after=replace(row.after, tokens=(row.before.tokens[0], *row.after.tokens[1:])))
+
+
 def test_what_cannot_be_re_run_says_why() -> None:
     """A model out of reach and a result that lacks examples are neither a match nor a mismatch."""
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from text_models import text_model, text_tokenizer
 from tiny_models import MAIN, crossed
 from torch.autograd import forward_ad
 from toy_behaviour import Toy, ToyTask, naive_completion, toy
 
 from mecharule_ops.engine import ablation, speculation
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.behaviour import completed, observe
 from mecharule_ops.engine.chunks import Chunks
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.loading import products
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
+from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import linear, through_onednn
 from mecharule_ops.passes import ablated
 from mecharule_ops.passes.batches import chunks_by_length
@@ -125,6 +129,23 @@ class Patient(ToyTask):
 
     def decide(self, example: Example, partial: str) -> bool | None:
         return None
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_of_tokens_that_tie_exactly_every_path_takes_the_first(phase: Phase) -> None:
+    """A head that writes nothing is ablated in a model most of whose tokens have a logit of exactly 0."""
+    model = deepcopy(text_model(("y", "n", " ", "\n")))
+    model.model.layers[0].self_attn.o_proj.weight.data[:, :8] = 0.0
+    subject = Subject(name="ties", directory=Path(), hf=model, tokenizer=text_tokenizer())
+    task = ToyTask()
+    examples = task.examples(40, np.random.default_rng(0))
+    records = completed(task, subject, examples)
+    assert sum(record.margin == 0 for record in records) > 4
+    intervention = Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase)
+    arguments = (subject, task, records, intervention, replacement_table(subject, records, intervention))
+    for engine in (AblationEngine(*arguments), ReferenceEngine(*arguments)):
+        found = engine.completions([(Neuron(Basis.ATTN_HEAD, 0, 0),)], range(40))
+        assert found.tokens[0] == tuple(record.tokens for record in records)
 
 
 @pytest.mark.parametrize("rows", [1, 9, 40, 100_000])

@@ -1,7 +1,8 @@
 """A tiny random model that reads every printable ASCII character and writes only a few tokens: for tasks over texts.
 
 Two layers, width 32. The unembedding of every token outside `writes` is zeroed, so that greedy completions are
-made of these and differ from prompt to prompt.
+made of these and differ from prompt to prompt; where the logits of all of these are below 0 the others tie at
+exactly 0, and the first, `<pad>`, is written.
 """
 
 from __future__ import annotations
