@@ -27,10 +27,10 @@ def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
     }
 
 
-def slice_words(total: SliceTotal) -> str:
+def slice_words(total: SliceTotal, tau: float) -> str:
     """`28 of these 64 of D+ (44 %)`."""
     name = {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
-    return of_these(FlipCount(flips=total.flips, n=total.n), name)
+    return of_these(FlipCount(flips=total.flips, n=total.n), name, tau)
 
 
 def flipped_rows(certificate: Certificate, show_text: bool = False) -> list[ExampleRow]:
@@ -182,9 +182,10 @@ def account_lines(
     agonist = account.agonist
     selectivity = signed(agonist.estimate.signed_selectivity)
     reaches = "≥" if agonist.is_tau_agonist else "<"
+    flips = " · ".join(slice_words(total, agonist.tau) for total in certificate.totals)
     return [
         f"{agonist.neuron} ({agonist.regime.arrow})",
-        f"  flips     {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]",
+        f"  flips     {flips} [c:{certificate.id}]",
         f"  strength  {agonist.estimate.strength:.2f} {reaches} τ {agonist.tau:g} · selectivity {selectivity} "
         f"({leaning(agonist.estimate.signed_selectivity, agonist.epsilon)})",
         f"  rule      {anchored_words(account.rule, run)}",

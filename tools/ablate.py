@@ -23,7 +23,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         check_direction(run.id, regime, hidden=run.config.suppress_only)
         stored = find_certificate(run, units, regime)
         price = price_words(run, 0 if stored else len(run.slices(regime).positions))
-        identifier = run.id
+        identifier, tau = run.id, run.config.tau
     if given.estimate:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
     if stored is None:
@@ -43,7 +43,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
     }
     lines = [
         f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}",
-        f"  flips     {' · '.join(map(slice_words, stored.totals))} [c:{stored.id}]",
+        f"  flips     {' · '.join(slice_words(total, tau) for total in stored.totals)} [c:{stored.id}]",
         *examples_lines("flipped", flipped),
     ]
     return ToolResult(data=data, text="\n".join(lines))

@@ -85,7 +85,7 @@ def _facts(
     first = Fact(
         template=f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
         "{value}",
-        value=both_slices(whole),
+        value=both_slices(whole, findings.tau),
         sources=source,
     )
     if unit is None:
@@ -98,7 +98,10 @@ def _facts(
     name = str(unit.neuron)
     role = f"{name} alone" if asked else f"Its strongest unit of those tested alone, {name},"
     second = Fact(
-        template=f"{role} flips " + "{value}", value=both_slices(unit.estimate), unit=name, sources=source
+        template=f"{role} flips " + "{value}",
+        value=both_slices(unit.estimate, findings.tau),
+        unit=name,
+        sources=source,
     )
     return first, second, _verdict(findings, number, whole, unit, source)
 

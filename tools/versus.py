@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
@@ -52,7 +53,7 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
         "p": paired.p,
         "certificates": [first.id, second.id],
     }
-    facts = _facts(findings.run, findings.alpha, units, (first, second), paired)
+    facts = _facts(findings, units, (first, second), paired)
     return ToolResult(data=data, text="\n".join(fact.cited for fact in facts), facts=facts)
 
 
@@ -73,8 +74,7 @@ def _flipped(certificate: Certificate) -> set[int]:
 
 
 def _facts(
-    run: str,
-    alpha: float,
+    findings: Findings,
     units: tuple[Neuron, Neuron],
     certificates: tuple[Certificate, Certificate],
     paired: Paired,
@@ -83,19 +83,19 @@ def _facts(
     own = [
         Fact(
             template=f"Ablating {name} alone flips " + "{value}",
-            value=" and ".join(map(slice_words, one.totals)),
+            value=" and ".join(slice_words(total, findings.tau) for total in one.totals),
             unit=name,
             sources=(f"c:{one.id}",),
         )
         for name, one in zip(names, certificates, strict=True)
     ]
-    sources = (*(f"c:{one.id}" for one in certificates), f"run:{run}")
+    sources = (*(f"c:{one.id}" for one in certificates), f"run:{findings.run}")
     apart = Fact(
         template=f"Of {paired.n} examples that both were tested on, both flip {paired.both}, "
         f"{names[0]} alone flips {paired.first_only} and {names[1]} alone {paired.second_only}",
         sources=sources,
     )
-    return (*own, apart, _verdict(names, paired, alpha, sources))
+    return (*own, apart, _verdict(names, paired, findings.alpha, sources))
 
 
 def _verdict(names: tuple[str, ...], paired: Paired, alpha: float, sources: tuple[str, ...]) -> Fact:

@@ -56,7 +56,7 @@ def _facts(claim: Support, tau: float, source: tuple[str, ...]) -> list[Fact]:
         ),
         Fact(
             template=f"Ablating {unit} alone flips " + "{value}",
-            value=both_slices(agonist.estimate),
+            value=both_slices(agonist.estimate, tau),
             unit=unit,
             sources=source,
         ),

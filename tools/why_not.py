@@ -78,7 +78,7 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
             f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,} [run:{findings.run}]"
         )
     if given.test:
-        tested, line = _test(given.run, neuron, outcome.regime, tell)
+        tested, line = _test(given.run, neuron, outcome.regime, findings.tau, tell)
         data |= {"test": tested, "certificate": tested["certificate"]}
         lines.append(line)
     elif node is None or node.size > 1:
@@ -144,7 +144,7 @@ def _reason(
 def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
     agonist, rule = known.agonist, known.rule
     name, count = known.stronger
-    flips = of_these(count, name)
+    flips = of_these(count, name, agonist.tau)
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",
@@ -180,7 +180,7 @@ def _node_data(node: NodeView) -> dict[str, object]:
     }
 
 
-def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[str, object], str]:
+def _test(name: str, neuron: Neuron, regime: Regime, tau: float, tell: Tell) -> tuple[dict[str, object], str]:
     """The unit's exact ablation on both slices, from the run file if it is there."""
     from mecharule_ops.pipeline.certify import certify
     from tools._ablations import find_certificate
@@ -191,5 +191,5 @@ def _test(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> tuple[dict[s
         tell(f"ablating {neuron} alone on both slices")
         with opened(name, write=True, tell=tell) as run:
             certificate = keep(run, certify(run, (neuron,), regime))
-    line = f"  tested now: {' · '.join(map(slice_words, certificate.totals))} [c:{certificate.id}]"
+    line = f"  tested now: {' · '.join(slice_words(total, tau) for total in certificate.totals)} [c:{certificate.id}]"
     return {"slices": slices_data(certificate), "certificate": certificate.id}, line

@@ -14,7 +14,9 @@ def negative(findings: Findings, outcome: SearchOutcome) -> str:
         count = len(outcome.agonists)
         parts[0] += f" ({plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out)"
     if (unit := outcome.strongest_seen) is not None:
-        parts.append(f"the strongest unit seen alone, {unit.neuron}, flips {stronger_slice(unit.estimate)}")
+        parts.append(
+            f"the strongest unit seen alone, {unit.neuron}, flips {stronger_slice(unit.estimate, findings.tau)}"
+        )
     else:
         parts.append("no unit was tested alone")
     if outcome.whole_layers:
@@ -27,7 +29,7 @@ def whole_layer_words(outcome: SearchOutcome, tau: float) -> str:
     strongest, every = outcome.strongest_layer, outcome.whole_layers
     assert strongest is not None, "no whole layer was ablated"
     reach = sum(whole.estimate.reaches(tau) for whole in every)
-    flips = f"flips {stronger_slice(strongest.estimate)}"
+    flips = f"flips {stronger_slice(strongest.estimate, tau)}"
     together = _together(outcome)
     if len(every) == 1:
         return f"layer {strongest.layer} {together} {flips}"

@@ -70,7 +70,8 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     """A line a τ-agonist, strongest first, then how many units there are beside them."""
     units = by_strength(outcome.tau_agonists)
     shown = units[:rows]
-    names, counts = [str(unit.neuron) for unit in shown], [stronger_slice(unit.estimate) for unit in shown]
+    names = [str(unit.neuron) for unit in shown]
+    counts = [stronger_slice(unit.estimate, unit.tau) for unit in shown]
     for agonist, name, count in zip(shown, names, counts, strict=True):
         cells = f"{name:<{max(map(len, names))}}  {_bar(agonist)} {count:<{max(map(len, counts))}}"
         yield _cut(f"  {cells}  {plain(_account(outcome, agonist))}")

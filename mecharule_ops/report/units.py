@@ -66,8 +66,8 @@ def _not_ruled_out(findings: Findings, weak: list[Agonist]) -> str:
     these = f"{plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out"
     return (
         f"{these}: the upper bound reaches τ = {findings.tau:g}, the point estimate does not. Few flips suffice "
-        f"for that, {stronger_slice(weakest.estimate)} for {weakest.neuron}, so a place in this table is no "
-        "evidence of an effect, and no control is run beside it."
+        f"for that, {stronger_slice(weakest.estimate, findings.tau)} for {weakest.neuron}, so a place in this table is "
+        "no evidence of an effect, and no control is run beside it."
     )
 
 

@@ -38,13 +38,21 @@ from mecharule_ops.findings.records import (
     StageCost,
     WholeLayer,
 )
-from mecharule_ops.report import render_html, render_json, render_markdown, render_text, tables
+from mecharule_ops.report import (
+    render_html,
+    render_json,
+    render_markdown,
+    render_screen,
+    render_text,
+    tables,
+)
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.advice import suggestions
 from mecharule_ops.report.content import document
 from mecharule_ops.report.document import k_of_n, percent, plain
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.icicle import icicle
+from mecharule_ops.report.phrases.flips import stronger_slice
 from mecharule_ops.report.phrases.rules import LONGEST_RULE, clipped, family_words, predicts, score_words
 from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.report.plots import figures
@@ -55,6 +63,17 @@ from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, R
 
 GOLDEN = Path(__file__).parent / "golden"
 VOID = {"meta", "br", "hr", "img", "link"}
+
+
+@pytest.mark.parametrize(("tau", "doubt"), [(0.2, ""), (0.3, ", not told apart from 27 %")])
+def test_few_examples_are_told_apart_from_the_threshold_of_their_run(tau: float, doubt: str) -> None:
+    """10 of 20 flip with at least 27 %: that reaches the default τ, but not one of .3."""
+    said = f"10 of these 20 of D+ (50 %{doubt})"
+    assert stronger_slice(estimate(10, 0, n=20), tau) == said
+    unit = dataclasses.replace(agonist("m3.7", 10, 0), estimate=estimate(10, 0, n=20), tau=tau)
+    run = dataclasses.replace(FINDINGS, tau=tau, searches=(dataclasses.replace(POSITIVE, agonists=(unit,)),))
+    for text in (render_text(run), render_screen(run)):
+        assert said in " ".join(text.split())
 
 
 def family(status: FamilyStatus, held: tuple[float, float, float] | None, trees: float | None) -> FamilyRule:

@@ -106,7 +106,7 @@ def baseline_words(controls: AgonistControls, tau: float) -> str:
     if controls.second is None:
         return ""
     below = ", below τ: its strength depends on the baseline" if controls.depends_on_baseline(tau) else ""
-    return f"with baseline {controls.second_baseline} it flips {both_slices(controls.second)}{below}"
+    return f"with baseline {controls.second_baseline} it flips {both_slices(controls.second, tau)}{below}"
 
 
 def control_parts(controls: AgonistControls, tau: float) -> list[str]:

@@ -8,32 +8,33 @@ from __future__ import annotations
 
 from mecharule_ops.confidence import lower_bound
 from mecharule_ops.report.document import percent
-from mecharule_ops.thresholds import ALPHA, SLICE, TAU
+from mecharule_ops.thresholds import ALPHA, SLICE, reaches
 from mecharule_ops.types import Agonist, FlipCount, FlipEstimate
 
 
-def of_these(count: FlipCount, name: str) -> str:
+def of_these(count: FlipCount, name: str, tau: float) -> str:
     """`50 of these 64 of D+ (78 %)`; of fewer than 64 also `4 of these 20 of D+ (20 %, not told apart from 5.7 %)`.
 
-    That is the exact lower bound at 97.5 %, said where it does not reach τ. A slice that is short holds all there are,
-    so no choice among them bent it.
+    That is the exact lower bound at 97.5 %, said where it does not reach the run's τ. A slice that is short holds all
+    there are, so no choice among them bent it.
     """
     if not count.n:
         return f"0/0 of {name}"
     lower = lower_bound(count.flips, count.n, ALPHA / 2)
-    doubt = f", not told apart from {percent(lower)}" if count.n < SLICE and 0 < lower < TAU else ""
+    doubtful = count.n < SLICE and lower > 0 and not reaches(lower, tau)
+    doubt = f", not told apart from {percent(lower)}" if doubtful else ""
     return f"{count.flips:,} of these {count.n:,} of {name} ({percent(count.flips / count.n)}{doubt})"
 
 
-def stronger_slice(estimate: FlipEstimate) -> str:
+def stronger_slice(estimate: FlipEstimate, tau: float) -> str:
     """The slice that gives the strength, with its counts: `50 of these 64 of D+ (78 %)`."""
     name, count = estimate.stronger
-    return of_these(count, name)
+    return of_these(count, name, tau)
 
 
-def both_slices(estimate: FlipEstimate) -> str:
+def both_slices(estimate: FlipEstimate, tau: float) -> str:
     """`50 of these 64 of D+ (78 %) and 8 of these 64 of D- (12 %)`."""
-    return f"{of_these(estimate.associated, 'D+')} and {of_these(estimate.unrelated, 'D-')}"
+    return f"{of_these(estimate.associated, 'D+', tau)} and {of_these(estimate.unrelated, 'D-', tau)}"
 
 
 def by_strength(agonists: tuple[Agonist, ...]) -> list[Agonist]:
