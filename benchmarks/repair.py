@@ -17,14 +17,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from pages import made_at, put_between, put_table
-from scipy.special import stdtrit
 
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
+from mecharule_ops.experiments.statistics import t_interval
 from mecharule_ops.findings.repair import ControlKind, Repair
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.preparation import prepare
@@ -72,7 +72,7 @@ def table(found: Sequence[Repair]) -> str:
         "gates",
         "right answer",
         "seeds",
-        "change",
+        "change [95 % interval]",
         "fixed : broken",
         *(BESIDE[kind] for kind in beside),
     )
@@ -93,12 +93,11 @@ def table(found: Sequence[Repair]) -> str:
 
 
 def _mean(results: Sequence[Paired]) -> str:
-    """Mean of the seeds with half the 95 % t-interval; of one seed its own interval."""
-    points = [one.points for one in results]
-    if len(points) < 2:
+    """Mean of the seeds with its t-interval; of one seed its own interval."""
+    if len(results) < 2:
         return points_words(results[0]).replace(" points", "") if results else "no gate helps"
-    half = float(stdtrit(len(points) - 1, 0.975)) * stdev(points) / len(points) ** 0.5
-    return f"{mean(points):+.2f} ± {half:.2f}"
+    of = t_interval([one.points for one in results])
+    return f"{of.mean:+.2f} [{of.low:+.2f}, {of.high:+.2f}]"
 
 
 def _control(of: Sequence[Repair], kind: ControlKind) -> str:
