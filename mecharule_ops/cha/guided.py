@@ -68,8 +68,8 @@ class GuidedSettings:
     sweep: int = SWEEP
     """Units of the largest group of the sweep."""
     quiet: float = 0.1
-    """Share of a slice that a group of the sweep is predicted to flip at most. Of .05, .1 and .15 it costs least on the
-    bundled model, where units flip the same examples, and as much as .15 on planted units, which do not."""
+    """Share of a slice that a group of the sweep is predicted to flip at most: less makes more groups, more opens
+    more of them."""
 
     @property
     def first_wave(self) -> int:

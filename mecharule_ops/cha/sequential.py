@@ -86,7 +86,7 @@ class SlicePlan:
 
 @lru_cache(maxsize=512)
 def slice_plan(mode: Testing, n: int, alpha: float, tau: float) -> SlicePlan:
-    """The plan of a slice of n examples at level α; about 30 ms for a new one at n = 64, then remembered."""
+    """The plan of a slice of n examples at level α; remembered, since a new one takes a while."""
     sizes = (n,) if mode is Testing.FIXED else look_sizes(n, alpha, tau)
     spent = tuple(_spent(mode, size, n, alpha, tau) for size in sizes)
     uppers = _upper_bounds(sizes, spent, tau)

@@ -1,8 +1,8 @@
 """How a layer is searched: the paper's algorithm 1, and the options beyond it.
 
-`docs/tables/search.csv` has what each finds and costs beside brute force; why these are the defaults:
+`docs/search.md` and its table have what each finds and costs beside brute force; why these are the defaults:
 
-- `testing`: sequential looks find the same τ-agonists as fixed tests from about half of the example-forwards.
+- `testing`: sequential looks find the τ-agonists of fixed tests from fewer example-forwards.
 - `largest`: a large group can hide its members, because their effects cancel. In 1→0 that costs a few weak units; in
   0→1 whole layers miss most τ-agonists, small groups few or none. So a run starts from 8, and from 4 in 0→1.
 - `order` by attribution is a little cheaper than channel order in 1→0. In 0→1 it may put side by side what hides one

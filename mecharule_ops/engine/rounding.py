@@ -1,8 +1,7 @@
 """How far rounding moves the model's leads: the same completions fed in batches of several sizes.
 
-A batch of another size adds the same numbers up in another order, and so does another processor. On 64 completions
-of SmolLM2-135M and 400 of the bundled model other instruction sets (SSE4, AVX2 against AVX-512) moved a lead at
-most 1.6 times as far as a batch of another size did, 8.4e-05 against 5.3e-05; `FACTOR` keeps clear of that.
+A batch of another size adds the same numbers up in another order, and so does another processor, whose instructions
+may move a lead somewhat further; `FACTOR` leaves room for that.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ IN_A_GROUP = "pruned with a group"
 ALONE = "tested alone on a part of the examples"
 SLIP = 0.005
 """Chance of overlooking a drawn τ-agonist after a guided search: 40 of 128 examples rule a quiet unit out. For the same
-money less draws fewer units, and more widens the bound once agonists are met; of .0005 to .02 this one bounds best."""
+money less draws fewer units, and more widens the bound once agonists are met."""
 
 
 def audited(run: Run, journal: Journal, found: Localised) -> Localised:

@@ -53,7 +53,7 @@ def unit_trees(
     seed: int,
     threads: int = 1,
 ) -> UnitTrees:
-    """Trees of the value (+1 fixed, −1 broken, 0) of one unit. Cost: about 10 s for 9,000 records × 400 columns."""
+    """Trees of the value (+1 fixed, −1 broken, 0) of one unit."""
     data = xgb.DMatrix(features, label=value + 1, nthread=threads)
     return UnitTrees(xgb.train({**_PARAMETERS, "seed": seed, "nthread": threads}, data, _ROUNDS), threads)
 

@@ -64,7 +64,7 @@ def gate_clauses(
 ) -> tuple[Clause, ...]:
     """Clauses in the order found, each on what those before leave; none when no clause is worth it.
 
-    Deterministic. Cost: no model call; about .05 s for 4,000 records × 250 predicates.
+    Deterministic. Cost: no model call.
     Raises `UsageError` when shapes disagree or a predicate comes twice.
     """
     check_table(matrix, predicates, value > 0)

@@ -81,7 +81,7 @@ def account_rules(
 ) -> tuple[FamilyRule, ...]:
     """The unit's rule in each family, in the order of `Family`; one without columns of its own says so.
 
-    Cost: no model calls; about 5 s on one core for three families of 2,000 records × 150 columns.
+    Cost: no model calls.
 
     Raises:
         UsageError: a column is not as long as the flips, or its text comes twice.

@@ -70,7 +70,7 @@ def free_form_trees(
 ) -> ScoredTrees:
     """Trees fitted and chosen on train, scored once on test; NaN is a missing value. Needs both sides in train.
 
-    Cost: 0.5 s on one core for 1,400 train records × 150 columns.
+    Cost: no model calls.
     """
     settings = settings or TreeSettings()
     known, wanted = features[train], target[train]

@@ -190,7 +190,7 @@ def _system_errors(path: Path) -> Iterator[None]:
 def connect_existing(path: Path, *, read_only: bool, whole: bool = True) -> sqlite3.Connection:
     """A checked connection. Raises `StoreError` on a missing, foreign, damaged or newer file.
 
-    `whole` has SQLite read the file through (50 ms for 34 MB): a row that damage made vanish is missed by no checksum
+    `whole` has SQLite read the file through: a row that damage made vanish is missed by no checksum
     of rows.
     """
     _check_magic(path)

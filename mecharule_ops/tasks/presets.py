@@ -1,4 +1,4 @@
-"""Settings of each task that suit a model, measured where a number is given."""
+"""Settings of each task that suit a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 FOUR_SUMS = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
-"""The four-shot prefix with which SmolLM2-135M adds (28 % right on 0–99)."""
+"""The four-shot prefix with which SmolLM2-135M adds."""
 SIX_MIXED = "2 + 3 = 5\n9 - 4 = 5\n3 * 4 = 12\n8 / 2 = 4\n6 + 7 = 13\n7 - 2 = 5\n"
 """A six-shot prefix that shows every operator."""
 FOUR_PAIRS = (
@@ -14,7 +14,7 @@ FOUR_PAIRS = (
     "If the boy ate, the cook sang. So: The boy ate. -> no\n"
     "The king was seen by the boy. So: The boy saw the king. -> yes\n"
 )
-"""A four-shot prefix of HANS with which SmolLM2-135M gives both answers (35 of 60 right); asked without examples it
+"""A four-shot prefix of HANS with which SmolLM2-135M gives both answers; asked without examples it
 names neither."""
 CHAT = "<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
 """What stands around a request to a model of the SmolLM2 and Qwen2 families."""
