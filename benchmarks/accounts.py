@@ -37,7 +37,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.report.document import percent, plural
-from mecharule_ops.report.phrases.rules import short
+from mecharule_ops.report.phrases.rules import short, shown_words
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.ruleshap import learn_rule
@@ -47,7 +47,8 @@ from mecharule_ops.types import Basis, Intervention
 
 PAGE = ROOT / "docs" / "accounts.md"
 KEPT = ROOT / "benchmarks" / "accounts.json"
-SEEDS = 20
+SEEDS = range(1000, 1020)
+"""Of planted tables; the least gain of a clause was chosen on the tables of seeds 0 to 19."""
 SHOWN = 6
 """Units of a model in the page's table, those that flip the largest share; all stand in the CSV."""
 
@@ -172,7 +173,7 @@ def rules_of(account: Account) -> Iterator[list[str]]:
             for found in (interval(rule.held_out), interval(rule.free_form))
             for value in (found or NOTHING).values()
         ]
-        said = (rule.family.value, "yes" if rule.rule else "no", rule.learned or rule.status.value)
+        said = (rule.family.value, shown_words(rule), rule.learned or rule.status.value)
         yield [str(account.neuron), account.regime.arrow, *said, *map(printed, numbers)]
 
 
@@ -186,7 +187,7 @@ def measured_planted() -> Part:
     sizes = ((400, 6), (10_000, 100))
     return {
         "recovered": [
-            [records, predicates, sum(recovered(seed, records, predicates) for seed in range(SEEDS))]
+            [records, predicates, sum(recovered(seed, records, predicates) for seed in SEEDS)]
             for records, predicates in sizes
         ]
     }
@@ -267,14 +268,15 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     units = [(name, unit) for name, part in cases.items() for unit in strongest(part)]
     yield "# What predicts a unit's flips"
     yield ""
+    yield (
+        "**The learner of short rules was tuned on the sums of 0–99 of SmolLM2, so SmolLM2 is asked here for sums of "
+        "100–199, which no tuning saw.** arith-tiny is asked what it was always asked, so its rows are no such test; "
+        "it was trained with a penalty that makes its MLP writes sparse, on 80 % of the problems."
+    )
+    yield ""
     yield from dict.fromkeys(part["made"] for part in kept.values())
     yield ""
     yield f"How well are flips on held-out records predicted? {' '.join(map(medians, cases, cases.values()))}"
-    yield (
-        "**The learner of short rules was tuned on the sums of 0–99 of SmolLM2, so SmolLM2 is asked here for sums of "
-        "100–199, which no tuning saw**; arith-tiny was trained with a penalty that makes its MLP writes sparse, on "
-        "80 % of the problems."
-    )
     yield ""
     header = ("model", "unit", "flips", "base rate", *COLUMNS)
     yield from table(header, [row_of(CASES[name].name, unit) for name, unit in units])
@@ -318,10 +320,13 @@ def checks(kept: Mapping[str, Part]) -> Iterator[str]:
     """What was measured beside the runs."""
     if "planted" in kept:
         found = "; ".join(
-            f"{right} of {SEEDS} from {records:,} records × {predicates} predicates"
+            f"{right} of {len(SEEDS)} from {records:,} records × {predicates} predicates"
             for records, predicates, right in kept["planted"]["recovered"]
         )
-        yield f"Planted rules of two clauses of two literals, 10 % of the labels turned, exactly recovered: {found}."
+        yield (
+            "Planted rules of two clauses of two literals, 10 % of the labels turned, on tables that no tuning saw, "
+            f"exactly recovered: {found}."
+        )
         yield ""
     if "cost" in kept:
         ratios = {name: f"{ratio:.1f} ×" for name, ratio in kept["cost"]["ratios"].items()}

@@ -188,11 +188,15 @@ class RuleAnchored(Event):
     held_out_low: float | None = None
     """Lower end of the held-out MCC's bootstrap interval; None on too few records for one."""
     held_out_high: float | None = None
+    adjusted_p: float | None = None
+    """That it is no better than chance, corrected over all learned rules of the run; None until that ends."""
+    failed: bool = False
+    """Whether that p is too large for the rule to be shown."""
 
     @property
     def predicts(self) -> bool:
-        """Whether it may be shown as a rule: the whole interval lies above 0, as printed with two decimals."""
-        return self.held_out_low is not None and round(self.held_out_low, 2) > 0
+        """Whether it may be shown as a rule: the whole interval lies above 0, as printed, and the test did not fail."""
+        return not self.failed and self.held_out_low is not None and round(self.held_out_low, 2) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

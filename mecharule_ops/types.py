@@ -361,6 +361,24 @@ class RuleScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChanceTest:
+    """Whether a learned rule tells held-out records apart better than chance: Fisher's exact test, one-sided."""
+
+    p: float
+    adjusted: float | None = None
+    """After Holm's correction over every learned rule of the run; None until that ends."""
+    rules: int = 0
+    """How many those are."""
+    level: float = 0.05
+    """The rule is shown only where `adjusted` is at most this."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether chance may explain the rule, over all rules of the run."""
+        return self.adjusted is not None and self.adjusted > self.level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnchoredRule:
     """When ablating one agonist flips the behaviour (paper, §4.5)."""
 
@@ -380,6 +398,8 @@ class AnchoredRule:
     """Flipped records of D_b in all."""
     eligible: int
     """Records of D_b."""
+    chance: ChanceTest | None = None
+    """Of the train rule on the test split; None without a rule and in runs that did not keep it."""
 
 
 BoolMatrix = Bool[np.ndarray, "record predicate"]

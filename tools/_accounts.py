@@ -68,6 +68,8 @@ def rule_data(rule: AnchoredRule | None) -> dict[str, object] | None:
         "held_out_n": interval.n,
         "held_out_positives": interval.positives,
         "held_out_coverage": rule.held_out.coverage,
+        "p": None if rule.chance is None else rule.chance.p,
+        "adjusted_p": None if rule.chance is None else rule.chance.adjusted,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.pipeline.explaining import anchored_rule
 from mecharule_ops.pipeline.opening import (
     check_direction,
@@ -50,9 +51,13 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
 
 
 def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
-    """As the pipeline anchors. Cost: one example-forward a record of D_b, less what is stored."""
+    """As the pipeline anchors, corrected together with the rules that the run has.
+
+    Cost: one example-forward a record of D_b, less what is stored.
+    """
     eligible = run.eligible(regime)
-    return anchored_rule(run, neuron, regime, eligible, run.flips([(neuron,)], eligible, regime)[0])
+    made = anchored_rule(run, neuron, regime, eligible, run.flips([(neuron,)], eligible, regime)[0])
+    return anchored_beside(made, run.rule_ps(), run.findings.alpha)
 
 
 def _text(neuron: Neuron, regime: Regime, rule: AnchoredRule, good: bool, run: str) -> str:

@@ -143,7 +143,8 @@ def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
         return text.append("none predicts: too few held-out flips for an interval\n")
     score = f"MCC {rate(rule.held_out_mcc)} [{rate(rule.held_out_low)}, {rate(rule.held_out_high)}] held-out"
     if not rule.predicts:
-        return text.append(f"none predicts: the best one learned has {score}\n")
+        chance = f", p {rate(rule.adjusted_p)} over all rules of the run" if rule.failed else ""
+        return text.append(f"none predicts: the best one learned has {score}{chance}\n")
     return text.append(
         f"{score}, {'input rule' if rule.prompt_only else 'rule over the output'}\n{plain(rule.rule)}\n"
     )

@@ -241,7 +241,7 @@ def _refined(
     )
     claim = _decided(case, prediction, context)
     held_out = held_out_score(case, rule)
-    return replace(case.anchored, rule=rule, train=learned.train, held_out=held_out), claim
+    return replace(case.anchored, rule=rule, train=learned.train, held_out=held_out, chance=None), claim
 
 
 def _decided(case: UnitCase, prediction: Prediction, context: RefinementRuntime) -> Hypothesis:

@@ -1,8 +1,8 @@
 """When and why one unit flips the outcome: the values that a report, an answer and a card read.
 
-Scores are of records that chose nothing. A prediction's are of the same held-out records as the rules', so that what
-it reaches can be set beside them. The *lead* is the field's logit difference: of the token that the model writes over
-another one. Axes in comments: record position.
+Scores are of records that nothing was fitted on; which rules are shown they decide, corrected over the run. A
+prediction's are of the same held-out records as the rules', so that what it reaches can be set beside them. The *lead*
+is the field's logit difference: of the token that the model writes over another one. Axes in comments: record position.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Account:
     records: int
     """Records of D_b looked at, the further ones included."""
     held_out: int
-    """Of these the ones that chose nothing."""
+    """Of these the ones that nothing was fitted on."""
     families: tuple[FamilyRule, ...]
     predictions: tuple[PredictionScore, ...] = field(default=(), metadata={WAS: "laws"})
     becomes_right: PredictionScore | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.certificates.certificate import Certificate
@@ -12,8 +12,9 @@ from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
 from mecharule_ops.report.phrases.controls import NOT_RUN
 from mecharule_ops.report.phrases.flips import by_strength
-from mecharule_ops.report.phrases.rules import predicts
+from mecharule_ops.report.phrases.rules import predicts, shown_words
 from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.types import Agonist, AnchoredRule, Regime
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 ANCHORED = "anchored"
 """The family column of the paper's rule (§4.5), which has no free-form trees beside it."""
+DRIVE = "drive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +68,19 @@ class RuleRow:
     unit: str
     regime: str
     family: str
-    """`input`, `clean run`, `mechanism`, or `anchored` for the rule of the paper."""
+    """`input`, `clean run`, `mechanism`, `anchored` for the rule of the paper, or `drive` for one that says where the
+    unit's first-order drop is large."""
     rule: str | None
-    """None where none predicts: the interval of its held-out MCC does not lie above 0."""
+    """The rule that is shown; None where none predicts: the interval of its held-out MCC reaches 0, or chance may
+    explain it over all learned rules of the run."""
+    learned: str | None
+    """What train chose, shown or not."""
+    shown: str
+    """`yes` or `no`, and why; `–` where none was learned."""
+    p: float | None
+    """Fisher's exact test on the held-out records, one-sided; None where it was not made or kept."""
+    adjusted_p: float | None
+    """The same after Holm over all learned rules of the run."""
     mcc: float | None
     """On held-out records, scored once; of what train chose, whether or not it is shown. None without one."""
     low: float | None
@@ -247,8 +259,11 @@ def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agon
 
 def _rules(search: str, outcome: SearchOutcome, agonist: Agonist) -> Iterator[RuleRow]:
     account = outcome.account_of(agonist.neuron)
-    for rule in account.families if account else ():
-        yield _family(search, agonist, rule)
+    if account is not None:
+        for rule in account.families:
+            yield _family(search, agonist, rule)
+        if account.drive is not None and account.drive.learned is not None:
+            yield _row(search, agonist, DRIVE, account.drive, account.drive.rule, account.drive.held_out)
     anchored = outcome.rule_of(agonist.neuron)
     if anchored is not None:
         yield _anchored(search, agonist, anchored)
@@ -285,37 +300,42 @@ def _prediction(search: str, account: Account, target: str, score: PredictionSco
 def _family(search: str, agonist: Agonist, rule: FamilyRule) -> RuleRow:
     gate = rule.rule is not None and rule.family is Family.INPUT and rule.prompt_only
     trees = None if rule.free_form is None else rule.free_form.mcc
-    mcc = None if rule.held_out is None else rule.held_out.mcc
-    return _row(search, agonist, rule.family.value, rule.rule, mcc, rule.held_out, trees, gate)
+    return _row(search, agonist, rule.family.value, rule, rule.rule, rule.held_out, trees=trees, gate=gate)
 
 
 def _anchored(search: str, agonist: Agonist, rule: AnchoredRule) -> RuleRow:
     shown = predicts(rule) is not None
     interval = None if rule.rule is None or rule.held_out is None else interval_of(rule.held_out)
     mcc = None if rule.rule is None or rule.held_out is None else rule.held_out.mcc
-    text = rule.rule if shown else None
-    return _row(search, agonist, ANCHORED, text, mcc, interval, None, shown and rule.prompt_only)
+    text, gate = (rule.rule, rule.prompt_only) if shown else (None, False)
+    return replace(_row(search, agonist, ANCHORED, rule, text, interval, gate=gate), mcc=mcc)
 
 
 def _row(
     search: str,
     agonist: Agonist,
     family: str,
-    rule: str | None,
-    mcc: float | None,
+    rule: AnchoredRule | FamilyRule | DriveRule,
+    text: str | None,
     interval: MccInterval | None,
-    trees: float | None,
-    prompt_only: bool,
+    *,
+    trees: float | None = None,
+    gate: bool = False,
 ) -> RuleRow:
+    test = rule.chance
     return RuleRow(
         search=search,
         unit=str(agonist.neuron),
         regime=agonist.regime.arrow,
         family=family,
-        rule=rule,
-        mcc=mcc,
+        rule=text,
+        learned=rule.rule if isinstance(rule, AnchoredRule) else rule.learned,
+        shown=shown_words(rule),
+        p=None if test is None else test.p,
+        adjusted_p=None if test is None else test.adjusted,
+        mcc=None if interval is None else interval.mcc,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
         free_form_trees=trees,
-        prompt_only=prompt_only,
+        prompt_only=gate,
     )

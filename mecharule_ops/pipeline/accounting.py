@@ -17,6 +17,7 @@ from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionScore
+from mecharule_ops.findings.shown import account_beside
 from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
 from mecharule_ops.mechanism.mediation import nothing_above
@@ -73,8 +74,8 @@ def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account
         for place, _ in enumerate(made, 1):
             journal.progress(stage.name)(done + place, len(units))
         accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
-        shown = sum(account.best is not None for account in accounts)
-        stage.summary = f"{shown} of {len(units)} units have a rule that predicts"
+        learned = sum(rule.learned is not None for account in accounts for rule in account.families)
+        stage.summary = f"{learned} rules learned, of {len(units)} units"
     return accounts
 
 
@@ -116,6 +117,7 @@ def kept_accounts(
 ) -> Iterator[Account]:
     """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
 
+    Its rules are corrected at the end of the run together with all others, and after that with those learned so far.
     That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
     it does, and decided with the account.
 
@@ -148,6 +150,8 @@ def kept_accounts(
         account = _account(run, unit, regime, target, families, clean.drops, scores)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
+        if run.finished:
+            account = account_beside(account, run.rule_ps(unit, regime), run.findings.alpha)
         run.store.put(keys.account(unit, regime), encode(account))
         yield account
 

@@ -29,7 +29,7 @@ from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.controls import controls, same_layers
 from mecharule_ops.pipeline.coverage import coverage, tell_layers
-from mecharule_ops.pipeline.explaining import anchor_rules
+from mecharule_ops.pipeline.explaining import anchor_rules, tell_rule
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
@@ -80,6 +80,8 @@ def analyse(
                 continue
             outcomes.append(_cell(run, journal, basis, regime, approve))
         findings = run_findings(run, tuple(outcomes), journal.stages)
+        for rule in (rule for search in findings.searches for rule in search.anchored):
+            tell_rule(journal, rule)
         findings = replace(findings, chains=_chains(run, journal, findings))
         findings = hide.findings(findings) if hide else findings
         run.store.put(keys.FINDINGS, to_json(findings))

@@ -24,6 +24,7 @@ from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.repair import Repair
+from mecharule_ops.findings.shown import account_ps, anchored_ps
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.pipeline.search_settings import search_settings
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
@@ -244,9 +245,23 @@ class RunContents:
         return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
 
     def account(self, unit: Neuron, regime: Regime) -> Account | None:
-        """When the unit flips, and what its flips go with; None until it was made."""
+        """When the unit flips, and what its flips go with; None until it was made.
+
+        Of a finished run as its findings have it: which rules are shown is decided over all of them at the end.
+        """
+        if self.finished and (known := self.findings.account_of(unit, regime)) is not None:
+            return known
         name = keys.account(unit, regime)
         return decode(Account, self.store.get(name)) if self.store.has(name) else None
+
+    def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
+        """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
+        own = None if but is None or regime is None else keys.account(but, regime)
+        ps = [p for search in self.findings.searches for p in anchored_ps(search.anchored)]
+        for name in keys.accounts(self.store.names()):
+            if name != own:
+                ps += account_ps(decode(Account, self.store.get(name)))
+        return ps
 
     def free_form(self, unit: Neuron, regime: Regime) -> FreeForm | None:
         """The free-form predictor of the unit's flips; None where its account has none."""

@@ -1,7 +1,7 @@
 """Stage 4 of a run: anchored rules.
 
 One basis and one regime at a time. Everything here is chosen by strength on the compact slices, which lie in
-the train split; the held-out records only score rules.
+the train split; the held-out records score rules, and decide at the end of the run which are shown.
 """
 
 from __future__ import annotations
@@ -52,18 +52,26 @@ def anchor_rules(run: Run, journal: Journal, found: Localised, flips: Coverage) 
         journal.progress("anchored rules")(done, len(flips.neurons))
         rule = anchored_rule(run, neuron, found.regime, flips.eligible, target)
         anchored.append(rule)
-        if rule.rule is not None:
-            interval = None if rule.held_out is None else interval_of(rule.held_out)
-            journal.emit(
-                RuleAnchored(
-                    regime=found.regime.value,
-                    neuron=str(neuron),
-                    rule=rule.rule,
-                    held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
-                    full_mcc=None if rule.full is None else rule.full.mcc,
-                    prompt_only=rule.prompt_only,
-                    held_out_low=None if interval is None else interval.low,
-                    held_out_high=None if interval is None else interval.high,
-                )
-            )
+        tell_rule(journal, rule)
     return tuple(anchored)
+
+
+def tell_rule(journal: Journal, rule: AnchoredRule) -> None:
+    """Say what was learned of a unit: when it is, and again when the run has decided which rules are shown."""
+    if rule.rule is None:
+        return
+    interval = None if rule.held_out is None else interval_of(rule.held_out)
+    journal.emit(
+        RuleAnchored(
+            regime=rule.regime.value,
+            neuron=str(rule.neuron),
+            rule=rule.rule,
+            held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
+            full_mcc=None if rule.full is None else rule.full.mcc,
+            prompt_only=rule.prompt_only,
+            held_out_low=None if interval is None else interval.low,
+            held_out_high=None if interval is None else interval.high,
+            adjusted_p=None if rule.chance is None else rule.chance.adjusted,
+            failed=rule.chance is not None and rule.chance.failed,
+        )
+    )

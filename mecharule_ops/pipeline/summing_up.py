@@ -32,6 +32,7 @@ from mecharule_ops.findings.records import (
     TreeNode,
     UnitStrength,
 )
+from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.pipeline.controls import decided_over
 from mecharule_ops.pipeline.coverage import Coverage, share_of_union
 from mecharule_ops.pipeline.decided import numbers_of
@@ -177,7 +178,7 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         predicates=PredicateCounts(
             proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
         ),
-        searches=tuple(decided_over(searches, config.alpha, config.epsilon)),
+        searches=tuple(shown_over(decided_over(searches, config.alpha, config.epsilon), config.alpha)),
         choices=choices_for(run.task.name),
         words=run.task.words,
         notes=run.task.notes,

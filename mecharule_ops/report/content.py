@@ -21,6 +21,13 @@ from mecharule_ops.types import Basis
 ROWS = 20
 """Units that are localized only are listed up to here."""
 
+RULES_KEY = (
+    "Held-out records select nothing that is fitted; they decide which rules are shown, and that is corrected. Shown: "
+    "the interval of the held-out MCC lies above 0, and p is at most α: Fisher's exact test, one-sided, of where the "
+    "rule fires against what it predicts, after Holm over every learned rule of the run, all of them listed here. The "
+    "rule of a drive says where the unit's first-order drop is large; it must also beat rules of shuffled drives."
+)
+
 OVERVIEW_KEY = (
     "Localized: the upper bound of the strength reaches τ. τ-agonist: the point estimate does. HQ-T: units whose "
     "rule predicts held-out flips. HQ-F: units whose rule describes the records that it was fitted on. Union "
@@ -41,6 +48,7 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
     ]
     sections += [search_section(findings, index, rows) for index in range(len(findings.searches))]
     sections += [
+        *_rule_sections(findings),
         Section(title="Cost", blocks=cost_blocks(findings)),
         Section(title="Task and run", blocks=run_blocks(findings)),
         *_question_sections(findings),
@@ -65,6 +73,17 @@ def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
         if outcome.tau_agonists:
             blocks += strong_blocks(findings, outcome, name)
     return (Section(title="τ-agonists", blocks=(*blocks, AGONIST_KEY)),) if blocks else ()
+
+
+def _rule_sections(findings: Findings) -> tuple[Section, ...]:
+    """Every learned rule, shown or not; nothing where none was learned."""
+    tested = [tables.learned(findings, outcome) for outcome in findings.searches]
+    blocks: list[Block] = []
+    for name, table in zip(search_names(findings), tested, strict=True):
+        blocks += [f"{name}:", table] if table.rows else []
+    if not blocks:
+        return ()
+    return (Section(title="Every learned rule", blocks=(RULES_KEY, *blocks), folded=True),)
 
 
 def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:

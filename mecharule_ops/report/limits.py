@@ -34,7 +34,10 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "A held-out MCC says how well a rule, learned on the train split, predicts on unseen records which "
         "of them flip when the unit is ablated: 1 is perfect, 0 is no better than chance. It is a "
         "correlation over the n records given with it; a bootstrap of their counts, half a record added to each "
-        "cell, gives its 95 % interval, and a rule is shown as one only where that lies above 0.",
+        "cell, gives its 95 % interval.",
+        "Held-out records select nothing that is fitted, but they decide which rules are shown: those whose interval "
+        "lies above 0 and whose p, of Fisher's exact test, is at most α after Holm over all learned rules of the run. "
+        "A rule asked for after the run is corrected over those and the ones asked for before it.",
         "HQ-F is fitted and scored on the same records: descriptive, never evidence of prediction.",
         "Union coverage counts a record when any one of many units flips it, so it grows with the number "
         "of units by chance alone; compare the union of as many units drawn from the same layers.",

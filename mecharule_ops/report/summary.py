@@ -7,7 +7,7 @@ from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets, k_of_n, plural, sentence
 from mecharule_ops.report.phrases.controls import counted_claims
 from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
-from mecharule_ops.report.phrases.rules import predicts, short
+from mecharule_ops.report.phrases.rules import predicts, short, shown_of_all
 from mecharule_ops.report.phrases.searches import is_risk, recall_sentence, search_names, shared_replacement
 
 
@@ -39,16 +39,16 @@ def _risk(findings: Findings, outcome: SearchOutcome) -> str:
 
 
 def headline(findings: Findings) -> str:
-    """How many τ-agonists there are in all, how many flip more than random units, how many are selective."""
+    """How many τ-agonists there are in all, how many flip more than random units, how many rules are shown."""
     if not findings.searches:
         return "Found: no search was run, so nothing is claimed."
     beside = [controls for outcome in findings.searches for controls in _controls(outcome)]
     searches = plural(len(findings.searches), "search", "searches")
+    rules = f"; {said}" if (said := shown_of_all(findings)) else ""
     if not beside:
-        return f"Found: no τ-agonist in {searches}."
-    return (
-        f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {counted_claims(beside, findings.alpha)}."
-    )
+        return f"Found: no τ-agonist in {searches}{rules}."
+    claims = counted_claims(beside, findings.alpha)
+    return f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {claims}{rules}."
 
 
 def _controls(outcome: SearchOutcome) -> list[AgonistControls | None]:

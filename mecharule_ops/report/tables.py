@@ -8,13 +8,15 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import Table, k_of_n, percent, signed, two_decimals
 from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
 from mecharule_ops.report.phrases.flips import by_strength
-from mecharule_ops.report.phrases.rules import predicts, score_words
+from mecharule_ops.report.phrases.rules import clipped, score_words, shown_words
 from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.types import Agonist
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
+SHOWN = "shown"
+"""The column that says whether a rule is shown, and why."""
 
 
 def overview(findings: Findings) -> Table:
@@ -95,11 +97,12 @@ def _unit_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> t
 
 
 def rules(findings: Findings, outcome: SearchOutcome) -> Table:
-    """When each localized unit flips: a row a family of its account, then the anchored rule of the paper."""
+    """Every rule of each localized unit, shown or not: a row a family of its account, its drive, the anchored one."""
     header = (
         "unit",
         "family",
         RULE,
+        SHOWN,
         "held-out MCC",
         "free-form trees",
         "coverage",
@@ -112,25 +115,47 @@ def rules(findings: Findings, outcome: SearchOutcome) -> Table:
         for agonist in by_strength(outcome.agonists)
         for row in (*_family_rows(outcome, agonist), _rule_row(findings, outcome, agonist))
     )
-    return Table(header=header, rows=rows, align="lllllllll")
+    return Table(header=header, rows=rows, align="l" * len(header))
+
+
+def learned(findings: Findings, outcome: SearchOutcome) -> Table:
+    """The rules of a search that were learned, shown or not, with their texts underneath."""
+    table = rules(findings, outcome)
+    place, mark = table.header.index(RULE), table.header.index(SHOWN)
+    kept = [row for row in table.rows if row[mark] != "–"]
+    columns = [table.header.index(name) for name in ("unit", "family", SHOWN, "held-out MCC")]
+    return Table(
+        header=tuple(table.header[column] for column in columns),
+        rows=tuple(tuple(row[column] for column in columns) for row in kept),
+        align="l" * len(columns),
+        notes=tuple((clipped(row[place], findings.run),) for row in kept),
+    )
 
 
 def _family_rows(outcome: SearchOutcome, agonist: Agonist) -> tuple[tuple[str, ...], ...]:
     account = outcome.account_of(agonist.neuron)
-    return tuple(
+    if account is None:
+        return ()
+    rows = tuple(
         (
             str(agonist.neuron),
             rule.family.value,
-            rule.rule or "none predicts",
+            rule.learned or f"none: {rule.status.value}",
+            shown_words(rule),
             str(rule.held_out or "–"),
             str(rule.free_form or "–"),
             "–",
             "–",
             "–",
-            _checked(rule) if rule.rule else "–",
+            _checked(rule) if rule.learned else "–",
         )
-        for rule in (account.families if account else ())
+        for rule in account.families
     )
+    drive = account.drive
+    if drive is None or drive.learned is None:
+        return rows
+    score = str(drive.held_out or "–")
+    return (*rows, (str(agonist.neuron), "drive", drive.learned, shown_words(drive), score, *("–",) * 5))
 
 
 def _checked(rule: FamilyRule) -> str:
@@ -141,7 +166,7 @@ def _checked(rule: FamilyRule) -> str:
 def _rule_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> tuple[str, ...]:
     rule = outcome.rule_of(agonist.neuron)
     if rule is None:
-        return (str(agonist.neuron), "anchored", "not anchored", *("–",) * 6)
+        return (str(agonist.neuron), "anchored", "not anchored", *("–",) * 7)
     held, full = rule.held_out, rule.full
     marks = [
         name for name, passed in (("T", findings.is_hq_t(rule)), ("F", findings.is_hq_f(rule))) if passed
@@ -149,11 +174,12 @@ def _rule_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> t
     return (
         str(agonist.neuron),
         "anchored",
-        rule.rule if rule.rule and predicts(rule) else "none predicts",
+        rule.rule or "none learned",
+        shown_words(rule),
         score_words(held) if held else "–",
         "–",
         percent(held.coverage) + f" of {held.n:,}" if held else "–",
         "+".join(marks) or "–",
         score_words(full) if full else "–",
-        ("before the model answers" if rule.prompt_only else "after the answer") if predicts(rule) else "–",
+        ("before the model answers" if rule.prompt_only else "after the answer") if rule.rule else "–",
     )

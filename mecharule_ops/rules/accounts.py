@@ -1,7 +1,8 @@
 """The rules of one unit in the three families, each beside free-form trees on the same held-out records.
 
 Train records choose the cuts, the value sets, the learner, the length and the trees; held-out records are predicted
-once by the rule and once by the trees, and decide only whether the rule may be shown. Axes: record, predicate.
+once by the rule and once by the trees. They select nothing that is fitted; they decide which rules are shown: here by
+the interval, and once the run has ended after correction over all of its learned rules. Axes: record, predicate.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
+from mecharule_ops.rules.chance import chance_test
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.free_form import FreeForm
 from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees, grown
@@ -148,6 +150,7 @@ def _family_rule(
         learned=short.text,
         train=short.train,
         held_out=held_out,
+        chance=chance_test(fires, target.flips[target.test]),
         learner=None if short.learner is None else short.learner.value,
         validated=short.validated,
         prompt_only=family is Family.INPUT,
@@ -155,7 +158,7 @@ def _family_rule(
 
 
 def _shown(held_out: MccInterval | None) -> FamilyStatus:
-    """Whether a learned rule may be shown."""
+    """Whether a learned rule may be shown as far as its interval goes."""
     if held_out is None:
         return FamilyStatus.TOO_FEW_HELD_OUT
     return FamilyStatus.SHOWN if held_out.above_chance else FamilyStatus.NO_BETTER

@@ -15,10 +15,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.rules.algebra import Lookup, Rule, lookup_in, score
+from mecharule_ops.rules.algebra import Rule, lookup_in, score
+from mecharule_ops.rules.chance import chance_test
 from mecharule_ops.rules.ruleshap import LearnedRule, check_table, learn_rule
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
-from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
+from mecharule_ops.types import AnchoredRule, Neuron, Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +60,19 @@ def anchor(
     learned = _learn(table[train], texts, flips[train], settings)
     full = _learn(table, texts, flips, settings)
     rule = learned.rule
+    fires = None if rule is None else rule.fires(lookup_in(table[test], texts))
     return AnchoredRule(
         neuron=neuron,
         regime=regime,
         rule=_text(rule),
         train=learned.train,
-        held_out=_held_out(rule, lookup_in(table[test], texts), flips[test]),
+        held_out=None if fires is None or not len(test) else score(fires, flips[test]),
         full_rule=_text(full.rule),
         full=full.train,
         prompt_only=rule is not None and all(map(prompt_only_of, rule.predicates)),
         flips=int(np.count_nonzero(flips)),
         eligible=len(flips),
+        chance=None if fires is None else chance_test(fires, flips[test]),
     )
 
 
@@ -95,11 +98,6 @@ def _learn(
     settings: AnchorSettings,
 ) -> LearnedRule:
     return learn_rule(matrix, predicates, flips, settings=settings.ruleshap, seed=settings.seed)
-
-
-def _held_out(rule: Rule | None, lookup: Lookup, flips: Bool[np.ndarray, " test"]) -> RuleScore | None:
-    """The rule's one score on the held-out records; None when there is no rule or no record."""
-    return None if rule is None or len(flips) == 0 else score(rule.fires(lookup), flips)
 
 
 def _vocabulary(

@@ -16,6 +16,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import lookup_in, mcc
 from mecharule_ops.rules.anchoring import check_split
+from mecharule_ops.rules.chance import chance_test
 from mecharule_ops.rules.driven import DriveRule, DriveStatus
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.ruleshap import permuted
@@ -67,7 +68,8 @@ def drive_rule(
     learned = short_rule(table.matrix[train], table.texts, high[train], short)
     if learned.rule is None:
         return DriveRule(status=DriveStatus.NO_RULE, threshold=threshold)
-    held_out = mcc_interval(_fires(learned, table, test), high[test])
+    fires = _fires(learned, table, test)
+    held_out = mcc_interval(fires, high[test])
     shuffled = (
         short_rule(table.matrix[train], table.texts, permuted(high[train], generator), short)
         for _ in range(settings.shuffles)
@@ -80,6 +82,7 @@ def drive_rule(
         threshold=threshold,
         learned=learned.text,
         held_out=held_out,
+        chance=chance_test(fires, high[test]),
         control=control,
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.types import ChanceTest
 
 
 class DriveStatus(StrEnum):
@@ -13,6 +14,7 @@ class DriveStatus(StrEnum):
 
     SHOWN = "the rule says where the drive is high, better than every rule learned from shuffled drives"
     NO_BETTER = "no rule says where the drive is high better than rules learned from shuffled drives"
+    NOT_APART = "over all learned rules of the run none for where the drive is high is told apart from chance"
     NO_RULE = "no rule for where the drive is high was found"
     CONSTANT = "the drive is the same on all train records, or there is none"
     TOO_FEW_HELD_OUT = (
@@ -31,8 +33,17 @@ class DriveRule:
     """What train chose, whether or not it may be shown."""
     held_out: MccInterval | None = None
     """Of that rule, scored once."""
+    chance: ChanceTest | None = None
+    """Of that rule on the same records; None without a rule and in runs that did not keep it."""
     control: tuple[float, ...] = ()
     """Held-out MCC of the rules learned from shuffled targets; 0.0 where none was."""
+
+    def decided(self, chance: ChanceTest | None) -> DriveRule:
+        """The same with its test corrected over the run."""
+        status = self.status
+        if chance is not None and status in (DriveStatus.SHOWN, DriveStatus.NOT_APART):
+            status = DriveStatus.NOT_APART if chance.failed else DriveStatus.SHOWN
+        return replace(self, chance=chance, status=status)
 
     @property
     def rule(self) -> str | None:

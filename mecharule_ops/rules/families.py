@@ -2,18 +2,19 @@
 
 A rule over the prompt says which inputs flip; over leads as well, where the model was unsure; over pushes and drops
 as well, where the unit carries the answer. Beside each stands what free-form trees reach with the same columns, which
-a rule may exceed. A rule is shown only where the whole interval of its held-out MCC lies above 0.
+a rule may exceed. A rule is shown only where the whole interval of its held-out MCC lies above 0 and Fisher's exact
+test, corrected over all learned rules of the run (Holm), tells it apart from chance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from mecharule_ops.codec import WAS
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.trees import Trees
-from mecharule_ops.types import RuleScore
+from mecharule_ops.types import ChanceTest, RuleScore
 
 
 class Family(StrEnum):
@@ -50,6 +51,7 @@ class FamilyStatus(StrEnum):
 
     SHOWN = "the rule predicts held-out flips better than chance"
     NO_BETTER = "no rule predicts: the interval of the held-out MCC is not above 0"
+    NOT_APART = "no rule predicts: over all learned rules of the run it is not told apart from chance"
     NO_CLAUSE = "no clause that fires often enough agrees with the flips better than chance"
     CONSTANT = "the unit flips all of the train records or none, so there is nothing to tell apart"
     TOO_FEW = "one side of the flips has too few train records to learn a rule from"
@@ -74,6 +76,8 @@ class FamilyRule:
     """Of that rule on the records it was learned from."""
     held_out: MccInterval | None = None
     """Of that rule, scored once; None where there is none or too few records for an interval."""
+    chance: ChanceTest | None = None
+    """Of that rule on the same records; None without a rule and in runs that did not keep it."""
     free_form: MccInterval | None = field(default=None, metadata={WAS: "ceiling"})
     """Trees of any form over the same columns, scored once on the same records."""
     trees: Trees | None = None
@@ -84,6 +88,13 @@ class FamilyRule:
     """Mean MCC of such rules over the folds inside train."""
     prompt_only: bool = False
     """Whether the learned rule can be checked before the model answers; an old run's input rule may read it."""
+
+    def decided(self, chance: ChanceTest | None) -> FamilyRule:
+        """The same with its test corrected over the run."""
+        status = self.status
+        if chance is not None and status in (FamilyStatus.SHOWN, FamilyStatus.NOT_APART):
+            status = FamilyStatus.NOT_APART if chance.failed else FamilyStatus.SHOWN
+        return replace(self, chance=chance, status=status)
 
     @property
     def rule(self) -> str | None:
@@ -105,5 +116,6 @@ class FamilyRule:
         )
         if self.rule is not None:
             return f"{self.rule}: held-out MCC {self.held_out}" + (f"; {limit}" if limit else "")
-        reason = "no rule predicts" if self.status is FamilyStatus.NO_BETTER else self.status.value
+        unshown = (FamilyStatus.NO_BETTER, FamilyStatus.NOT_APART)
+        reason = "no rule predicts" if self.status in unshown else self.status.value
         return f"{reason}; {limit}" if limit else self.status.value

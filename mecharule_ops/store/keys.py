@@ -5,7 +5,7 @@ An artefact is its name, so that it can be handed to SQLite as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 import numpy as np
@@ -137,6 +137,7 @@ REPAIRS = Artefact[list[Any]]("repairs")
 """Every repair of the run, encoded, in order."""
 
 _REPLACEMENT, _CONTEXT, _PACE, _SLOPE = "replacement-", "context-", "pace-", "slope-"
+_ACCOUNT = "account-"
 
 
 def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
@@ -146,7 +147,12 @@ def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
 
 def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """The account of one unit, encoded."""
-    return Artefact(f"account-{regime.value}-{unit}")
+    return Artefact(f"{_ACCOUNT}{regime.value}-{unit}")
+
+
+def accounts(names: Iterable[str]) -> list[Artefact[dict[str, Any]]]:
+    """Those of some names that are accounts."""
+    return [Artefact(name) for name in names if name.startswith(_ACCOUNT)]
 
 
 def free_form(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:

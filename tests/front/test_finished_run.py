@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from bundled_run import opened
 
 import mecharule_ops as mr
 from mecharule_ops import report
+from mecharule_ops.findings.controls import holm
 from mecharule_ops.front.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
@@ -78,15 +79,37 @@ def test_units_are_those_of_the_findings(run: mr.FinishedRun, finished_run: Path
         assert row.regime == "1→0"
 
 
-def test_a_rule_is_given_only_where_its_interval_lies_above_0(run: mr.FinishedRun) -> None:
-    """Both for the families of an account and for the anchored rule; the score is told either way."""
+def test_a_rule_is_given_only_where_interval_and_corrected_p_bear_it_out(run: mr.FinishedRun) -> None:
+    """For the families of an account, its drive and the anchored rule; what was learned is told either way."""
     (search,) = run.findings.searches
     assert run.rules
     for row in run.rules:
-        assert (row.rule is not None) == (row.low is not None and row.low > 0)
-    families = [row for row in run.rules if row.family != "anchored"]
+        above = row.low is not None and round(row.low, 2) > 0
+        assert row.adjusted_p is None or row.p is not None
+        if row.family != "drive":
+            assert (row.rule is not None) == (above and row.adjusted_p <= run.findings.alpha)
+        assert row.shown.startswith("yes") == (row.rule is not None)
+        assert row.rule in (None, row.learned)
+    assert [row.p for row in run.rules if row.learned] == [row.p for row in run.rules if row.p is not None]
+    corrected = holm([row.p for row in run.rules if row.p is not None])
+    assert [row.adjusted_p for row in run.rules if row.p is not None] == corrected
+    families = [row for row in run.rules if row.family not in ("anchored", "drive")]
     assert len(families) == 3 * len(search.accounts)
-    assert len(run.rules) - len(families) == len(search.anchored)
+    assert len([row for row in run.rules if row.family == "anchored"]) == len(search.anchored)
+
+
+def test_what_displays_are_told_of_a_rule_is_what_the_run_decided(
+    run: mr.FinishedRun, finished_run: Path
+) -> None:
+    """The last event of each anchored rule has the corrected p of the findings, and predicts where it is shown."""
+    with opened(finished_run, read_only=True) as stored:
+        told = stored.told.rules
+    rows = [row for row in run.rules if row.family == "anchored" and row.learned is not None]
+    assert rows
+    for row in rows:
+        event = told[(1, row.unit)]
+        assert (event.adjusted_p, event.predicts) == (row.adjusted_p, row.rule is not None)
+        assert not replace(event, failed=True).predicts
 
 
 def test_every_prediction_stands_beside_what_is_simpler(run: mr.FinishedRun) -> None:

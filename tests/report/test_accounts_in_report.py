@@ -97,14 +97,14 @@ def test_the_page_shows_the_figures_and_escapes_what_they_say(found: Findings) -
     page = report.render_html(found)
     assert "b &gt;= 50 &lt;&amp;&gt;" in page
     assert page.count('role="img"') >= 3
-    assert "<details>" not in page
+    assert page.count("<details>") == 1, "the list of every learned rule"
 
 
 def test_only_the_first_unit_is_unfolded(found: Findings) -> None:
-    """The second account of a run waits to be opened."""
+    """The second account of a run waits to be opened, and so does the list of every learned rule."""
     other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
     two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
-    assert report.render_html(two).count("<details>") == 1
+    assert report.render_html(two).count("<details>") == 2
 
 
 def test_the_ranks_of_the_prediction_are_said(found: Findings) -> None:

@@ -38,6 +38,7 @@ from mecharule_ops.findings.records import (
     StageCost,
     WholeLayer,
 )
+from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.report import (
     render_html,
     render_json,
@@ -92,7 +93,8 @@ def family(status: FamilyStatus, held: tuple[float, float, float] | None, trees:
 
 
 def only(outcome: SearchOutcome, **changes: object) -> Findings:
-    return dataclasses.replace(FINDINGS, searches=(dataclasses.replace(outcome, **changes),))
+    searches = shown_over([dataclasses.replace(outcome, **changes)], FINDINGS.alpha)
+    return dataclasses.replace(FINDINGS, searches=tuple(searches))
 
 
 def flat(text: str) -> str:
@@ -157,7 +159,7 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     assert "280/1,000 (28 %)" in head
     assert (
         "Found: 3 τ-agonists in 2 searches; 3 of 3 flip more than random units do (p ≤ .05 after Holm), "
-        "1 of 3 is selective." in head
+        "1 of 3 is selective; 2 of 2 learned rules are shown (Holm over 2, α = .05)." in head
     )
     assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
     assert (
@@ -244,8 +246,10 @@ def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, sa
     text = flat(render_text(found))
     assert said in text
     assert "a >= 59" not in text
-    assert ("… (`mecharule rules 0c1f`)" in text) == (mcc >= 0.50)
-    assert (rule[:30] in text) == (mcc >= 0.50)
+    assert text.count("… (`mecharule rules 0c1f`)") == 1 + (mcc >= 0.50)
+    assert text.count(rule[:30]) == 1 + (mcc >= 0.50), (
+        "in the list of every learned rule, and where it is told"
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -257,17 +261,20 @@ def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
     assert whole or (shown.endswith("… (`mecharule rules 0c1f`)") and len(shown) <= LONGEST_RULE + 40)
 
 
-def test_a_rule_that_chance_explains_is_shown_nowhere() -> None:
-    """MCC .08 on 84 records: the interval holds 0, so every format says that none predicts, and no text of it."""
+def test_a_rule_that_chance_explains_stands_in_the_list_of_all_alone() -> None:
+    """MCC .08 on 84 records: the interval holds 0, so every format says that none predicts; the list marks it."""
     weak = anchored("a20.h8", "b >= 50", 0.08, 84, 40)
     found = only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(weak,))
     for text in (render_text(found), render_markdown(found), render_html(found)):
         assert (
             "no rule predicts: the best one learned reaches mcc .08" in flat(text).replace("\\", "").lower()
         )
-        assert "b &gt;= 50" not in text
-        assert "b >= 50" not in text.replace("\\", "")
-    assert tables.rules(found, found.searches[0]).rows[0][2] == "none predicts"
+        head, listed = text.replace("\\", "").replace("&gt;", ">").split("Every learned rule")
+        assert "b >= 50" not in flat(head)
+        assert flat(listed).count("b >= 50") == 1
+        assert "no, its interval reaches 0" in listed
+        assert "0 of 1 learned rule is shown (Holm over 1, α = .05)" in flat(head)
+    assert tables.rules(found, found.searches[0]).rows[0][2:4] == ("b >= 50", "no, its interval reaches 0")
 
 
 @pytest.mark.parametrize(
@@ -341,7 +348,7 @@ def test_localized_only_units_are_not_called_agonists() -> None:
     text = flat(render_text(only_localized))
     assert "on the point estimate (1 unit is not ruled out)" in text
     assert "1 τ-agonist " not in text
-    assert "Found: no τ-agonist in 1 search." in text
+    assert "Found: no τ-agonist in 1 search; 2 of 2 learned rules are shown (Holm over 2, α = .05)." in text
     assert "is no evidence of an effect" in text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 from mecharule_ops.findings.choices import NAMED_CHOICES
@@ -24,11 +25,13 @@ from mecharule_ops.findings.records import (
     UnitStrength,
     WholeLayer,
 )
+from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,
     Baseline,
     Basis,
+    ChanceTest,
     FlipCount,
     FlipEstimate,
     Intervention,
@@ -71,7 +74,21 @@ def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) ->
         prompt_only=True,
         flips=positives,
         eligible=280,
+        chance=ChanceTest(p=chance_p(score)) if rule else None,
     )
+
+
+def chance_p(score: RuleScore) -> float:
+    """Of the table nearest to a score: the hypergeometric tail summed term by term."""
+    fired = round(score.coverage * score.n)
+    spread = (fired * (score.n - fired) * score.positives * (score.n - score.positives)) ** 0.5
+    hits = round((score.mcc * spread + fired * score.positives) / score.n)
+    ways = comb(score.n, fired)
+    tail = (
+        comb(score.positives, here) * comb(score.n - score.positives, fired - here)
+        for here in range(hits, min(fired, score.positives) + 1)
+    )
+    return sum(tail) / ways
 
 
 def node(number: int, parent: int | None, depth: int, size: int, verdict: Verdict, plus: int) -> TreeNode:
@@ -166,6 +183,8 @@ POSITIVE = SearchOutcome(
     ),
     recall=recall_rows(_EXHAUSTIVE, {each.neuron for each in _AGONISTS}, TAU, ALPHA),
 )
+
+POSITIVE = shown_over([POSITIVE], ALPHA)[0]
 
 NEGATIVE = SearchOutcome(
     intervention=Intervention(basis=Basis.MLP_OUT),

@@ -72,7 +72,12 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     with opened(copied_run, read_only=True) as run:
         kept = run.account(other, Regime.BASELINE_POSITIVE)
         ledger = Ledger(run.store).entries()
+        tested = run.rule_ps(other, Regime.BASELINE_POSITIVE)
     assert kept is not None
+    own = [rule.chance for rule in kept.families if rule.chance is not None]
+    own += [kept.drive.chance] if kept.drive is not None and kept.drive.chance is not None else []
+    assert own
+    assert {test.rules for test in own} == {len(tested) + len(own)}, "corrected with the rules of the run"
     (registered,) = [
         entry
         for entry in ledger

@@ -1,18 +1,22 @@
 """When a unit flips the behaviour, in words: a rule only where held-out records bear it out, and how far it could go.
 
-A rule is shown where the whole bootstrap interval of its held-out MCC lies above 0; anywhere else one phrase says that
-none predicts. A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and coverage as well.
+A rule is shown where the whole bootstrap interval of its held-out MCC lies above 0 and its test against chance holds
+after correction over all learned rules of the run (`findings.shown`); anywhere else one phrase says that none predicts.
+A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and coverage as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import k_of_n, percent, plural, sentence
+from mecharule_ops.report.phrases.controls import p_words
+from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
-from mecharule_ops.types import Agonist, AnchoredRule, FlipCount, RuleScore
+from mecharule_ops.types import Agonist, AnchoredRule, ChanceTest, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
@@ -26,8 +30,61 @@ def predicts(rule: AnchoredRule | None) -> MccInterval | None:
     """The held-out interval of a rule that may be shown; None where there is no rule or chance may explain it."""
     if rule is None or rule.rule is None or rule.held_out is None:
         return None
+    if rule.chance is not None and rule.chance.failed:
+        return None
     interval = interval_of(rule.held_out)
     return interval if interval is not None and interval.above_chance else None
+
+
+def shown_words(rule: AnchoredRule | FamilyRule | DriveRule) -> str:
+    """Whether a rule is shown and why: `yes, p = .004`, `no, p = .08`, `no, its interval reaches 0`; `–` without one.
+
+    The p is that of Fisher's exact test on held-out records, corrected over all learned rules of the run (Holm).
+    """
+    if isinstance(rule, AnchoredRule):
+        learned, shown = rule.rule, predicts(rule) is not None
+        interval = None if rule.held_out is None else interval_of(rule.held_out)
+    else:
+        learned, shown, interval = rule.learned, rule.rule is not None, rule.held_out
+    if learned is None:
+        return "–"
+    test = rule.chance
+    said = "not corrected" if test is None or test.adjusted is None else p_words(test.adjusted)
+    if shown:
+        return f"yes, {said}"
+    if interval is None:
+        return "no, too few held out"
+    if not interval.above_chance:
+        return "no, its interval reaches 0"
+    return f"no, {said}" if test is not None and test.failed else "no, as good on shuffled drives"
+
+
+def shown_of_all(findings: Findings) -> str:
+    """`2 of 24 learned rules are shown (Holm over 24, α = .05)`; empty without a rule that was tested so."""
+    rules = [*chain.from_iterable(learned_rules(outcome) for outcome in findings.searches)]
+    tests = [rule.chance for rule in rules if rule.chance is not None and rule.chance.adjusted is not None]
+    if not tests:
+        return ""
+    shown = sum(shown_words(rule).startswith("yes") for rule in rules)
+    are = "is" if 1 in (shown, len(rules)) else "are"
+    over = f"Holm over {tests[0].rules}, α = {short(tests[0].level)}"
+    return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown ({over})"
+
+
+def learned_rules(outcome: SearchOutcome) -> list[AnchoredRule | FamilyRule | DriveRule]:
+    """Every rule that was learned for a unit of a search, shown or not."""
+    rules: list[AnchoredRule | FamilyRule | DriveRule] = [rule for rule in outcome.anchored if rule.rule]
+    for account in outcome.accounts:
+        rules += [rule for rule in account.families if rule.learned]
+        rules += [account.drive] if account.drive is not None and account.drive.learned else []
+    return rules
+
+
+def _failed_words(score: object, test: ChanceTest) -> str:
+    """`the best one learned reaches MCC .30 [.02, .55], p = .08 (Holm over 24 rules)`."""
+    assert test.adjusted is not None
+    family = f"Holm over {plural(test.rules, 'rule')}"
+    return f"the best one learned reaches MCC {score}, {p_words(test.adjusted)} ({family})"
 
 
 def family_words(rule: FamilyRule) -> str:
@@ -39,6 +96,8 @@ def family_words(rule: FamilyRule) -> str:
         return f"{rule.rule} – {said}, MCC {rule.held_out}{trees}"
     trees = "" if rule.free_form is None else f" ({TREES} reach {rule.free_form})"
     why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
+    if rule.status is FamilyStatus.NOT_APART and rule.chance is not None:
+        why = f": {_failed_words(rule.held_out, rule.chance)}"
     return f"no {kind} rule predicts{trees}{why}"
 
 
@@ -55,6 +114,8 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
     if interval is not None:
         return f"{clipped(rule.rule, run)} – {kind_words(rule)}, MCC {interval}"
     if (chance := interval_of(rule.held_out)) is not None:
+        if chance.above_chance and rule.chance is not None:
+            return f"no rule predicts: {_failed_words(chance, rule.chance)}"
         return f"no rule predicts: the best one learned reaches MCC {chance}"
     return f"no rule predicts: too few held-out flips for an interval ({counts_words(rule.held_out)})"
 

@@ -1,0 +1,199 @@
+"""Which rules are shown is corrected over all of a run: one that knows nothing is rarely shown, a true one is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from findings_fixture import FINDINGS, POSITIVE, chance_p
+
+from mecharule_ops.codec import decode, encode
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.as_json import from_json, to_json
+from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
+from mecharule_ops.report.phrases.rules import (
+    anchored_words,
+    family_words,
+    learned_rules,
+    predicts,
+    shown_of_all,
+    shown_words,
+)
+from mecharule_ops.rules.algebra import score
+from mecharule_ops.rules.chance import chance_test, fisher_p
+from mecharule_ops.rules.driven import DriveRule, DriveStatus
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import interval_of, mcc_interval
+from mecharule_ops.types import AnchoredRule, ChanceTest, Neuron, Regime
+
+LEVEL = 0.05
+RUNS, UNITS, RULES, HELD_OUT = 400, 8, 3, 200
+SLACK = 2.5 * np.sqrt(LEVEL * (1 - LEVEL) / RUNS)
+"""Two and a half standard errors of a share of 5 % over so many runs: 2.7 %."""
+
+
+def anchored(unit: int, fires: np.ndarray, flips: np.ndarray) -> AnchoredRule:
+    scored = score(fires, flips)
+    return AnchoredRule(
+        neuron=Neuron.parse(f"m1.{unit}"),
+        regime=Regime.BASELINE_POSITIVE,
+        rule="a >= 1",
+        train=scored,
+        held_out=scored,
+        full_rule=None,
+        full=None,
+        prompt_only=True,
+        flips=int(flips.sum()),
+        eligible=len(flips),
+        chance=chance_test(fires, flips),
+    )
+
+
+def simulated(rng: np.random.Generator) -> SearchOutcome:
+    """Rules of eight units, three to a unit, on the same held-out records; none knows anything of the flips."""
+    rules = []
+    for unit in range(UNITS):
+        flips = rng.random(HELD_OUT) < rng.uniform(0.1, 0.5)
+        for _ in range(RULES):
+            rules.append(anchored(unit, rng.random(HELD_OUT) < rng.uniform(0.05, 0.5), flips))
+    return replace(POSITIVE, anchored=tuple(rules))
+
+
+def test_rules_that_know_nothing_are_shown_in_5_percent_of_the_runs_at_most() -> None:
+    """400 runs of 24 rules each; by the intervals alone, uncorrected, more than a fifth of them show one."""
+    rng = np.random.default_rng(0)
+    runs = [simulated(rng) for _ in range(RUNS)]
+    shown = [any(predicts(rule) for rule in shown_over([run], LEVEL)[0].anchored) for run in runs]
+    assert np.mean(shown) <= LEVEL + SLACK
+    uncorrected = [any(predicts(rule) for rule in run.anchored) for run in runs[:60]]
+    assert np.mean(uncorrected) > 0.2
+
+
+def test_a_rule_that_tells_flips_apart_is_shown_among_many_that_do_not() -> None:
+    """One with nine of ten records right, among 23 that know nothing: shown in 95 % of the runs or more."""
+    rng = np.random.default_rng(1)
+    found = 0
+    for _ in range(100):
+        run = simulated(rng)
+        flips = rng.random(HELD_OUT) < 0.3
+        true = anchored(0, flips ^ (rng.random(HELD_OUT) < 0.1), flips)
+        found += (
+            predicts(shown_over([replace(run, anchored=(*run.anchored[1:], true))], LEVEL)[0].anchored[-1])
+            is not None
+        )
+    assert found >= 95
+
+
+def test_p_is_the_share_of_placements_with_as_many_hits() -> None:
+    """Fisher's lady: four of four cups right is 1 in 70; against the tail summed term by term; constants have p 1."""
+    assert fisher_p(4, 4, 4, 8) == pytest.approx(1 / 70)
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        fires, flips = rng.random((2, 60)) < rng.uniform(0.1, 0.9, size=(2, 1))
+        assert chance_test(fires, flips).p == pytest.approx(chance_p(score(fires, flips)))
+    assert fisher_p(0, 0, 5, 9) == fisher_p(5, 9, 5, 9) == fisher_p(0, 0, 0, 0) == 1.0
+
+
+SOME = np.arange(60) % 3 == 0
+WEAK = mcc_interval(SOME ^ (np.arange(60) % 5 == 0), SOME)
+
+
+def account(p: float) -> Account:
+    """One shown rule, a family without one, and a drive, by their intervals."""
+    return Account(
+        neuron=Neuron.parse("a20.h8"),
+        regime=Regime.BASELINE_POSITIVE,
+        flips=20,
+        records=60,
+        held_out=60,
+        families=(
+            FamilyRule(
+                family=Family.INPUT,
+                status=FamilyStatus.SHOWN,
+                columns=3,
+                learned="b >= 5",
+                held_out=WEAK,
+                chance=ChanceTest(p=p),
+                prompt_only=True,
+            ),
+            FamilyRule(family=Family.CLEAN_RUN, status=FamilyStatus.NO_CLAUSE, columns=3),
+        ),
+        drive=DriveRule(
+            status=DriveStatus.SHOWN,
+            threshold=1.0,
+            learned="a >= 2",
+            held_out=WEAK,
+            chance=ChanceTest(p=0.001),
+        ),
+    )
+
+
+def test_one_family_holds_anchored_rules_families_and_drives_of_all_searches() -> None:
+    """By hand: p of .001 (drive), .02, .03 and .04 over two searches; Holm's are .004 and three times .06."""
+    rules = [replace(anchored(1, SOME, SOME), chance=ChanceTest(p=p)) for p in (0.03, 0.04)]
+    one = replace(POSITIVE, anchored=(rules[0],), accounts=(account(0.02),))
+    two = replace(POSITIVE, anchored=(rules[1],), accounts=())
+    done = shown_over([one, two], LEVEL)
+    tests = [rule.chance for search in done for rule in learned_rules(search)]
+    assert [test.adjusted for test in tests if test] == pytest.approx([0.06, 0.06, 0.004, 0.06])
+    assert {test.rules for test in tests if test} == {4}
+    made = done[0].accounts[0]
+    assert (made.families[0].status, made.families[0].rule) == (FamilyStatus.NOT_APART, None)
+    assert (made.best, made.families[1].chance) == (None, None)
+    assert made.drive is not None
+    assert made.drive.rule == "a >= 2"
+    assert predicts(done[0].anchored[0]) is predicts(done[1].anchored[0]) is None
+    findings = replace(FINDINGS, searches=tuple(done))
+    assert shown_of_all(findings) == "1 of 4 learned rules is shown (Holm over 4, α = .05)"
+    assert [shown_words(rule) for rule in learned_rules(done[0])] == [
+        "no, p = .06",
+        "no, p = .06",
+        "yes, p = .004",
+    ]
+    assert family_words(made.families[0]).endswith(f"MCC {WEAK}, p = .06 (Holm over 4 rules)")
+    assert anchored_words(done[0].anchored[0], "0c1f").endswith(", p = .06 (Holm over 4 rules)")
+    assert shown_over(done, LEVEL) == done
+    assert shown_over(done, 0.1)[0].accounts[0].best is not None
+
+
+def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None:
+    """By hand: .02 alone is shown; beside a drive of .001 and two of p 1 it is .06."""
+    alone = account_beside(replace(account(0.02), drive=None), [], LEVEL).families[0]
+    assert (alone.status, alone.chance) == (FamilyStatus.SHOWN, ChanceTest(p=0.02, adjusted=0.02, rules=1))
+    beside = account_beside(account(0.02), [1.0, 1.0], LEVEL).families[0]
+    assert beside.status is FamilyStatus.NOT_APART
+    assert beside.chance is not None
+    assert beside.chance.adjusted == pytest.approx(0.06)
+    later = anchored_beside(anchored(1, SOME, SOME), [0.5], LEVEL)
+    assert predicts(later) is not None
+    assert later.chance is not None
+    assert later.chance.rules == 2
+
+
+def test_an_interval_that_reaches_0_is_not_shown_however_small_p_is() -> None:
+    """p of MCC > 0 is one-sided, the interval is not: with p forced to 0 the interval alone refuses the rule."""
+    rng = np.random.default_rng(3)
+    flips = rng.random(80) < 0.4
+    rule = replace(anchored(1, rng.random(80) < 0.4, flips), chance=ChanceTest(p=0.0))
+    (done,) = shown_over([replace(POSITIVE, anchored=(rule,))], LEVEL)[0].anchored
+    assert done.held_out is not None
+    interval = interval_of(done.held_out)
+    assert interval is not None
+    assert not interval.above_chance
+    assert predicts(done) is None
+    assert shown_words(done) == "no, its interval reaches 0"
+
+
+def test_runs_of_before_the_correction_are_read_as_they_were() -> None:
+    """Their rules have no p, are shown by the interval, and say that they are not corrected."""
+    stored = encode(anchored(1, SOME, SOME))
+    del stored["chance"]
+    rule = decode(AnchoredRule, stored)
+    assert rule.chance is None
+    assert predicts(rule) is not None
+    assert shown_words(rule) == "yes, not corrected"
+    old = replace(FINDINGS, searches=(replace(POSITIVE, anchored=(rule,)),))
+    assert shown_of_all(old) == ""
+    assert from_json(to_json(FINDINGS)) == FINDINGS
