@@ -1,9 +1,10 @@
 """What each option of the search finds and costs, against testing every unit alone; on real models.
 
 One line a search setting: τ-agonists found of those that brute force finds on the same slices (by point estimate, in
-all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. Every outcome
-is kept in a run file a case, so that a second start asks nothing twice. `--write` keeps the lines of the cases and
-searches that were run beside those of earlier starts, and makes page and table anew from all of them.
+all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. The last line
+searches nothing: in order of the norm of what they write, as many units alone as `guided`'s forwards pay for. Every
+outcome is kept in a run file a case, so that a second start asks nothing twice. `--write` keeps the lines of the cases
+and searches that were run beside those of earlier starts, and makes page and table anew from all of them.
 
     python benchmarks/recall.py [CASE …] [--only SEARCH …] [--runs FOLDER] [--write]
 """
@@ -14,7 +15,7 @@ import argparse
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -27,7 +28,9 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.counts import Share
+from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import rank_candidates
@@ -46,6 +49,8 @@ KEPT = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[1] / "docs" / "search.md"
 GUIDED = "guided"
 """What `mecharule run` does; the prediction's cost is in it, a backward as two forwards."""
+WRITE_NORM = "write norm"
+"""Units tested alone in order of the norm of what they write to the residual stream, at no higher cost than guided."""
 STRONG = 0.3
 """From this strength up every agonist shall be found."""
 
@@ -95,7 +100,10 @@ def cases() -> dict[str, Case]:
             name = f"arith-tiny mlp_out k-center {regime.arrow} seed {seed}"
             settings = {**tiny, "seed": seed, "condition": "rule-spectral"}
             found[name] = Case(
-                basis=Basis.MLP_OUT, regime=regime, settings=settings, searches=("algorithm 1", "cha", GUIDED)
+                basis=Basis.MLP_OUT,
+                regime=regime,
+                settings=settings,
+                searches=("algorithm 1", "cha", GUIDED, WRITE_NORM),
             )
     for regime in (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE):
         found[f"smollm2-135m attn_head {regime.arrow}"] = Case(
@@ -213,36 +221,52 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         for unit, estimate in truth.items()
         if reaches(estimate.ucb(bench.run.config.slice_alpha), settings.tau)
     }
+
+    def line(search: str, found: Set[Neuron], groups: int, forwards: int) -> Line:
+        return Line(
+            case=name,
+            search=search,
+            units=len(truth),
+            agonists=len(reach),
+            found=len(found & reach),
+            strong=len(strong),
+            strong_found=len(found & strong),
+            localized=len(open_),
+            localized_found=len(found & open_),
+            groups=groups,
+            share=forwards / (len(truth) * settings.full_test),
+            missed=sorted(map(str, reach - found)),
+            made=made_at(),
+        )
+
     lines = []
     asked: dict[str, tuple[Sequence[Search], int]] = {
         label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers], 0)
         for label, chosen in searches(settings).items()
     }
     asked[GUIDED] = bench.guided
+    forwards = 0
     for label, (made, before) in asked.items():
-        if only and label not in only:
+        if only and label not in only and (label != GUIDED or WRITE_NORM not in only):
             continue
         trees = bench.driven(made)
+        forwards = before + sum(tree.example_forwards for tree in trees)
         found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
-        lines.append(
-            Line(
-                case=name,
-                search=label,
-                units=len(truth),
-                agonists=len(reach),
-                found=len(found & reach),
-                strong=len(strong),
-                strong_found=len(found & strong),
-                localized=len(open_),
-                localized_found=len(found & open_),
-                groups=sum(tree.queries for tree in trees),
-                share=(before + sum(tree.example_forwards for tree in trees))
-                / (len(truth) * settings.full_test),
-                missed=sorted(map(str, reach - found)),
-                made=made_at(),
-            )
-        )
+        lines.append(line(label, found, sum(tree.queries for tree in trees), forwards))
+    if not only or WRITE_NORM in only:
+        tested = largest_writes(bench, list(truth), forwards // settings.full_test)
+        lines.append(line(WRITE_NORM, set(tested), len(tested), len(tested) * settings.full_test))
     return lines
+
+
+def largest_writes(bench: Bench, units: Sequence[Neuron], count: int) -> list[Neuron]:
+    """So many of the units, those of the largest write norm; none where there is no such norm."""
+    try:
+        norms = write_norms(bench.run.subject, bench.case.basis)
+    except UsageError as error:
+        print(error)
+        return []
+    return sorted(units, key=lambda unit: (-norms[unit.layer, unit.channel], unit))[:count]
 
 
 def printed(line: Line) -> str:
@@ -302,16 +326,23 @@ def page(lines: Sequence[Line]) -> str:
         by_case[line.case][line.search] = line
     shown = (GUIDED, "cha", "algorithm 1")
     heads = "".join(f" {name} | its cost |" for name in shown)
-    said = [f"| case | units |{heads}", f"| --- | ---: |{' ---: | ---: |' * len(shown)}"]
+    norm = " as many units by write norm |"
+    said = [f"| case | units |{heads}{norm}", f"| --- | ---: |{' ---: | ---: |' * len(shown)} ---: |"]
     for case, found in by_case.items():
         each = [found.get(name) for name in shown]
         cells = "".join(f" {_found(one)} | {one.share:.1%} |" if one else " – | – |" for one in each)
+        by_norm = found.get(WRITE_NORM)
+        cells += f" {_found(by_norm)} |" if by_norm else " – |"
         said.append(f"| {case} | {next(iter(found.values())).units:,} |{cells}")
     header = tuple(name for name in asdict(lines[0]) if name not in ("missed", "made"))
     rows = [tuple(str(getattr(line, name)) for name in header) for line in lines]
     made = sorted({line.made for line in lines})
     link = put_table("search", header, rows)
-    return "\n".join([*said, "", f"Every search and option: {link}. {' '.join(made)}"])
+    key = (
+        "As many units by write norm: no search, but as many units as `guided`'s example-forwards pay for, tested alone "
+        "in order of the norm of what they write to the residual stream, which is read off the weights."
+    )
+    return "\n".join([*said, "", key, "", f"Every search and option: {link}. {' '.join(made)}"])
 
 
 def _found(line: Line) -> str:

@@ -1,13 +1,17 @@
 """E2, the search against testing every unit alone on the same slices (paper, §5 and table E2, H2).
 
 The default search, the other of `guided` and `cha`, and the paper's own, Algorithm 1 as printed, are held against the
-same brute force.
+same brute force; beside them what no search is needed for: units tested alone in order of the norm of their write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
+
+import numpy as np
+from jaxtyping import Float
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.experiments import counts
@@ -32,13 +36,14 @@ from mecharule_ops.experiments.statistics import (
     spelled_percent,
     t_interval,
 )
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import SMALL
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
 from mecharule_ops.report.document import Bullets, Table, percent
 from mecharule_ops.report.phrases.searches import recall_words
 from mecharule_ops.types import Regime
 
-OTHER, PRINTED = "other search", "Algorithm 1"
+OTHER, PRINTED, WRITE_NORM = "other search", "Algorithm 1", "write norm"
 PAPER = (
     "The paper, ten comparisons on Qwen2-7B, Qwen2-1.5B and GPT-J: recall 66 % overall, 57 % in [0.2, 0.3), 78 % in "
     "[0.3, 0.5), 97 % in [0.5, 1]; cost 2.14 % by its denominator 2N−1, 4.3 % of N."
@@ -55,7 +60,9 @@ _OVERTOPPING = (
 _KEY = (
     "Recall: of the units that reach τ when every unit is tested alone on the same slices, those that the search "
     "localized, counts pooled over seeds. Queries are group ablations; an example-forward is one ablated generation, "
-    "and what `guided` spends on its predictions is in it, a backward as two; cost is a mean over seeds."
+    "and what `guided` spends on its predictions is in it, a backward as two; cost is a mean over seeds. Write norm is "
+    "no search: as many units as the default search's example-forwards pay for are tested alone, in order of the norm "
+    "of what they write to the residual stream, which is read off the weights."
 )
 
 
@@ -74,13 +81,19 @@ def plan(request: Request) -> tuple[PlannedRun, ...]:
 
 def part(runs: Sequence[FinishedRun]) -> Part:
     """Recall by strength bin and cost by three measures, then what the paper's two claims look like here."""
+    runs = (*runs, *by_write_norm(runs))
     return Part(
         blocks=(
             _KEY,
             _recall(runs),
             _cost(runs),
             Bullets(
-                tuple(claim for label in _names(runs) for claim in _claims(labelled(runs, label), label))
+                tuple(
+                    claim
+                    for label in _names(runs)
+                    if label != WRITE_NORM
+                    for claim in _claims(labelled(runs, label), label)
+                )
             ),
             _CHOSEN,
             _OVERTOPPING,
@@ -89,8 +102,41 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         ),
         figures={"e2-recall": (_figure(runs), _CAPTION)},
         says=_says(runs),
-        rows=tuple((f"τ-agonists found by {name}", found) for name, found in _in_short(runs).items()),
+        rows=tuple(
+            (f"τ-agonists found by {name}", found)
+            for name, found in _in_short(runs).items()
+            if name != WRITE_NORM
+        ),
     )
+
+
+def by_write_norm(runs: Sequence[FinishedRun]) -> Iterator[FinishedRun]:
+    """The default search's runs as if they had tested the units of largest write norm alone, at no higher cost."""
+    for run in labelled(runs, labels(runs)[0]):
+        if run.norms is not None:
+            searches = tuple(_by_norm(run, run.norms, search) for search in run.findings.searches)
+            yield replace(
+                run,
+                planned=replace(run.planned, label=WRITE_NORM),
+                findings=replace(run.findings, searches=searches),
+            )
+
+
+def _by_norm(
+    run: FinishedRun, norms: Float[np.ndarray, "layer channel"], search: SearchOutcome
+) -> SearchOutcome:
+    cost, tau = search.cost, run.planned.config.tau
+    every = search.exhaustive.units if search.exhaustive else ()
+    ranked = sorted(every, key=lambda one: (-norms[one.neuron.layer, one.neuron.channel], one.neuron))
+    tested = ranked[: cost.all_forwards // cost.slice_examples]
+    paid = replace(
+        cost,
+        queries=len(tested),
+        example_forwards=len(tested) * cost.slice_examples,
+        prediction_forwards=0,
+    )
+    found = {one.neuron for one in tested}
+    return replace(search, cost=paid, recall=recall_rows(every, found, tau, run.planned.config.slice_alpha))
 
 
 def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
@@ -108,8 +154,14 @@ def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
 
 
 def _says(runs: Sequence[FinishedRun]) -> str:
-    name, found = next(iter(_in_short(runs).items()))
-    return f"The search `{name}` finds of the τ-agonists that brute force finds: {found}."
+    found = _in_short(runs)
+    name, first = next(iter(found.items()))
+    norm = (
+        f"; units of the largest write norm, as many tested alone: {found[WRITE_NORM]}"
+        if WRITE_NORM in found
+        else ""
+    )
+    return f"The search `{name}` finds of the τ-agonists that brute force finds: {first}{norm}."
 
 
 _CAPTION = "Recall of the τ-agonists that brute force finds, mean over seeds with t-intervals."
@@ -117,7 +169,10 @@ _CAPTION = "Recall of the τ-agonists that brute force finds, mean over seeds wi
 
 def _names(runs: Sequence[FinishedRun]) -> dict[str, str]:
     """The searches that were run, by label: the default first."""
-    said = {run.label: run.planned.config.search for run in runs} | {PRINTED: PRINTED}
+    said = {run.label: run.planned.config.search for run in runs} | {
+        PRINTED: PRINTED,
+        WRITE_NORM: WRITE_NORM,
+    }
     return {label: said[label] for label in labels(runs)}
 
 

@@ -7,6 +7,7 @@ first search. All runs lie in one folder under ids that hash their settings, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, distinct
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.pipeline.analyse import analyse
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store import keys
 from mecharule_ops.store.keys import FINDINGS
 from mecharule_ops.store.run_directory import run_path
 from mecharule_ops.store.run_store import RunStore
@@ -66,9 +69,20 @@ def finish(request: Request, runs: Sequence[PlannedRun], host: Host) -> None:
     for place, run in enumerate(waiting):
         host.show(Notice(text=f"run {place + 1} of {len(waiting)}: {run.name} ({run.id})"))
         with opened_run(run, host.folder) as store:
-            analyse(Run(store), host.show, clock=host.clock, approve=asked)
+            opened = Run(store)
+            _keep_norms(opened)
+            analyse(opened, host.show, clock=host.clock, approve=asked)
         left = (host.clock() - began) / (place + 1) * (len(waiting) - place - 1)
         host.show(Notice(text=f"{place + 1} of {len(waiting)} runs finished, about {left / 60:.0f} min left"))
+
+
+def _keep_norms(run: Run) -> None:
+    """Read off the weights once, since finished runs are read without the model."""
+    basis = run.config.bases[0]
+    if not run.store.has(keys.write_norms(basis)):
+        # Where a normalisation stands between projection and stream there is no such ranking.
+        with suppress(UsageError):
+            run.store.put(keys.write_norms(basis), write_norms(run.subject, basis))
 
 
 def price_of(runs: Sequence[PlannedRun], units: Mapping[Basis, int]) -> Price:
@@ -101,7 +115,9 @@ def _load(planned: PlannedRun, path: Path) -> FinishedRun:
             for search in findings.searches
         }
         flips = {search.regime: _flips(run, search) for search in findings.searches}
-    return FinishedRun(planned=planned, path=path, findings=findings, scores=scores, flips=flips)
+        kept = keys.write_norms(planned.config.bases[0])
+        norms = store.get(kept) if store.has(kept) else None
+    return FinishedRun(planned=planned, path=path, findings=findings, scores=scores, flips=flips, norms=norms)
 
 
 def _flips(run: Run, search: SearchOutcome) -> Bool[np.ndarray, "neuron eligible"]:

@@ -80,6 +80,8 @@ class FinishedRun:
     """Signed EAP-IG scores of the run's basis, by regime."""
     flips: Mapping[Regime, Bool[np.ndarray, "neuron eligible"]]
     """A row for each of the first localized units, strongest first, a column for each record of D_b."""
+    norms: Float[np.ndarray, "layer channel"] | None = None
+    """Of what each unit writes to the residual stream; None where it was not kept or depends on the input."""
 
     @property
     def label(self) -> str:

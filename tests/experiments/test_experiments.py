@@ -224,6 +224,30 @@ def test_overtopping_is_that_of_the_largest_opened_group_of_each_layer() -> None
     assert table.rows == (("1→0", "3", "2", "96", "0.80", "0.60", "0.75", "0.80", "1.00"),)
 
 
+def test_write_norm_is_the_top_of_its_order_at_the_cost_of_the_default_search() -> None:
+    """By hand: 300 and 20 forwards pay for 2 of 5 units of 128 each; norms as strengths, then the other way round."""
+    strengths = sorted(one.estimate.strength for one in POSITIVE.exhaustive.units)
+    strong = sum(strength >= TAU for strength in strengths)
+    for sign, tested in ((1, strengths[-2:]), (-1, strengths[:2])):
+        norms = np.zeros((30, 9))
+        for one in POSITIVE.exhaustive.units:
+            norms[one.neuron.layer, one.neuron.channel] = 1 + sign * one.estimate.strength
+        run = finished(0)
+        (search,) = run.findings.searches
+        cost = replace(search.cost, example_forwards=300, prediction_forwards=20)
+        searches = (replace(search, cost=cost),)
+        run = replace(run, norms=norms, findings=replace(run.findings, searches=searches))
+        (ranked,) = e2.by_write_norm([run, finished(1)])
+        found = ranked.search(UP)
+        assert (ranked.label, found.cost.queries, found.cost.all_forwards) == (e2.WRITE_NORM, 2, 256)
+        assert counts.recall_share(found) == Share(count=sum(s >= TAU for s in tested), n=strong)
+        part = e2.part([run])
+        named = [[row[0] for row in block.rows] for block in part.blocks if isinstance(block, Table)]
+        assert named[0][-1] == named[1][-1] == e2.WRITE_NORM
+        assert "write norm" in part.says
+    assert "write norm" not in e2.part([finished(0)]).says
+
+
 def with_groups(run: FinishedRun, *groups: Dominance) -> FinishedRun:
     (search,) = run.findings.searches
     return replace(run, findings=replace(run.findings, searches=(replace(search, dominance=groups),)))
