@@ -29,7 +29,9 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
+from mecharule_ops.experiments.page import TRAINED
 from mecharule_ops.findings.counts import Share
+from mecharule_ops.loading.registry import BUNDLED
 from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.journal import Journal
@@ -206,14 +208,24 @@ def made_ready(name: str, case: Case, folder: Path) -> Bench:
     return Bench(run=run, journal=journal, case=case, slices=slices, candidates=candidates)
 
 
+def brute_force(bench: Bench) -> dict[Neuron, FlipEstimate]:
+    """Every unit tested alone."""
+    settings, regime = bench.run.search_settings(bench.slices.regime), bench.case.regime
+    trees = bench.driven(
+        [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.layers]
+    )
+    return {
+        unit: estimate
+        for tree in trees
+        for unit, estimate in singleton_estimates(tree, bench.case.basis).items()
+    }
+
+
 def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
     """A line a search setting, or for those named so."""
     settings = bench.run.search_settings(bench.slices.regime)
     regime, basis = bench.case.regime, bench.case.basis
-    brute = [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.layers]
-    truth: dict[Neuron, FlipEstimate] = {}
-    for tree in bench.driven(brute):
-        truth |= singleton_estimates(tree, basis)
+    truth = brute_force(bench)
     reach = {unit for unit, estimate in truth.items() if estimate.reaches(settings.tau)}
     strong = {unit for unit in reach if truth[unit].reaches(STRONG)}
     open_ = {
@@ -339,10 +351,12 @@ def page(lines: Sequence[Line]) -> str:
     made = sorted({line.made for line in lines})
     link = put_table("search", header, rows)
     key = (
-        "As many units by write norm: no search, but as many units as `guided`'s example-forwards pay for, tested alone "
-        "in order of the norm of what they write to the residual stream, which is read off the weights."
+        "As many units by write norm: no search, but as many units as `guided`'s example-forwards pay for, tested "
+        "alone in order of the norm of what they write to the residual stream, which is read off the weights."
     )
-    return "\n".join([*said, "", key, "", f"Every search and option: {link}. {' '.join(made)}"])
+    trained = TRAINED.replace("docs/penalty.md", "[penalty.md](penalty.md)")
+    bundled = [trained, ""] if any(line.case.startswith(BUNDLED) for line in lines) else []
+    return "\n".join([*said, "", key, "", *bundled, f"Every search and option: {link}. {' '.join(made)}"])
 
 
 def _found(line: Line) -> str:

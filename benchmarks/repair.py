@@ -43,18 +43,26 @@ PAGE = Path(__file__).parent.parent / "docs" / "repair.md"
 
 
 def measured(
-    model: str, basis: Basis, seed: int, records: int, tried: int, families: Sequence[Family], trees: bool
+    model: str,
+    basis: Basis,
+    seed: int,
+    records: int,
+    tried: int,
+    families: Sequence[Family],
+    trees: bool,
+    random: bool = True,
+    task: Mapping[str, object] | None = None,
 ) -> Iterator[Repair]:
     """Every repair of one seed, each on the same records, units and outcomes; with trees beside where asked."""
     settings = {"model": model, "records": 1000, "regimes": (0,), "bases": (basis,), "seed": seed}
-    config = make_config(**settings).model_dump(mode="json")
+    config = make_config(**settings, task_settings=dict(task or {})).model_dump(mode="json")
     with (
         tempfile.TemporaryDirectory() as folder,
         RunStore.create(Path(folder) / "run.mecharule", {"run": "bench", "settings": config}) as store,
     ):
         run = Run(store)
         prepare(run, Journal(store, lambda event: None, time.perf_counter))
-        asked = RepairRequest(basis=basis, records=records, tried=tried)
+        asked = RepairRequest(basis=basis, records=records, tried=tried, random=random)
         found = material(run, asked, print)
         for family in families:
             for solution in (False, True):

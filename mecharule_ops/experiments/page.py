@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from mecharule_ops.config import make_config
 from mecharule_ops.experiments.plan import FinishedRun
 from mecharule_ops.experiments.statistics import CONFIDENCE
+from mecharule_ops.loading.registry import BUNDLED
 from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, plural
 from mecharule_ops.report.run_blocks import listing
+
+TRAINED = (
+    "arith-tiny was trained with a penalty that makes its MLP writes sparse, so that few units matter, and 80 % of the "
+    "problems that it is tested on were in its training set: its counts and costs say what the program does, not what "
+    "models are like. docs/penalty.md has the same model trained without the penalty."
+)
+"""Stands on every page of figures of the bundled model."""
 
 Figures = Mapping[str, tuple[str, str]]
 """Name → (SVG, caption)."""
@@ -57,6 +65,7 @@ def document(chapters: Sequence[Chapter], machine: str) -> Document:
     models = sorted({f"{run.findings.model} at {run.findings.task}" for one in chapters for run in one.runs})
     intro = (
         f"Made by the commands named below, on {', '.join(models)}; nothing here was written by hand.",
+        *_trained(chapters),
         INTERVALS,
     )
     middle = [_section(chapter) for chapter in chapters]
@@ -84,6 +93,7 @@ def brief(chapters: Sequence[Chapter], machine: str) -> Document:
                 title="What they show",
                 blocks=(
                     f"On {', '.join(models)}. {shown}",
+                    *_trained(chapters),
                     Table(header=("experiment", "what", "found"), rows=rows, align="lll"),
                     INTERVALS,
                 ),
@@ -105,6 +115,11 @@ def brief(chapters: Sequence[Chapter], machine: str) -> Document:
             ),
         ),
     )
+
+
+def _trained(chapters: Sequence[Chapter]) -> tuple[str, ...]:
+    bundled = any(run.findings.model == BUNDLED for run in _distinct_runs(chapters))
+    return (TRAINED,) if bundled else ()
 
 
 def tables(chapters: Sequence[Chapter]) -> dict[str, Table]:

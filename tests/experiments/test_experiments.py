@@ -17,7 +17,7 @@ from mecharule_ops.experiments import baselines, counts, e0, e1, e2, overlap, se
 from mecharule_ops.experiments.attribution_overlap import TOP, top_attributed
 from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
 from mecharule_ops.experiments.folder import price_of
-from mecharule_ops.experiments.page import Chapter, as_data, brief, document, tables
+from mecharule_ops.experiments.page import TRAINED, Chapter, as_data, brief, document, tables
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
 from mecharule_ops.findings.counts import Dominance
 from mecharule_ops.findings.records import Share
@@ -256,6 +256,17 @@ def with_groups(run: FinishedRun, *groups: Dominance) -> FinishedRun:
 def test_values_out_of_range_are_pooled() -> None:
     """3 of 640 in each of two runs; the units without that control add nothing."""
     assert baselines.outside([finished(0), finished(1)]) == Share(count=6, n=1280)
+
+
+@pytest.mark.parametrize(("model", "said"), [("arith-tiny", True), ("smollm2-135m", False)])
+def test_a_page_on_the_bundled_model_says_how_that_was_trained(model: str, said: bool) -> None:
+    """In both forms of the page, and on no other model's."""
+    run = finished(0)
+    run = replace(run, findings=replace(run.findings, model=model))
+    part = EXPERIMENTS["e0"].part([run])
+    chapter = Chapter(name="e0", title="t", question="q", command="c", part=part, runs=(run,))
+    for page in (document([chapter], "a machine"), brief([chapter], "a machine")):
+        assert (TRAINED in page.sections[0].blocks) == said
 
 
 @pytest.mark.parametrize("name", ["e0", "e1", "e2"])

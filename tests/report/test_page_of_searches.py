@@ -43,5 +43,7 @@ def test_write_norm_tests_the_largest_writes_that_guided_pays_for(recall: Module
     page = recall.page([guided, norm])
     assert "as many units by write norm" in page
     assert page.splitlines()[2].endswith(f" {recall._found(norm)} |")
+    assert "[penalty.md](penalty.md)" not in page
+    assert "[penalty.md](penalty.md)" in recall.page([replace(guided, case="arith-tiny attn_head")])
     without = recall.page([replace(guided, case="another")])
     assert without.splitlines()[2].endswith(" – |")

@@ -1,0 +1,291 @@
+"""What the penalty of the bundled model's training does to its units, their search and their repair: docs/penalty.md.
+
+`train_arith_tiny.py` trains with a Hoyer penalty of .06; the controls are trained alike with .02 and with none, three
+seeds each. Of every model: accuracy, τ-agonists by brute force, what `guided` finds of them and at what cost, what as
+many units by write norm have of them, on the settings of recall.py's `arith-tiny mlp_out 1→0` under three seeds; and a
+repair of 9,000 records by input gates. A model that is in the kept file already is not measured again. About five
+minutes of a core to train a model and two to measure it.
+
+    python benchmarks/penalty.py --models FOLDER [--train] [--write]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import mean
+
+import repair as repairs
+from pages import made_at, put_between, put_table
+from recall import GUIDED, WRITE_NORM, Case, Line, brute_force, cases, made_ready, measured
+
+from mecharule_ops.findings.counts import Share
+from mecharule_ops.loading.registry import BUNDLED, BUNDLED_DIRECTORY
+from mecharule_ops.report.phrases.searches import recall_words
+from mecharule_ops.rules.families import Family
+from mecharule_ops.store.run_directory import runs_directory
+from mecharule_ops.tasks.presets import PRESETS
+from mecharule_ops.types import Basis
+
+KEPT = Path(__file__).with_suffix(".json")
+PAGE = Path(__file__).parents[1] / "docs" / "penalty.md"
+CONCENTRATIONS = (0.0, 0.02, 0.06)
+SEEDS = range(3)
+DRAWS = range(3)
+"""Seeds of records, held-out split and slices, for each model."""
+REPAIR = {"records": 9000, "tried": 12}
+TASK = PRESETS["arithmetic", BUNDLED]
+"""The bundled model's, since a folder's name has no preset of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One trained model; counts over all its draws."""
+
+    concentration: float
+    seed: int
+    steps: int
+    seen: float
+    unseen: float
+    """Accuracy on problems of the training set and on others, as the training measured it."""
+    units: int
+    strongest: float
+    """Ê of the strongest unit, mean of the draws."""
+    agonists: int
+    groups: int
+    share: float
+    """What `guided` asks, and its example-forwards as a share of brute force's, mean of the draws."""
+    found: int
+    by_norm: int
+    """τ-agonists that `guided` localized, and those among as many units by write norm."""
+    points: float
+    """Test answers that the repair mends less those that it breaks, in points; 0 where no gate was chosen."""
+    low: float
+    high: float
+    made: str
+
+
+def folder_of(models: Path, concentration: float, seed: int) -> Path:
+    """Where a trained model lies; the bundled one is that of .06, seed 0."""
+    bundled = (concentration, seed) == (0.06, 0)
+    return BUNDLED_DIRECTORY if bundled else models / f"c{concentration:g}-s{seed}"
+
+
+def train(folder: Path, concentration: float, seed: int) -> None:
+    """As the bundled model was, but for penalty and seed."""
+    script = Path(__file__).with_name("train_arith_tiny.py")
+    settings = ("--out", str(folder), "--seed", str(seed), "--concentration", str(concentration))
+    subprocess.run([sys.executable, str(script), *settings], check=True)
+
+
+def case_of(folder: Path, draw: int) -> Case:
+    """recall.py's `arith-tiny mlp_out 1→0` of that seed, with another model."""
+    known = cases()[f"{BUNDLED} mlp_out 1→0 seed {draw}"]
+    return replace(known, settings={**known.settings, "model": str(folder), "task_settings": TASK})
+
+
+def row_of(folder: Path, concentration: float, seed: int, runs: Path) -> Row:
+    """Everything of one model."""
+    record = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    trained = record["settings"]
+    assert (trained["concentration"], trained["seed"]) == (concentration, seed), folder
+    found: list[tuple[Line, Line]] = []
+    strongest: list[float] = []
+    for draw in DRAWS:
+        case = case_of(folder, draw)
+        name = f"c{concentration:g} s{seed} draw {draw}"
+        bench = made_ready(name, case, runs)
+        guided, norm = measured(name, bench, only=(GUIDED, WRITE_NORM))
+        found.append((guided, norm))
+        strongest.append(max(one.strength for one in brute_force(bench).values()))
+    mended = next(
+        repairs.measured(
+            str(folder),
+            Basis.MLP_OUT,
+            0,
+            REPAIR["records"],
+            REPAIR["tried"],
+            [Family.INPUT],
+            False,
+            random=False,
+            task=TASK,
+        )
+    ).test
+    guided_lines = [one for one, _ in found]
+    return Row(
+        concentration=concentration,
+        seed=seed,
+        steps=record["history"][-1]["step"],
+        **record["final"],
+        units=guided_lines[0].units,
+        strongest=mean(strongest),
+        agonists=sum(one.agonists for one in guided_lines),
+        groups=sum(one.groups for one in guided_lines),
+        share=mean(one.share for one in guided_lines),
+        found=sum(one.found for one in guided_lines),
+        by_norm=sum(one.found for _, one in found),
+        points=0.0 if mended is None else mended.points,
+        low=0.0 if mended is None else mended.interval[0],
+        high=0.0 if mended is None else mended.interval[1],
+        made=made_at(),
+    )
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """Three sentences that follow the numbers, whichever way they go."""
+    with_it = [row for row in rows if row.concentration == max(CONCENTRATIONS)]
+    without = [row for row in rows if row.concentration == min(CONCENTRATIONS)]
+    if min(len(with_it), len(without)) < len(SEEDS):
+        return (
+            f"**Not finished**: nothing is said before {len(SEEDS)} models with the penalty and {len(SEEDS)} without "
+            "it were measured."
+        )
+    agonists = [[row.agonists / len(DRAWS) for row in some] for some in (with_it, without)]
+    costs = [[row.share for row in some] for some in (with_it, without)]
+    return (
+        f"Of {with_it[0].units} units {_numbers(agonists[0])} are τ-agonists with the penalty of "
+        f"{max(CONCENTRATIONS):g} and {_numbers(agonists[1])} without it: {_agonists_whose(*agonists)}. "
+        f"`guided` finds {_found(with_it, 'found')} with the penalty at {_shares(costs[0])} of brute force's cost and "
+        f"{_found(without, 'found')} without it at {_shares(costs[1])}: {_cost_whose(*costs)}. "
+        f"Tested alone in order of write norm, as many units as that pays for have {_found(with_it, 'by_norm')} with "
+        f"the penalty and {_found(without, 'by_norm')} without it: {_read_off(with_it, without)}."
+    )
+
+
+def _agonists_whose(with_it: Sequence[float], without: Sequence[float]) -> str:
+    if min(with_it) > max(without):
+        return "**more in every seed, so that single units matter is in part or all the penalty's doing**"
+    if max(with_it) < min(without):
+        return "**fewer in every seed, so that single units matter is not the penalty's doing**"
+    return "**the seeds overlap, so that single units matter is not shown to be the penalty's doing**"
+
+
+def _cost_whose(with_it: Sequence[float], without: Sequence[float]) -> str:
+    if max(with_it) < min(without):
+        factor = f"{mean(without) / mean(with_it):.1f} times as much"
+        return f"**without the penalty the search costs {factor} in the mean, more in every seed: that is its doing**"
+    if min(with_it) > max(without):
+        return "**the penalty makes the search dearer, in every seed**"
+    return "**the seeds overlap, so that the search is cheap is not shown to be the penalty's doing**"
+
+
+def _read_off(with_it: Sequence[Row], without: Sequence[Row]) -> str:
+    """Where the weights serve as well as the search, by counts alone."""
+    told = {
+        name: _pooled(some, "by_norm").count >= _pooled(some, "found").count
+        for name, some in (("with the penalty", with_it), ("without it", without))
+        if _pooled(some, "found").n
+    }
+    if not told:
+        return "neither has any to be found"
+    alone = "" if len(told) == 2 else f" (there are none {'with' if 'without it' in told else 'without'} it)"
+    reached = " and ".join(name for name, tells in told.items() if tells)
+    if not reached:
+        return f"**the search finds more of them than the weights tell**{alone}"
+    only = "only " if not all(told.values()) else ""
+    return f"**{only}{reached} the weights tell as much as the search does**{alone}"
+
+
+def _pooled(rows: Sequence[Row], name: str) -> Share:
+    return Share(count=sum(getattr(row, name) for row in rows), n=sum(row.agonists for row in rows))
+
+
+def _found(rows: Sequence[Row], name: str) -> str:
+    pooled = _pooled(rows, name)
+    return recall_words(pooled) if pooled.n else "none of none"
+
+
+def _numbers(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.1f}", f"{max(values):.1f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _shares(values: Sequence[float]) -> str:
+    return f"{_numbers([100 * value for value in values])} %"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A row a penalty: ranges over its models."""
+    header = (
+        *("penalty", "models", "right on seen", "right on unseen", "strongest unit flips"),
+        f"τ-agonists of {rows[0].units}",
+        *(
+            "groups asked",
+            "cost of `guided`",
+            "`guided` finds",
+            "as many units by write norm",
+            "repair, points",
+        ),
+    )
+    lines = [f"| {' | '.join(header)} |", "| ---: " * len(header) + "|"]
+    for concentration in CONCENTRATIONS:
+        some = [row for row in rows if row.concentration == concentration]
+        if not some:
+            continue
+        cells = (
+            f"{concentration:g}",
+            str(len(some)),
+            _shares([row.seen for row in some]),
+            _shares([row.unseen for row in some]),
+            _shares([row.strongest for row in some]),
+            _numbers([row.agonists / len(DRAWS) for row in some]),
+            _numbers([row.groups / len(DRAWS) for row in some]),
+            _shares([row.share for row in some]),
+            _found(some, "found"),
+            _found(some, "by_norm"),
+            ", ".join(f"{row.points:+.1f} [{row.low:+.1f}, {row.high:+.1f}]" for row in some),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write(rows: Sequence[Row]) -> None:
+    """What the numbers say, the table and how it was made between the page's marks, a row a model beside it."""
+    header = tuple(name for name in asdict(rows[0]) if name != "made")
+    link = put_table("penalty", header, [tuple(str(getattr(row, name)) for name in header) for row in rows])
+    made = " ".join(sorted({row.made for row in rows}))
+    put_between(PAGE, f"{verdict(rows)}\n\n{table(rows)}\n\nA row a model: {link}. {made}")
+
+
+def kept() -> list[Row]:
+    """What was measured so far."""
+    return [Row(**row) for row in json.loads(KEPT.read_text(encoding="utf-8"))] if KEPT.exists() else []
+
+
+def keep(rows: Sequence[Row]) -> None:
+    KEPT.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Every model that is there, or with `--train` every one; the file is written after each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--models", type=Path, required=True, metavar="FOLDER", help="holds c0-s0, c0.02-s0, …"
+    )
+    parser.add_argument("--train", action="store_true", help="train into it those that are missing")
+    parser.add_argument("--runs", type=Path, default=runs_directory() / "benchmark-penalty")
+    parser.add_argument("--write", action="store_true", help=f"put what is kept into {PAGE.name}")
+    given = parser.parse_args()
+    given.runs.mkdir(parents=True, exist_ok=True)
+    rows: dict[tuple[float, int], Row] = {(row.concentration, row.seed): row for row in kept()}
+    for seed in SEEDS:
+        for concentration in CONCENTRATIONS:
+            folder = folder_of(given.models, concentration, seed)
+            if not (folder / "training.json").exists() and given.train:
+                train(folder, concentration, seed)
+            if (concentration, seed) in rows or not (folder / "training.json").exists():
+                continue
+            rows[concentration, seed] = row_of(folder, concentration, seed, given.runs)
+            keep([rows[each] for each in sorted(rows)])
+            print(rows[concentration, seed], flush=True)
+    if given.write:
+        write([rows[each] for each in sorted(rows)])
+
+
+if __name__ == "__main__":
+    main()
