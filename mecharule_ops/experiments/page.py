@@ -16,8 +16,8 @@ from mecharule_ops.report.document import Block, Bullets, Document, Section, Tab
 from mecharule_ops.report.run_blocks import listing
 
 TRAINED = (
-    "arith-tiny was trained with a penalty that makes its MLP writes sparse, and 80 % of the problems that it is tested "
-    "on were in its training set: its counts and costs say what the program does, not what models are like. "
+    "arith-tiny was trained with a penalty that makes its MLP writes sparse, and 80 % of the problems that it is "
+    "tested on were in its training set: its counts and costs say what the program does, not what models are like. "
     "docs/penalty.md sets it beside models trained alike without the penalty."
 )
 """Stands on every page of figures of the bundled model."""
