@@ -70,6 +70,9 @@ class RunConfig(BaseModel):
     condition: Literal["rule-spectral", "spectral-split", "rule-random", "fake-rule"] = "rule-random"
     """How slices are split and drawn: `rule-random` bounds rates on all of D⁺ and D⁻; the paper's `rule-spectral`,
     which `parity` takes, covers them by k-center; the others are those of experiment E1."""
+    splitter: int = Field(1, ge=1, le=20)
+    """Which splitter rule: 1 is the best, K the K-th that splits otherwise; `fork --set splitter=2` asks again by it.
+    The paper analyses the five best on arithmetic."""
     proposer: str = "offline"
     """`offline`, `mock:FILE`, or a language model such as `anthropic/NAME` or `openai/NAME`."""
     proposals: int = Field(2, ge=0, le=20)
