@@ -1,10 +1,11 @@
 """What each option of the search finds and costs, against testing every unit alone; on real models.
 
 One line a search setting: τ-agonists found of those that brute force finds on the same slices (by point estimate, in
-all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. The last line
-searches nothing: in order of the norm of what they write, as many units alone as `guided`'s forwards pay for. Every
-outcome is kept in a run file a case, so that a second start asks nothing twice. `--write` keeps the lines of the cases
-and searches that were run beside those of earlier starts, and makes page and table anew from all of them.
+all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. The last lines
+search nothing: in order of the norm of what they write, as many units alone as `guided`'s forwards pay for; and what a
+cap M on the units that attribution ranks would keep. Every outcome is kept in a run file a case, so that a second start
+asks nothing twice. `--write` keeps the lines of the cases and searches that were run beside those of earlier starts, and
+makes page and table anew from all of them.
 
     python benchmarks/recall.py [CASE …] [--only SEARCH …] [--runs FOLDER] [--write]
 """
@@ -53,6 +54,8 @@ GUIDED = "guided"
 """What `mecharule run` does; the prediction's cost is in it, a backward as two forwards."""
 WRITE_NORM = "write norm"
 """Units tested alone in order of the norm of what they write to the residual stream, at no higher cost than guided."""
+CAPS = {"first half by attribution": 2, "first quarter by attribution": 4}
+"""What Stage 3 keeps under a cap M of that part of the units, tested alone."""
 STRONG = 0.3
 """From this strength up every agonist shall be found."""
 
@@ -268,6 +271,15 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
     if not only or WRITE_NORM in only:
         tested = largest_writes(bench, list(truth), forwards // settings.full_test)
         lines.append(line(WRITE_NORM, set(tested), len(tested), len(tested) * settings.full_test))
+    by_score = sorted(
+        (-abs(score), layer.layer, channel)
+        for layer in bench.layers
+        for channel, score in zip(layer.channels.tolist(), layer.scores.tolist(), strict=True)
+    )
+    for label, part in CAPS.items():
+        if not only or label in only:
+            kept = {Neuron(basis, layer, channel) for _, layer, channel in by_score[: len(truth) // part]}
+            lines.append(line(label, kept, len(kept), len(kept) * settings.full_test))
     return lines
 
 
