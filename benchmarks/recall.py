@@ -3,9 +3,9 @@
 One line a search setting: τ-agonists found of those that brute force finds on the same slices (by point estimate, in
 all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. The last lines
 search nothing: in order of the norm of what they write, as many units alone as `guided`'s forwards pay for; and what a
-cap M on the units that attribution ranks would keep. Every outcome is kept in a run file a case, so that a second start
-asks nothing twice. `--write` keeps the lines of the cases and searches that were run beside those of earlier starts, and
-makes page and table anew from all of them.
+cap M on the units that attribution ranks would keep. Every outcome is kept in a run file a case, so that a second
+start asks nothing twice. `--write` keeps the lines of the cases and searches that were run beside those of earlier
+starts, and makes page and table anew from all of them.
 
     python benchmarks/recall.py [CASE …] [--only SEARCH …] [--runs FOLDER] [--write]
 """
