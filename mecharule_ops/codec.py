@@ -76,7 +76,8 @@ def decode(cls: type[T], data: object) -> T:
     plan = _plan(key)
     if not isinstance(data, dict):
         raise UsageError(f"expected an object with the fields of {cls.__name__}, got {data!r}")
-    data = {_names(key).get(name, name): value for name, value in data.items()}
+    if names := _names(key):
+        data = {names.get(name, name): value for name, value in data.items()}
     unknown = data.keys() - {name for name, *_ in plan}
     missing = [name for name, _, _, required in plan if required and name not in data]
     if unknown or missing:

@@ -48,7 +48,8 @@ class RunConfig(BaseModel):
     search: Literal["guided", "cha", "exhaustive"] = "guided"
     """`guided` tests first what first order predicts, `cha` groups by attribution, `exhaustive` every unit alone."""
     parity: bool = False
-    """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say, on k-center slices."""
+    """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say; a run begun
+    with it has k-center slices."""
     largest: int | None = Field(None, ge=1)
     """Units of the largest group asked: smaller hides less and costs more; None is 8 in 1→0, 4 in 0→1."""
     audit: int | None = Field(None, ge=0)

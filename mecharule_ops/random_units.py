@@ -7,6 +7,8 @@ the strongest of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import islice
 
 from mecharule_ops.subsets import some_of
 from mecharule_ops.types import Basis, Neuron
@@ -26,7 +28,14 @@ def random_units(
 
     `but` are the units that they stand beside; nothing is left out for what it flips. All draws of one purpose `of`
     follow one order: a prefix is a smaller draw, and two units that each leave out themselves share nearly all of it.
+    Draws of two layers are independent: the layer is in the key.
     """
-    order = (divmod(place, width) for place in some_of(range(width * len(layers)), of=of, seed=seed).tolist())
-    drawn = (Neuron(basis, layers[row], channel) for row, channel in order)
-    return tuple(unit for unit in drawn if unit not in but)[:most]
+    drawn = (Neuron(basis, *divmod(place, width)) for place in _drawn(tuple(layers), width, of, seed))
+    return tuple(islice((unit for unit in drawn if unit not in but), most))
+
+
+@lru_cache(maxsize=8)
+def _drawn(layers: tuple[int, ...], width: int, of: str, seed: int) -> tuple[int, ...]:
+    """Every layer · width + channel of the layers, in drawn order; kept, since each controlled unit asks for it."""
+    places = [layer * width + channel for layer in layers for channel in range(width)]
+    return tuple(places[index] for index in some_of(places, of=of, seed=seed).tolist())

@@ -18,7 +18,7 @@ from mecharule_ops.confidence import flipless_size
 from mecharule_ops.errors import UsageError
 from mecharule_ops.spectral import covering, farthest_first, pair_by_length, project, two_clusters
 from mecharule_ops.subsets import some_of
-from mecharule_ops.thresholds import ALPHA, TAU
+from mecharule_ops.thresholds import ALPHA, SLICE, TAU
 from mecharule_ops.types import Regime
 
 
@@ -123,7 +123,7 @@ def compact_slices(
     regime: Regime,
     condition: E1Condition = E1Condition.RULE_RANDOM,
     rule: str | None = None,
-    size: int = 64,
+    size: int = SLICE,
     max_pairs: int = 128,
     slice_alpha: float = ALPHA,
     tau: float = TAU,

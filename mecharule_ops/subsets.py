@@ -7,12 +7,12 @@ seed, its purpose and the records' ids alone: not on their order, the processor,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 
 import numpy as np
 from jaxtyping import Int, UInt64
 
-from mecharule_ops.types import BehaviourRecord
+from mecharule_ops.types import BehaviourRecord, Example
 
 
 def some_of(
@@ -49,6 +49,21 @@ def some_places(
 ) -> Int[np.ndarray, " drawn"]:
     """Such a draw of places, `among` those of some records."""
     return among[some_of([records[place].example.id for place in among], most, of=of, seed=seed)]
+
+
+def unseen(
+    draw: Callable[[int, np.random.Generator], Sequence[Example]],
+    known: Set[int],
+    wanted: int,
+    *,
+    of: str,
+    seed: int,
+    salt: int,
+) -> list[Example]:
+    """`wanted` of a task's examples, at most, whose ids are not `known`, in drawn order."""
+    drawn = draw(len(known) + wanted, np.random.default_rng([seed, salt]))
+    fresh = [example for example in drawn if example.id not in known]
+    return [fresh[place] for place in some_of([example.id for example in fresh], wanted, of=of, seed=seed)]
 
 
 def hashed(seed: int, of: str, identifiers: Iterable[int]) -> UInt64[np.ndarray, " identifier"]:

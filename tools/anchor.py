@@ -23,7 +23,10 @@ from tools.result import ToolResult
 
 
 def anchor(given: Anchor, tell: Tell) -> ToolResult:
-    """The run's own rule of the unit, or one made now and kept, scored once on held-out records; or the price."""
+    """The run's own rule of the unit, or one made now, scored on held-out records; or the price.
+
+    One made now is corrected with the rules of the run, not with others asked so: its ablations are kept, it is not.
+    """
     neuron = Neuron.parse(given.neuron)
     with opened(given.run) as run:
         check_unit(run, neuron)

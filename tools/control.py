@@ -33,7 +33,7 @@ def control(given: Control, tell: Tell) -> ToolResult:
         check_direction(run.id, regime, hidden=run.config.suppress_only)
         records, units = len(control_records(run, regime)), given.units
         if _reported(run, neuron, regime) is None:
-            units += (run.config.controls or RANDOM_UNITS) + OF_LAYER + 1
+            units += _most(run, given.units) + OF_LAYER + 1
         price = price_words(run, units * records + 2 * len(run.slices(regime).positions))
         identifier = run.id
     if given.estimate:
@@ -64,7 +64,7 @@ def _ran(
     run: Run, neuron: Neuron, regime: Regime, units: int
 ) -> tuple[FlipEstimate, AgonistControls, Certificate]:
     """The unit's estimate, its controls, and the certificate of the random units; the run is open for writing."""
-    most, main = run.config.controls or RANDOM_UNITS, run.intervention(neuron.basis)
+    most, main = _most(run, units), run.intervention(neuron.basis)
     controls = _reported(run, neuron, regime)
     if controls is None:
         fresh = beside(run, [neuron], regime, most=most)
@@ -81,6 +81,11 @@ def _ran(
     made = certified(run, main, others, rows, regime=regime, kind="control", claim=claim)
     estimate = slice_estimates(run, run.slices(regime), main, [(neuron,)])[0]
     return estimate, controls, keep(run, made)
+
+
+def _most(run: Run, units: int) -> int:
+    """Random units to draw: enough for a p, whatever fewer an earlier version's run asked for."""
+    return max(run.config.controls, RANDOM_UNITS, units)
 
 
 def _reported(run: Run, neuron: Neuron, regime: Regime) -> AgonistControls | None:

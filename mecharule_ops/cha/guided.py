@@ -141,7 +141,7 @@ class GuidedSearch(GroupSearch):
         return self.follows and any(reaches(rate, self._settings.tau) for rate in left.flat)
 
     def enter(self) -> int:
-        """Enter what was decided since the last call into its record; the τ-agonists among it."""
+        """Enter what was decided since the last call into the record of predictions; the τ-agonists among it."""
         found, self._judged = self._nodes[self._judged :], len(self._nodes)
         alone = [node for node in found if len(node.channels) == 1]
         return sum(self._enter(node) for node in alone)
@@ -231,7 +231,7 @@ class GuidedSearch(GroupSearch):
             begin = end
 
     def _enter(self, node: ChaNode) -> bool:
-        """Enter a unit's test into its record; whether it is a τ-agonist."""
+        """Enter a unit's test into the record of predictions; whether it is a τ-agonist."""
         kept, rank = node.verdict is Verdict.KEPT, self._rank_of(node.channels[0])
         if reaches(self._rates[:, rank].max(), self._settings.tau):
             self._record.promised += 1

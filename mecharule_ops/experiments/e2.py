@@ -92,7 +92,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
                     claim
                     for label in _names(runs)
                     if label != WRITE_NORM
-                    for claim in _claims(labelled(runs, label), label)
+                    for claim in _claims(labelled(runs, label))
                 )
             ),
             _CHOSEN,
@@ -259,7 +259,7 @@ def _overtopping(runs: Sequence[FinishedRun]) -> Table:
     return Table(header=header, rows=tuple(rows), align="lr" + "r" * (len(header) - 2))
 
 
-def _claims(runs: Sequence[FinishedRun], label: str) -> tuple[str, str]:
+def _claims(runs: Sequence[FinishedRun]) -> tuple[str, str]:
     """The paper's two: recall is higher in 1→0 than in 0→1, and higher for strong units than for weak ones."""
     (name,) = _names(runs).values()
     up, down = (list(map(counts.recall(regime), runs)) for regime in REGIMES)

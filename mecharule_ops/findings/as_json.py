@@ -35,7 +35,7 @@ def from_json(text: str) -> Findings:
     return decode(Findings, _of_today(document["findings"]))
 
 
-_STILL_SAID = ("neuron", "second_baseline", "second", "out_of_range")
+_STILL_SAID = {"neuron", "second_baseline", "second", "out_of_range"}
 
 
 def _of_today(findings: Any) -> Any:
@@ -44,8 +44,9 @@ def _of_today(findings: Any) -> Any:
     for search in searches if isinstance(searches, list) else ():
         if isinstance(search, dict):
             search.pop("random_union", None)
-            search["controls"] = [
-                {key: one[key] for key in _STILL_SAID if key in one} if "effect" in one else one
-                for one in search.get("controls", ())
-            ]
+            controls = search.get("controls")
+            for one in controls if isinstance(controls, list) else ():
+                if isinstance(one, dict) and "effect" in one:
+                    for key in one.keys() - _STILL_SAID:
+                        del one[key]
     return findings

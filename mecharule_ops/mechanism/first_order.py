@@ -58,15 +58,6 @@ class Effects:
     effect: Float32[np.ndarray, "record position competitor unit"]
     """d or p, in logits; NaN out of reach."""
 
-    def within(self, competitors: int) -> Effects:
-        """The same against the best `competitors` other tokens only."""
-        leads = Leads(
-            lead=self.leads.lead[:, :, :competitors],
-            token=self.leads.token[:, :, :competitors],
-            generated=self.leads.generated,
-        )
-        return Effects(units=self.units, leads=leads, effect=self.effect[:, :, :competitors])
-
     @property
     def excess(self) -> Float32[np.ndarray, "record unit"]:
         """Largest effect − lead over tokens and competitors; −∞ for a record without a token in reach."""

@@ -161,8 +161,7 @@ def layers_above(unit: Neuron, kind: Basis, shape: ModelShape) -> range:
 
 def nothing_above(unit: Neuron, layers: int) -> bool:
     """Whether no head and no MLP of a model of so many layers may read what a unit writes."""
-    shape = ModelShape(layers=layers, heads=0, channels=0)
-    return not any(layers_above(unit, kind, shape) for kind in (Basis.ATTN_HEAD, Basis.MLP_OUT))
+    return unit.basis is not Basis.ATTN_HEAD and unit.layer == layers - 1
 
 
 def _layer(kind: Basis, layer: int, shape: ModelShape) -> list[Neuron]:

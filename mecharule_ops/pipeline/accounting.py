@@ -40,7 +40,7 @@ from mecharule_ops.rules.drive import DriveSettings, drive_rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
-from mecharule_ops.subsets import some_of, some_places
+from mecharule_ops.subsets import some_places, unseen
 from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
@@ -86,11 +86,7 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
     config = run.config
     wanted = config.records if config.further is None else config.further
     known = {record.example.id for record in run.records}
-    drawn = run.task.examples(len(known) + wanted, np.random.default_rng([config.seed, 1]))
-    fresh = [example for example in drawn if example.id not in known]
-    fresh = [
-        fresh[place] for place in some_of([one.id for one in fresh], wanted, of="further", seed=config.seed)
-    ]
+    fresh = unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
     try:
         seen = observe(run.task, run.subject, fresh, on_progress=on_progress)
     except DegenerateBehaviour:

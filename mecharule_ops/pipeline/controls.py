@@ -74,7 +74,7 @@ def control_records(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
     """The held-out records of D_b on which random units are ablated."""
     held_out = _held_out(run, regime)
     ids = [run.records[position].example.id for position in held_out]
-    return held_out[some_of(ids, RECORDS, of="control", seed=run.config.seed)]
+    return held_out[some_of(ids, RECORDS, of="control records", seed=run.config.seed)]
 
 
 def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...], tuple[Neuron, ...]]:

@@ -26,7 +26,7 @@ from mecharule_ops.types import BehaviourRecord, Candidates, Regime
 
 
 def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
-    """How the run's config searches these candidates; for a guided search it is asked first, where it pays.
+    """How the run's config searches these candidates; a guided search asks first order first, where it pays.
 
     Cost of the predictions: that of `PredictionPrice`, told before it is spent.
     """

@@ -29,7 +29,7 @@ from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.slices import E1Condition, best_split
 from mecharule_ops.store import keys
-from mecharule_ops.subsets import some_of
+from mecharule_ops.subsets import some_of, unseen
 from mecharule_ops.types import BehaviourRecord, Columns, Example
 
 MOST = 4
@@ -165,13 +165,13 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
     )
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
-    rule, note = _powered(run, [*rules, *alone] if rules else [])
+    rule, note = _powered(run, [*rules, *alone]) if rules else (None, learned.status.value)
     clauses = [
         keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
         for ranked in learned.clauses[:20]
     ]
     if rule is None:
-        run.store.put(keys.SPLITTER.summary, note if learned.rule is not None else learned.status.value)
+        run.store.put(keys.SPLITTER.summary, note)
         run.store.put(
             keys.SPLITTER, keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses, note=note)
         )
@@ -208,7 +208,8 @@ def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None
         return rule, f"chosen for the size of its slices: {lost}"
     if rank > 1:
         raise UsageError(
-            f"expected one of the {turn - 1} splitters that leave both slices {needed} examples, got splitter={rank}"
+            f"expected one of the {turn - 1} splitters that leave both slices {needed} examples, got splitter={rank}; "
+            "name a lower one, or more --records"
         )
     return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
 
@@ -232,7 +233,7 @@ def _smallest_side(run: Run, rule: Rule) -> int:
 def _more_examples(run: Run, behaviour: Behaviour) -> tuple[Example, ...]:
     """Examples that make the rarest outcome analysed frequent enough for both slices of a rule that fires on a third.
 
-    None where it is so already; `MOST` times the records asked for in all, or what the task has.
+    Empty where it is so already; `MOST` times the records asked for in all, or what the task has.
     """
     config, labels = run.config, behaviour.labels
     rarest = min(int(np.count_nonzero(~regime.flipped(labels))) for regime in run.regimes)
@@ -242,7 +243,4 @@ def _more_examples(run: Run, behaviour: Behaviour) -> tuple[Example, ...]:
     short = math.ceil(1.2 * len(labels) * (wanted / max(1, rarest) - 1))
     more = min(short, (MOST - 1) * config.records)
     known = {record.example.id for record in behaviour.records}
-    drawn = run.task.examples(len(known) + more, np.random.default_rng([config.seed, 2]))
-    fresh = [example for example in drawn if example.id not in known]
-    order = some_of([example.id for example in fresh], more, of="order", seed=config.seed)
-    return tuple(fresh[place] for place in order)
+    return tuple(unseen(run.task.examples, known, more, of="order", seed=config.seed, salt=2))

@@ -29,7 +29,7 @@ from mecharule_ops.repair.readings import Readings, read, vocabulary
 from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
-from mecharule_ops.subsets import some_of, some_places
+from mecharule_ops.subsets import some_places, unseen
 from mecharule_ops.types import Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 
 RANKED_ON = 400
@@ -212,11 +212,8 @@ def _alone(
 def fresh_examples(run: Run, request: RepairRequest) -> list[Example]:
     """Examples that the run never observed, none where the task has too few of them for three splits."""
     known = {record.example.id for record in run.observed.records}
-    drawn = run.task.examples(len(known) + request.records, np.random.default_rng([run.config.seed, 2]))
-    unseen = [example for example in drawn if example.id not in known]
-    some = some_of([one.id for one in unseen], request.records, of="repair", seed=run.config.seed)
-    unseen = [unseen[place] for place in some]
-    return unseen if len(unseen) >= 3 * LEAST else []
+    fresh = unseen(run.task.examples, known, request.records, of="repair", seed=run.config.seed, salt=2)
+    return fresh if len(fresh) >= 3 * LEAST else []
 
 
 def _records(

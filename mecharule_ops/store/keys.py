@@ -171,7 +171,7 @@ def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
 
 
 def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
-    """`[3, layer, channel]`, float32: the prediction's predicted rates on D⁺ and D⁻, and its mean excess."""
+    """`[3, layer, channel]`, float32: predicted rates on D⁺ and D⁻, and the mean excess."""
     return Artefact(f"prediction-{basis.value}-{regime.value}")
 
 

@@ -14,6 +14,7 @@ from mecharule_ops.pipeline.controls import beside, control_records, units_besid
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.report.phrases.controls import claims_words
 from mecharule_ops.store.keys import Artefact
+from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import call
 
@@ -115,7 +116,7 @@ def test_the_tool_says_what_the_report_says_and_certifies_the_random_units(copie
 
 
 def test_the_tool_ranks_a_unit_without_controls_as_the_run_would(copied_run: Path) -> None:
-    """The same draw and the same function; its p is corrected for no other unit."""
+    """The same draw and the same function, of as many units as allow a p; it is corrected for no other unit."""
     with opened(copied_run, read_only=True) as run:
         controlled = {ran.neuron for ran in run.findings.searches[0].controls}
     unit = next(
@@ -123,7 +124,8 @@ def test_the_tool_ranks_a_unit_without_controls_as_the_run_would(copied_run: Pat
     )
     data = _data("control", run="last", neuron=str(unit), units=1, yes=True)["controls"]
     with opened(copied_run) as run:
-        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE)
+        assert run.config.controls < RANDOM_UNITS
+        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE, most=RANDOM_UNITS)
     assert data["random_units"]["count"] == made.basis.n - made.basis.count
     assert data["random_units"]["corrected_over"] <= 1
 

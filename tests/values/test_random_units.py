@@ -42,3 +42,11 @@ def test_purposes_and_seeds_draw_for_themselves() -> None:
     assert len(set(draws)) == 4
     assert draws[0] == random_units(BASIS, range(20), 50, 30, of="one", seed=0)
     assert np.ptp([unit.layer for unit in draws[0]]) > 5
+
+
+def test_each_layer_draws_for_itself() -> None:
+    """Of two layers the same channels would come first if the layer were not in the key."""
+    drawn = [[unit.channel for unit in random_units(BASIS, [layer], 200, seed=1)] for layer in range(12)]
+    shared = [len(set(one[:40]) & set(two[:40])) for place, one in enumerate(drawn) for two in drawn[:place]]
+    assert 6 < np.mean(shared) < 10
+    assert max(shared) < 20
