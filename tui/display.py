@@ -138,7 +138,7 @@ def _sentence(event: Event) -> str | None:
             return f"{event.search}: {event.localized} localized with {event.queries} group ablations"
         case AgonistFound() if event.is_tau_agonist:
             return f"found {event.neuron}: flips {event.strength:.0%}, UCB {event.ucb:.2f}"
-        case RuleAnchored(held_out_mcc=float(mcc), adjusted_p=None) if event.predicts and mcc >= HQ_FLOOR:
+        case RuleAnchored(held_out_mcc=float(mcc), adjusted_p=float()) if event.predicts and mcc >= HQ_FLOOR:
             return f"rule {event.neuron}: {event.rule} (held-out MCC {mcc:.2f})"
         case CertificateWritten():
             return f"certificate [c:{event.certificate}] {event.claim}"

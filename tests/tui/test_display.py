@@ -39,7 +39,9 @@ class Clock:
         return self.now
 
 
-def rule(mcc: float | None, text: str = "a > 9") -> RuleAnchored:
+def rule(
+    mcc: float | None, text: str = "a > 9", adjusted_p: float | None = 0.01, failed: bool = False
+) -> RuleAnchored:
     return RuleAnchored(
         regime=1,
         neuron="m4.7",
@@ -48,6 +50,8 @@ def rule(mcc: float | None, text: str = "a > 9") -> RuleAnchored:
         full_mcc=0.9,
         prompt_only=True,
         held_out_low=None if mcc is None else mcc - 0.1,
+        adjusted_p=adjusted_p,
+        failed=failed,
     )
 
 
@@ -99,6 +103,13 @@ LINES = [
     "warning: the replacement lies outside",
     "run 0c1f: finished: 1 τ-agonists",
 ]
+
+
+def test_a_rule_is_told_once_and_only_after_the_correction_over_the_run() -> None:
+    """When it is anchored nothing is decided; one that then fails is never told."""
+    assert narrate(rule(0.9, adjusted_p=None)) is None
+    assert narrate(rule(0.9, adjusted_p=0.01)) == "rule m4.7: a > 9 (held-out MCC 0.90)"
+    assert narrate(rule(0.9, adjusted_p=0.5, failed=True)) is None
 
 
 def told(display: LineDisplay | RichDisplay, clock: Clock) -> None:
