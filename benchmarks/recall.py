@@ -88,6 +88,8 @@ class Line:
     localized_found: int
     groups: int
     share: float
+    alone: int = 0
+    """Units that it tested alone; 0 in lines made before that was kept."""
     missed: list[str] = field(default_factory=list)
     made: str = ""
     """Commit and class of machine."""
@@ -237,7 +239,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         if reaches(estimate.ucb(bench.run.config.slice_alpha), settings.tau)
     }
 
-    def line(search: str, found: Set[Neuron], groups: int, forwards: int) -> Line:
+    def line(search: str, found: Set[Neuron], groups: int, forwards: int, alone: int) -> Line:
         return Line(
             case=name,
             search=search,
@@ -250,6 +252,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
             localized_found=len(found & open_),
             groups=groups,
             share=forwards / (len(truth) * settings.full_test),
+            alone=alone,
             missed=sorted(map(str, reach - found)),
             made=made_at(),
         )
@@ -267,10 +270,13 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         trees = bench.driven(made)
         forwards = before + sum(tree.example_forwards for tree in trees)
         found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
-        lines.append(line(label, found, sum(tree.queries for tree in trees), forwards))
+        alone = sum(len(singleton_estimates(tree, basis)) for tree in trees)
+        lines.append(line(label, found, sum(tree.queries for tree in trees), forwards, alone))
     if not only or WRITE_NORM in only:
         tested = largest_writes(bench, list(truth), forwards // settings.full_test)
-        lines.append(line(WRITE_NORM, set(tested), len(tested), len(tested) * settings.full_test))
+        lines.append(
+            line(WRITE_NORM, set(tested), len(tested), len(tested) * settings.full_test, len(tested))
+        )
     by_score = sorted(
         (-abs(score), layer.layer, channel)
         for layer in bench.layers
@@ -279,7 +285,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
     for label, part in CAPS.items():
         if not only or label in only:
             kept = {Neuron(basis, layer, channel) for _, layer, channel in by_score[: len(truth) // part]}
-            lines.append(line(label, kept, len(kept), len(kept) * settings.full_test))
+            lines.append(line(label, kept, len(kept), len(kept) * settings.full_test, len(kept)))
     return lines
 
 
@@ -318,6 +324,7 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
         "localized",
         "localized_found",
         "groups",
+        "alone",
     )
     return [
         Line(
@@ -358,7 +365,7 @@ def page(lines: Sequence[Line]) -> str:
         by_norm = found.get(WRITE_NORM)
         cells += f" {_found(by_norm)} |" if by_norm else " – |"
         said.append(f"| {case} | {next(iter(found.values())).units:,} |{cells}")
-    header = tuple(name for name in asdict(lines[0]) if name not in ("missed", "made"))
+    header = tuple(name for name in asdict(lines[0]) if name not in ("missed", "made", "alone"))
     rows = [tuple(str(getattr(line, name)) for name in header) for line in lines]
     made = sorted({line.made for line in lines})
     link = put_table("search", header, rows)
@@ -372,7 +379,8 @@ def page(lines: Sequence[Line]) -> str:
 
 
 def _found(line: Line) -> str:
-    return recall_words(Share(count=line.found, n=line.agonists)) if line.agonists else "none there"
+    found = Share(count=line.found, n=line.agonists)
+    return recall_words(found, every=line.alone >= line.units) if line.agonists else "none there"
 
 
 def main() -> None:

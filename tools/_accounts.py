@@ -73,7 +73,9 @@ def rule_data(rule: AnchoredRule | None) -> dict[str, object] | None:
     }
 
 
-def controls_data(controls: AgonistControls | None, tau: float) -> dict[str, object] | None:
+def controls_data(
+    controls: AgonistControls | None, main: FlipEstimate, tau: float
+) -> dict[str, object] | None:
     """What the controls counted, the two claims that they decide, and both in words; None when none ran."""
     if controls is None:
         return None
@@ -87,20 +89,20 @@ def controls_data(controls: AgonistControls | None, tau: float) -> dict[str, obj
         "selective": controls.selective.value,
         "selective_p": controls.selective_p,
         "claims": claims_words(controls),
-        "parts": control_parts(controls, tau),
+        "parts": control_parts(controls, main, tau),
         "split": _counts(controls.split),
         "second_baseline": None if controls.second_baseline is None else controls.second_baseline.value,
         "second": _counts(controls.second),
-        "depends_on_baseline": controls.depends_on_baseline(tau),
+        "depends_on_baseline": controls.depends_on_baseline(main, tau),
         "out_of_range": None if controls.out_of_range is None else _finite(controls.out_of_range.rate),
     }
 
 
-def controls_lines(controls: AgonistControls | None, tau: float) -> list[str]:
+def controls_lines(controls: AgonistControls | None, main: FlipEstimate, tau: float) -> list[str]:
     """The same for a person: the two claims, then a line a control."""
     if controls is None:
         return ["  controls  none ran"]
-    first, *rest = control_parts(controls, tau)
+    first, *rest = control_parts(controls, main, tau)
     return [
         f"  rank      {effect_words(controls)}",
         f"  selective {selective_cell(controls)}",
@@ -160,7 +162,7 @@ def account_data(
         and account.rule is not None
         and certificate.rule.text == account.rule.rule,
         "hq_t": account.hq_t,
-        "controls": controls_data(account.controls, agonist.tau),
+        "controls": controls_data(account.controls, agonist.estimate, agonist.tau),
         "grade": account.grade,
         "stronger_slice": account.stronger[0],
         "flips_needed": _needed(account),
@@ -191,7 +193,7 @@ def account_lines(
         f"  strength  {agonist.estimate.strength:.2f} {reaches} τ {agonist.tau:g} · selectivity {selectivity} "
         f"({leaning(agonist.estimate.signed_selectivity, agonist.epsilon)})",
         f"  rule      {anchored_words(account.rule, run)}",
-        *controls_lines(account.controls, agonist.tau),
+        *controls_lines(account.controls, agonist.estimate, agonist.tau),
         *examples_lines("flipped", flipped_rows(certificate, show_text)),
         f"  grade     {account.grade}",
     ]

@@ -48,13 +48,13 @@ def control(given: Control, tell: Tell) -> ToolResult:
         "regime": regime.value,
         "associated": _count(estimate.associated),
         "unrelated": _count(estimate.unrelated),
-        "controls": controls_data(controls, tau),
+        "controls": controls_data(controls, estimate, tau),
         "certificate": certificate.id,
     }
     lines = [
         f"{neuron} ({regime.arrow}) in run {identifier}",
         f"  the unit  flips {both_slices(estimate, tau)}",
-        *controls_lines(controls, tau),
+        *controls_lines(controls, estimate, tau),
         f"  cited     [c:{certificate.id}], the first {len(certificate.units)} random units",
     ]
     return ToolResult(data=data, text="\n".join(lines))

@@ -189,7 +189,8 @@ def recall(findings: Findings | None, width: int) -> list[Text]:
             name = "all" if row.whole else f"{rate(row.low)}–{rate(row.high)}"
             line = Text(f"{outcome.intervention.basis.value:>10} {outcome.regime.arrow} {name:>8} ")
             line.append(bar(row.found.rate, room), "magenta")
-            lines.append(line.append(f" {recalled(row.found)} found"))
+            every = outcome.singletons_tested >= outcome.cost.candidates
+            lines.append(line.append(f" {recalled(row.found, every)} found"))
     return lines if len(lines) > 1 else [*lines, Text("no exhaustive run to compare with", "dim")]
 
 

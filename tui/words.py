@@ -95,11 +95,11 @@ def upper_bound(flips: int, n: int, alpha: float) -> float:
     return bound(flips, n, alpha)
 
 
-def recalled(found: Share) -> str:
-    """A recall with its lower bound, as a report words it."""
+def recalled(found: Share, every: bool) -> str:
+    """A recall with its lower bound, as a report words it; `every` where the search tested every unit alone."""
     from mecharule_ops.report.phrases.searches import recall_words
 
-    return recall_words(found)
+    return recall_words(found, every=every)
 
 
 def node_lower_bound(node: NodeView, alpha: float) -> float:

@@ -86,7 +86,7 @@ def comparison(runs: Sequence[FinishedRun]) -> str:
     units = max(search.cost.candidates for run in runs for search in run.findings.searches)
     if math.isnan(mine.mean):
         return "No localized unit was tested on all records here, so there is no union to compare."
-    reach = "also all" if mine.mean > 0.99 else percent(mine.mean)
+    reach = "also all" if mine.mean == 1 else percent(mine.mean)
     beside = "" if math.isnan(drawn.mean) else f", as many drawn from their layers {percent(drawn.mean)}"
     return (
         f"Here the localized units together flip {reach} of the right answers{beside}. {units:,} units were searched, "

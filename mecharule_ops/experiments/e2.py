@@ -40,7 +40,7 @@ from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import SMALL
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
 from mecharule_ops.report.document import Bullets, Table, percent
-from mecharule_ops.report.phrases.searches import recall_words
+from mecharule_ops.report.phrases.searches import recall_words, tested_all
 from mecharule_ops.types import Regime
 
 OTHER, PRINTED, WRITE_NORM = "other search", "Algorithm 1", "write norm"
@@ -136,7 +136,8 @@ def _by_norm(
         prediction_forwards=0,
     )
     found = {one.neuron for one in tested}
-    return replace(search, cost=paid, recall=recall_rows(every, found, tau, run.planned.config.slice_alpha))
+    recall = recall_rows(every, found, tau, run.planned.config.slice_alpha)
+    return replace(search, cost=paid, singletons_tested=len(tested), recall=recall)
 
 
 def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
@@ -147,7 +148,7 @@ def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
         for regime in REGIMES:
             searches = _searches(labelled(runs, label), regime)
             cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
-            found = recall_words(pooled(map(recall_share, searches)))
+            found = recall_words(pooled(map(recall_share, searches)), every=tested_all(searches))
             cells.append(f"{regime.arrow} {found} at {percent(cost)} of brute force")
         said[name] = "; ".join(cells)
     return said
@@ -196,8 +197,12 @@ def _recall(runs: Sequence[FinishedRun]) -> Table:
     for label, name in _names(runs).items():
         for regime in REGIMES:
             found = _searches(labelled(runs, label), regime)
-            cells = [recall_words(pooled(recall_share(search, low) for search in found)) for low, _ in bins]
-            overall = recall_words(pooled(recall_share(search) for search in found))
+            every = tested_all(found)
+            cells = [
+                recall_words(pooled(recall_share(search, low) for search in found), every=every)
+                for low, _ in bins
+            ]
+            overall = recall_words(pooled(recall_share(search) for search in found), every=every)
             rows.append((name, regime.arrow, overall, *cells, spelled_percent(_overall(runs, label, regime))))
     spans = [f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}" for low, high in bins]
     header = ("search", "regime", "overall", *spans, "mean over seeds")

@@ -13,8 +13,8 @@ no p below 1 / (1 + m). So Holm's correction runs over the strongest units of a 
 rates differ at least as much; the flips on one side are then hypergeometric, so every permutation is counted.
 
 1. UNDECIDED      one side of the split has no held-out record, or there is no split.
-2. NOT_SELECTIVE  the rates differ by less than ε.
-3. UNDECIDED      p > α after Holm's correction over the run's units.
+2. NOT_SELECTIVE  the whole interval of the difference of the rates, at 1 − α, lies within ±ε.
+3. UNDECIDED      the rates differ by less than ε, or p > α after Holm's correction over the run's units.
 4. SELECTIVE      none of the above.
 
 Neither claim needs the other. Neither is decided by the second baseline, because the paper defines an agonist relative
@@ -30,7 +30,9 @@ from enum import StrEnum
 import numpy as np
 
 from mecharule_ops.binomials import log_choose
+from mecharule_ops.confidence import difference_interval
 from mecharule_ops.findings.counts import SearchAudit, Share
+from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron
 
 
@@ -53,7 +55,7 @@ class Standing:
     at_most: int
     """Upper bound on those as strong; `known` where every unit was tested alone."""
     confidence: float | None
-    """Of the bound; None where it is certain."""
+    """Of the bound; None where it is certain, since every unit was tested alone on all examples."""
 
     @classmethod
     def of(
@@ -71,11 +73,12 @@ class Standing:
         strength = measured[neuron].strength
         known = sum(other.strength >= strength for unit, other in measured.items() if unit != neuron)
         rest = audit.missed_at_most if audit else searched - len(measured)
+        certain = audit is None or (audit.exact and not audit.untested)
         return cls(
             known=known,
             others=searched - 1,
             at_most=min(known + rest, searched - 1),
-            confidence=audit.confidence if audit else None,
+            confidence=None if audit is None or certain else audit.confidence,
         )
 
 
@@ -106,9 +109,17 @@ class AgonistControls:
     out_of_range: Share | None = None
     """Replaced values outside the range that the unit takes at that position in the data."""
 
-    def depends_on_baseline(self, tau: float) -> bool:
-        """True when a second replacement baseline was run and its point estimate stays below τ."""
+    def below_elsewhere(self, tau: float) -> bool:
+        """Whether a second replacement baseline was run and its point estimate stays below τ."""
         return self.second is not None and not self.second.reaches(tau)
+
+    def depends_on_baseline(self, main: FlipEstimate, tau: float) -> bool:
+        """Whether it stays below τ there and, on the slice that `main` flips more, is told apart from `main` (95 %)."""
+        if self.second is None or not self.below_elsewhere(tau):
+            return False
+        name, here = main.stronger
+        there = self.second.associated if name == "D+" else self.second.unrelated
+        return difference_interval(here.flips, here.n, there.flips, there.n, ALPHA)[0] > 0
 
     def stands_out(self, alpha: float) -> bool:
         """Whether its rank among random units of the basis is told apart from chance."""
@@ -178,8 +189,11 @@ def decided(controls: Sequence[AgonistControls], *, alpha: float, epsilon: float
 
 def _selective(split: FlipEstimate | None, p: float | None, epsilon: float, alpha: float) -> Selective:
     difference = float("nan") if split is None else abs(split.signed_selectivity)
-    if np.isnan(difference):
+    if split is None or np.isnan(difference):
         return Selective.UNDECIDED
-    if difference < epsilon:
+    first, second = split.associated, split.unrelated
+    low, high = difference_interval(first.flips, first.n, second.flips, second.n, alpha)
+    if -epsilon < low and high < epsilon:
         return Selective.NOT_SELECTIVE
-    return Selective.SELECTIVE if p is not None and p <= alpha else Selective.UNDECIDED
+    told_apart = difference >= epsilon and p is not None and p <= alpha
+    return Selective.SELECTIVE if told_apart else Selective.UNDECIDED

@@ -49,6 +49,6 @@ def _support(findings: Findings, agonist: Agonist, controls: AgonistControls | N
         points.append("random units flip as many records")
     elif controls.effect_p is None:
         points.append("too few random units were drawn for a p")
-    if controls is not None and controls.depends_on_baseline(findings.tau):
+    if controls is not None and controls.depends_on_baseline(agonist.estimate, findings.tau):
         points.append("under another baseline it stays below τ")
     return Support(agonist=agonist, controls=controls, lower=lower, weak_points=tuple(points))

@@ -7,7 +7,7 @@ from statistics import median
 
 from mecharule_ops.findings.records import RecallRow, SearchAudit, SearchOutcome, Share
 from mecharule_ops.report.document import Block, Table, k_of_n, plural
-from mecharule_ops.report.phrases.searches import audit_sentence, recall_words
+from mecharule_ops.report.phrases.searches import audit_sentence, recall_words, tested_all
 
 
 def recall_blocks(outcome: SearchOutcome) -> tuple[Block, ...]:
@@ -38,8 +38,9 @@ def _recall(outcome: SearchOutcome) -> Table:
     """A row a strength bin: found of the τ-agonists, and of all units that exhaustive search localizes."""
     found = {(row.criterion, _bin(row)): row.found for row in outcome.recall}
     bins = dict.fromkeys(_bin(row) for row in sorted(outcome.recall, key=lambda row: (row.whole, row.low)))
+    every = tested_all([outcome])
     rows = tuple(
-        (name, recall_words(found.get(("point", name))), recall_words(found.get(("ucb", name))))
+        (name, *(recall_words(found.get((kind, name)), every=every) for kind in ("point", "ucb")))
         for name in bins
     )
     return Table(

@@ -81,4 +81,4 @@ def _control_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) 
     ran = outcome.controls_of(agonist.neuron)
     if ran is None:
         return "Controls: none was run."
-    return f"Controls: {sentence('; '.join(control_parts(ran, findings.tau)))}"
+    return f"Controls: {sentence('; '.join(control_parts(ran, agonist.estimate, findings.tau)))}"

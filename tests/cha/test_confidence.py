@@ -12,6 +12,7 @@ from mecharule_ops.cha.sequential import Decision, SlicePlan, look_sizes, slice_
 from mecharule_ops.confidence import (
     AlphaPolicy,
     Spending,
+    difference_interval,
     flipless_size,
     lower_bound,
     upper_bound,
@@ -33,6 +34,22 @@ def test_bounds_equal_scipys_exact_interval() -> None:
         assert upper_bound(flips, n, alpha) == pytest.approx(above)
         assert lower_bound(flips, n, alpha) == pytest.approx(below)
     assert upper_bound(3, 20, 0.05) != pytest.approx(upper_bound(3, 20, 0.025))
+
+
+def test_the_interval_of_a_difference_is_newcombes_and_covers() -> None:
+    """Newcombe (1998), table II, method 10: his examples; and by all tables of 30 and 34 at rates apart and alike."""
+    for counts, ends in (
+        ((56, 70, 48, 80), (0.0524, 0.3339)),
+        ((9, 10, 3, 10), (0.1705, 0.8090)),
+        ((5, 56, 0, 29), (-0.0381, 0.1926)),
+    ):
+        assert difference_interval(*counts, ALPHA) == pytest.approx(ends, abs=6e-5)
+    assert difference_interval(0, 0, 3, 4, ALPHA) == (-1.0, 1.0)
+    for first, second in ((0.1, 0.1), (0.1, 0.3), (0.5, 0.3)):
+        chance = np.outer(binom.pmf(range(31), 30, first), binom.pmf(range(35), 34, second))
+        ends = [[difference_interval(a, 30, b, 34, ALPHA) for b in range(35)] for a in range(31)]
+        low, high = np.moveaxis(np.array(ends), 2, 0)
+        assert chance[(low <= first - second) & (first - second <= high)].sum() > 0.93
 
 
 def test_bounds_at_the_ends() -> None:

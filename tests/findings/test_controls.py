@@ -28,7 +28,8 @@ from mecharule_ops.findings.controls import (
 )
 from mecharule_ops.findings.counts import SearchAudit, Share
 from mecharule_ops.random_units import random_units
-from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Neuron
+from mecharule_ops.report.phrases.controls import baseline_words, counted_claims, standing_words
+from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)
 LAYERS, WIDTH, SLICE, HELD_OUT, CONTROLLED = 4, 64, 64, 64, 5
@@ -38,6 +39,12 @@ Flips = np.ndarray
 
 def unit(place: int) -> Neuron:
     return Neuron(Basis.MLP_OUT, *divmod(int(place), WIDTH))
+
+
+def one_of(plus: int, plus_n: int, minus: int, minus_n: int) -> FlipEstimate:
+    return FlipEstimate(
+        associated=FlipCount(flips=plus, n=plus_n), unrelated=FlipCount(flips=minus, n=minus_n)
+    )
 
 
 def beside(share: Share | None, split: FlipEstimate | None = None) -> AgonistControls:
@@ -77,6 +84,8 @@ def test_the_standing_counts_what_is_known_and_bounds_the_rest() -> None:
         known=2, others=99, at_most=6, confidence=0.95
     )
     assert Standing.of(unit(0), measured, 100, None).at_most == 98
+    whole = SearchAudit.of((), (), 0, 0.95, exact=True, found_in_all=2)
+    assert Standing.of(unit(0), measured, 4, whole).confidence is None
     every = Standing.of(unit(0), measured, 4, None)
     assert (every.known, every.at_most, every.confidence) == (2, 2, None)
 
@@ -118,6 +127,9 @@ def test_with_sides_of_one_size_the_permutation_p_is_fishers(split: FlipEstimate
         (estimate(50, 8), Selective.SELECTIVE),
         (estimate(8, 50), Selective.SELECTIVE),
         (estimate(30, 28), Selective.NOT_SELECTIVE),
+        (estimate(30, 25), Selective.UNDECIDED),
+        (estimate(6, 5, 20), Selective.UNDECIDED),
+        (one_of(0, 1, 12, 64), Selective.UNDECIDED),
         (estimate(2, 0, 3), Selective.UNDECIDED),
         (estimate(0, 0, 0), Selective.UNDECIDED),
         (None, Selective.UNDECIDED),
@@ -126,14 +138,55 @@ def test_with_sides_of_one_size_the_permutation_p_is_fishers(split: FlipEstimate
 def test_selective_needs_a_difference_of_epsilon_that_permutations_do_not_explain(
     split: FlipEstimate | None, said: Selective
 ) -> None:
-    """And both sides of a split; 2 of 3 against 0 of 3 is large and may be chance."""
+    """2 of 3 against 0 of 3 is large and may be chance; `not selective` needs an interval within ±ε."""
     (one,) = decided([beside(Share(count=50, n=99), split)], alpha=ALPHA, epsilon=EPSILON)
     assert one.selective is said
 
 
-def test_a_second_baseline_below_tau_is_said() -> None:
-    for second, depends in ((estimate(3, 2), True), (estimate(30, 2), False), (None, False)):
-        assert AgonistControls(neuron=UNIT, second=second).depends_on_baseline(TAU) is depends
+@pytest.mark.parametrize(
+    ("second", "main", "said"),
+    [
+        (estimate(3, 2), estimate(30, 2), ", below τ: its strength depends on the baseline"),
+        (estimate(12, 2), estimate(13, 2), ", below τ there, not told apart"),
+        (estimate(2, 12), estimate(2, 30), ", below τ: its strength depends on the baseline"),
+        (estimate(30, 2), estimate(30, 2), ""),
+    ],
+)
+def test_a_second_baseline_below_tau_is_said_and_whether_the_counts_are_told_apart(
+    second: FlipEstimate, main: FlipEstimate, said: str
+) -> None:
+    ran = AgonistControls(neuron=UNIT, second_baseline=Baseline.ZERO, second=second)
+    assert baseline_words(ran, main, TAU).partition(")")[2].partition(")")[2] == said
+    assert ran.depends_on_baseline(main, TAU) is said.endswith("baseline")
+    assert not AgonistControls(neuron=UNIT).depends_on_baseline(main, TAU)
+
+
+def test_the_headline_tells_the_undecided_from_those_that_are_not_selective() -> None:
+    ran = decided(
+        [beside(Share(count=0, n=99), split) for split in (estimate(0, 0, 1), estimate(30, 28))],
+        alpha=ALPHA,
+        epsilon=EPSILON,
+    )
+    assert counted_claims(ran, ALPHA).endswith(", 0 of 2 are selective, 1 undecided")
+    assert counted_claims(ran[1:] * 2, ALPHA).endswith(", 0 of 2 are selective")
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
+        (
+            Standing(known=2, others=99, at_most=2, confidence=0.95),
+            "2 of the other 99 units are as strong (95 % confidence)",
+        ),
+        (Standing(known=2, others=99, at_most=2, confidence=None), "2 of the other 99 units are as strong"),
+        (
+            Standing(known=0, others=99, at_most=0, confidence=0.95),
+            "none of the other 99 units are as strong (95 % confidence)",
+        ),
+    ],
+)
+def test_a_standing_that_rests_on_an_audit_says_its_confidence(standing: Standing, said: str) -> None:
+    assert standing_words(AgonistControls(neuron=UNIT, standing=standing)) == f"on the slices {said}"
 
 
 def test_a_report_of_the_earlier_controls_opens_without_them() -> None:

@@ -21,7 +21,7 @@ from mecharule_ops.pipeline.pricing import audit_tests
 from mecharule_ops.pipeline.search_settings import LARGEST, search_settings
 from mecharule_ops.report import render_text
 from mecharule_ops.report.advice import after_audit
-from mecharule_ops.report.phrases.searches import audit_sentence, guaranteed_words, recall_words
+from mecharule_ops.report.phrases.searches import audit_sentence, guaranteed_words, missed_words, recall_words
 from mecharule_ops.types import Regime
 
 AUDIT = SearchAudit.of(
@@ -128,6 +128,14 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
 def test_a_recall_stands_with_its_exact_lower_bound(found: int, n: int, said: str) -> None:
     """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794."""
     assert recall_words(Share(count=found, n=n)) == said
+
+
+def test_a_recall_of_a_search_that_tested_every_unit_has_no_bound() -> None:
+    assert POSITIVE.exhaustive is not None
+    found = replace(POSITIVE, exhaustive=replace(POSITIVE.exhaustive, units=POSITIVE.exhaustive.units[:3]))
+    every = replace(found, singletons_tested=POSITIVE.cost.candidates)
+    assert missed_words(found, 0.2).startswith("3/3 (at least 36 %) of those")
+    assert missed_words(every, 0.2).startswith("3/3, all units tested")
 
 
 def test_a_guarantee_is_rounded_down() -> None:

@@ -159,12 +159,12 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     assert "280/1,000 (28 %)" in head
     assert (
         "Found: 3 τ-agonists in 2 searches; 3 of 3 flip more than random units do (p ≤ .05 after Holm), "
-        "1 of 3 is selective; 2 of 2 learned rules are shown (Holm over 2, α = .05)." in head
+        "1 of 3 is selective, 2 undecided; 2 of 2 learned rules are shown (Holm over 2, α = .05)." in head
     )
     assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
     assert (
         "flips 50 of these 64 of D+ (78 %). 3 of 3 flip more than random units do (p ≤ .05 after Holm), "
-        "1 of 3 is selective." in head
+        "1 of 3 is selective, 2 undecided." in head
     )
     assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
     assert "found 3/4 (75 %, at least 24 %) of the τ-agonists that testing every unit alone finds" in head

@@ -64,7 +64,7 @@ def test_every_unit_has_one_line_with_its_bar_and_both_claims() -> None:
     (line,) = [line for line in text.splitlines() if line.startswith("  a21.h2")]
     assert "██████····" in line
     assert "41 of these 64 of D+ (64 %)" in line
-    assert "above 99 of 99 random, not selective" in line
+    assert "above 99 of 99 random, selectivity undecided" in line
 
 
 def test_nothing_is_said_twice() -> None:

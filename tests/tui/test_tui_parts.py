@@ -407,7 +407,7 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they
     assert "rule      MCC .78 [.64, .88] held-out, input rule\nb >= 50\n" in told
     assert "above random 99 of 99, p = .03\nselective yes\nbaseline  zero .94\n" in told
     alike = _card("a21.h2", (41, 39), FINDINGS)
-    assert "above random 99 of 99, p = .03\nselective no\n" in alike
+    assert "above random 99 of 99, p = .03\nselective undecided\n" in alike
     assert "controls: none were run for this unit" in _card("a14.h2", (8, 1), FINDINGS)
     assert "controls: not on file" in _card("a20.h8", (50, 8), None)
 

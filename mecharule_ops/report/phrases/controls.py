@@ -8,6 +8,7 @@ from mecharule_ops.findings.controls import AgonistControls, Selective
 from mecharule_ops.findings.counts import Share
 from mecharule_ops.report.document import k_of_n, plural, two_decimals
 from mecharule_ops.report.phrases.flips import both_slices
+from mecharule_ops.types import FlipEstimate
 
 NOT_RUN = "not run"
 NOT_RANKED = "not ranked among random units"
@@ -16,7 +17,8 @@ CONTROLS_KEY = (
     "which chose no unit; p is (1 + those that flip as many) / (1 + those drawn), after Holm over the strongest units "
     "of the run, and is left out where too few were drawn for it to reach α. Selective: on the held-out records the "
     "rates where the splitter rule fires and where it does not differ by ε or more, and by more than permutations of "
-    "the split explain (p after Holm); undecided where these records cannot tell. The two are independent claims."
+    "the split explain (p after Holm); not selective where the whole interval of the difference (Newcombe, at 1 - α) "
+    "lies within ±ε; undecided where these records cannot tell. The two are independent claims."
 )
 
 
@@ -82,11 +84,12 @@ def standing_words(controls: AgonistControls) -> str:
     if standing is None or standing.at_most >= standing.others:
         return ""
     verb = "is" if standing.at_most == 1 else "are"
-    if standing.at_most == standing.known:
-        return f"on the slices {standing.known or 'none'} of the other {standing.others:,} units {verb} as strong"
     sure = (
         "" if standing.confidence is None else f" ({standing.confidence:.0%} confidence)".replace("%", " %")
     )
+    if standing.at_most == standing.known:
+        known = standing.known or "none"
+        return f"on the slices {known} of the other {standing.others:,} units {verb} as strong{sure}"
     return f"on the slices at most {standing.at_most:,} of the other {standing.others:,} units {verb} as strong{sure}"
 
 
@@ -101,21 +104,28 @@ def split_words(controls: AgonistControls) -> str:
     )
 
 
-def baseline_words(controls: AgonistControls, tau: float) -> str:
-    """`with baseline zero it flips …`, and that the effect depends on the baseline where it does; empty if not run."""
+def baseline_words(controls: AgonistControls, main: FlipEstimate, tau: float) -> str:
+    """`with baseline zero it flips …`, and whether its counts are told apart from `main`; empty if not run."""
     if controls.second is None:
         return ""
-    below = ", below τ: its strength depends on the baseline" if controls.depends_on_baseline(tau) else ""
+    below = ""
+    if controls.below_elsewhere(tau):
+        depends = controls.depends_on_baseline(main, tau)
+        below = (
+            ", below τ: its strength depends on the baseline"
+            if depends
+            else ", below τ there, not told apart"
+        )
     return f"with baseline {controls.second_baseline} it flips {both_slices(controls.second, tau)}{below}"
 
 
-def control_parts(controls: AgonistControls, tau: float) -> list[str]:
-    """What each control that ran gave, in a phrase each."""
+def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> list[str]:
+    """What each control that ran gave, in a phrase each; `main` are the unit's own counts on the slices."""
     parts = [
         random_words(controls),
         standing_words(controls),
         split_words(controls),
-        baseline_words(controls, tau),
+        baseline_words(controls, main, tau),
     ]
     if controls.out_of_range is not None:
         parts.append(f"{k_of_n(controls.out_of_range)} of its replaced values are out of range")
@@ -123,7 +133,7 @@ def control_parts(controls: AgonistControls, tau: float) -> list[str]:
 
 
 def counted_claims(units: Sequence[AgonistControls | None], alpha: float) -> str:
-    """`3 of 3 flip more than random units do (p ≤ .05 after Holm), 1 of 3 is selective`; None where no control ran."""
+    """`3 of 3 flip more than random units do (p ≤ .05 after Holm), 1 of 3 is selective, 2 undecided`."""
     ran = [controls for controls in units if controls is not None and controls.basis is not None]
     if not ran:
         them = "it" if len(units) == 1 else "them"
@@ -141,7 +151,11 @@ def counted_claims(units: Sequence[AgonistControls | None], alpha: float) -> str
         ranks = (
             f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few for a p"
         )
-    return f"{ranks}, {selective} of {_of(ran, units)} {'is' if selective == 1 else 'are'} selective"
+    open_still = sum(controls.selective is Selective.UNDECIDED for controls in ran)
+    undecided = f", {open_still} undecided" if open_still else ""
+    return (
+        f"{ranks}, {selective} of {_of(ran, units)} {'is' if selective == 1 else 'are'} selective{undecided}"
+    )
 
 
 def p_words(p: float) -> str:

@@ -6,6 +6,8 @@ and the recall that both guarantee, at the bound's own confidence.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mecharule_ops.confidence import lower_bound
 from mecharule_ops.findings.counts import floored
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchCost, SearchOutcome, Share
@@ -42,13 +44,23 @@ def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
     return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
 
 
-def recall_words(found: Share | None) -> str:
-    """`13/13 (at least 79 %)`, `3/4 (75 %, at least 24 %)`: with its exact one-sided lower bound at 95 %."""
+def recall_words(found: Share | None, *, every: bool = False) -> str:
+    """`13/13 (at least 79 %)`, `3/4 (75 %, at least 24 %)`: with its exact one-sided lower bound at 95 %.
+
+    `8/8, all units tested` where the search itself tested every unit alone: then nothing is estimated.
+    """
     if found is None or not found.n:
         return k_of_n(found)
+    if every and found.count == found.n:
+        return f"{found.count:,}/{found.n:,}, all units tested"
     share = "" if found.count == found.n else f"{percent(found.count / found.n)}, "
     lowest = 100 * floored(lower_bound(found.count, found.n, ALPHA))
     return f"{found.count:,}/{found.n:,} ({share}at least {lowest:g} %)"
+
+
+def tested_all(searches: Iterable[SearchOutcome]) -> bool:
+    """Whether each search tested every unit of its own alone."""
+    return all(search.singletons_tested >= search.cost.candidates for search in searches)
 
 
 def guaranteed_words(audit: SearchAudit, found: int) -> str:
@@ -96,7 +108,8 @@ def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
     if truth == 0:
         return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
     found = Share(count=truth - len(outcome.missed(tau)), n=truth)
-    return f"The search found {recall_words(found)} of the τ-agonists that testing every unit alone finds."
+    said = recall_words(found, every=tested_all([outcome]))
+    return f"The search found {said} of the τ-agonists that testing every unit alone finds."
 
 
 def missed_words(outcome: SearchOutcome, tau: float) -> str:
@@ -106,7 +119,9 @@ def missed_words(outcome: SearchOutcome, tau: float) -> str:
         if not truth:
             return "testing every unit alone finds none"
         found = Share(count=truth - len(outcome.missed(tau)), n=truth)
-        return f"{recall_words(found)} of those that testing every unit alone finds"
+        return (
+            f"{recall_words(found, every=tested_all([outcome]))} of those that testing every unit alone finds"
+        )
     if outcome.singletons_tested >= outcome.cost.candidates:
         return "every unit was tested alone"
     if outcome.audit is None:
