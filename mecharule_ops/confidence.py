@@ -33,6 +33,17 @@ def lower_bound(flips: int, n: int, alpha: float) -> float:
     return 0.0 if flips == 0 else float(betaincinv(flips, n - flips + 1, alpha))
 
 
+def searched_alpha(alpha: float, units: int) -> float:
+    """α/2N for α: with it, bounds at half of it a slice hold for both slices of all N units of a search at once.
+
+    Bonferroni, so that a bound holds also of the unit that was chosen as the strongest of them.
+
+    >>> searched_alpha(0.05, 256) / 2 == 0.05 / (2 * 2 * 256)
+    True
+    """
+    return alpha / (2 * max(1, units))
+
+
 def difference_interval(
     flips: int, n: int, other_flips: int, other_n: int, alpha: float
 ) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
 from mecharule_ops.certificates.concealment import shown_rows
+from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.findings.records import AgonistControls, Findings, Share
 from mecharule_ops.questions.unit_account import UnitAccount
 from mecharule_ops.report.document import plain, signed
@@ -20,17 +21,25 @@ SHOWN = 5
 
 
 def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
-    """Flips of each slice with one-sided bounds at α/2, for what the examples are a random draw of."""
+    """Flips of each slice with one-sided bounds at α/2, of a unit named beforehand and a random draw of examples."""
     return {
         total.slice: {"flips": total.flips, "n": total.n, "lower": total.lower, "upper": total.upper}
         for total in certificate.totals
     }
 
 
-def slice_words(total: SliceTotal, tau: float) -> str:
+def _bounded_slices(certificate: Certificate, alpha: float) -> dict[str, dict[str, object]]:
+    """The same with lower bounds at another α/2, that of all units searched at once."""
+    data = slices_data(certificate)
+    for total in certificate.totals:
+        data[total.slice]["lower"] = lower_bound(total.flips, total.n, alpha / 2)
+    return data
+
+
+def slice_words(total: SliceTotal, tau: float, units: int = 0) -> str:
     """`28 of these 64 of D+ (44 %)`."""
     name = {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
-    return of_these(FlipCount(flips=total.flips, n=total.n), name, tau)
+    return of_these(FlipCount(flips=total.flips, n=total.n), name, tau, units)
 
 
 def flipped_rows(certificate: Certificate, show_text: bool = False) -> list[ExampleRow]:
@@ -136,11 +145,9 @@ def account_data(
     findings: Findings,
     account: UnitAccount,
     certificate: Certificate,
-    *,
-    at_random: bool,
     show_text: bool = False,
 ) -> dict[str, object]:
-    """Everything that an answer about a localized unit may cite; `at_random` as its search drew the slices."""
+    """Everything that an answer about a localized unit may cite; lower bounds hold over all units searched."""
     agonist = account.agonist
     flipped = flipped_rows(certificate, show_text)
     return {
@@ -150,8 +157,10 @@ def account_data(
         "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
         "tau": agonist.tau,
         "mcc_floor": findings.mcc_floor,
-        "slices": slices_data(certificate),
-        "at_random": at_random,
+        "slices": _bounded_slices(certificate, searched_alpha(findings.alpha, account.searched)),
+        "at_random": account.bounded > 0,
+        "searched": account.searched,
+        "confidence": 1 - findings.alpha,
         "strength": agonist.estimate.strength,
         "upper_bound": agonist.ucb,
         "selectivity": _finite(agonist.estimate.signed_selectivity),
@@ -186,7 +195,7 @@ def account_lines(
     agonist = account.agonist
     selectivity = signed(agonist.estimate.signed_selectivity)
     reaches = "≥" if agonist.is_tau_agonist else "<"
-    flips = " · ".join(slice_words(total, agonist.tau) for total in certificate.totals)
+    flips = " · ".join(slice_words(total, agonist.tau, account.bounded) for total in certificate.totals)
     return [
         f"{agonist.neuron} ({agonist.regime.arrow})",
         f"  flips     {flips} [c:{certificate.id}]",

@@ -53,7 +53,7 @@ def control(given: Control, tell: Tell) -> ToolResult:
     }
     lines = [
         f"{neuron} ({regime.arrow}) in run {identifier}",
-        f"  the unit  flips {both_slices(estimate, tau)}",
+        f"  the unit  flips {both_slices(estimate)}",
         *controls_lines(controls, estimate, tau),
         f"  cited     [c:{certificate.id}], the first {len(certificate.units)} random units",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mecharule_ops.confidence import lower_bound, upper_bound
+from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome, UnitStrength
 from mecharule_ops.pipeline.opening import findings_of, opened, regime_of, short_name
@@ -43,7 +43,8 @@ def layer(given: Layer, tell: Tell) -> ToolResult:
         "best": None if unit is None else _data(unit.estimate),
     }
     if unit is not None:
-        data["bounds"] = [_bounds(estimate, findings.alpha) for estimate in (whole, unit.estimate)]
+        level = searched_alpha(findings.alpha, outcome.cost.candidates)
+        data["bounds"] = [_bounds(estimate, level) for estimate in (whole, unit.estimate)]
     return ToolResult(data=data, text="\n".join(fact.cited for fact in facts), facts=facts)
 
 
@@ -85,7 +86,7 @@ def _facts(
     first = Fact(
         template=f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
         "{value}",
-        value=both_slices(whole, findings.tau),
+        value=both_slices(whole),
         sources=source,
     )
     if unit is None:
@@ -99,18 +100,24 @@ def _facts(
     role = f"{name} alone" if asked else f"Its strongest unit of those tested alone, {name},"
     second = Fact(
         template=f"{role} flips " + "{value}",
-        value=both_slices(unit.estimate, findings.tau),
+        value=both_slices(unit.estimate, findings.tau, outcome.bounded),
         unit=name,
         sources=source,
     )
-    return first, second, _verdict(findings, number, whole, unit, source)
+    return first, second, _verdict(findings, outcome, number, whole, unit, source)
 
 
 def _verdict(
-    findings: Findings, number: int, whole: FlipEstimate, unit: UnitStrength, source: tuple[str, ...]
+    findings: Findings,
+    outcome: SearchOutcome,
+    number: int,
+    whole: FlipEstimate,
+    unit: UnitStrength,
+    source: tuple[str, ...],
 ) -> Fact:
     """Which is stronger, and whether the bounds of the stronger slices lie apart."""
-    ranges = [_bounds(estimate, findings.alpha) for estimate in (whole, unit.estimate)]
+    level = searched_alpha(findings.alpha, outcome.cost.candidates)
+    ranges = [_bounds(estimate, level) for estimate in (whole, unit.estimate)]
     shown = [f"[{one['lower']:.2f}, {one['upper']:.2f}]" for one in ranges]
     if whole.strength == unit.estimate.strength:
         words = f"The layer as a whole is exactly as strong as {unit.neuron}"
@@ -120,7 +127,9 @@ def _verdict(
     apart = ranges[0]["lower"] > ranges[1]["upper"] or ranges[1]["lower"] > ranges[0]["upper"]
     judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
     return Fact(
-        template=f"{words} on these examples: strength in " + "{value}; " + judged,
+        template=f"{words} on these examples: strength, bounded over all units searched, in "
+        + "{value}; "
+        + judged,
         value=f"{shown[0]} against {shown[1]}",
         unit=str(unit.neuron),
         sources=source,
@@ -133,7 +142,7 @@ def _stronger(estimate: FlipEstimate) -> FlipCount:
 
 
 def _bounds(estimate: FlipEstimate, alpha: float) -> dict[str, float]:
-    """One-sided bounds at α/2 of the stronger slice."""
+    """One-sided bounds at α/2 of the stronger slice; α that of all units searched."""
     part = _stronger(estimate)
     return {
         "lower": lower_bound(part.flips, part.n, alpha / 2),

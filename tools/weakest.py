@@ -56,12 +56,14 @@ def _facts(claim: Support, tau: float, source: tuple[str, ...]) -> list[Fact]:
         ),
         Fact(
             template=f"Ablating {unit} alone flips " + "{value}",
-            value=both_slices(agonist.estimate, tau),
+            value=both_slices(agonist.estimate, tau, claim.units),
             unit=unit,
             sources=source,
         ),
         Fact(
-            template=f"The lower bound of {unit}'s strength is " + "{value}" + f", against τ = {tau:g}",
+            template=f"The lower bound of {unit}'s strength, over all units searched, is "
+            + "{value}"
+            + f", against τ = {tau:g}",
             value=f"{claim.lower:.2f}",
             unit=unit,
             sources=source,

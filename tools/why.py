@@ -47,7 +47,7 @@ def why(given: Why, tell: Tell) -> ToolResult:
         "account": None if account_of_unit is None else encode(account_of_unit),
         "chain": None if chain is None else encode(chain),
         "search": search_name(outcome),
-        **account_data(findings, known, certificate, at_random=outcome.at_random, show_text=given.show_text),
+        **account_data(findings, known, certificate, given.show_text),
     }
     lines = [
         f"run {findings.run} · {search_name(outcome)}",

@@ -144,7 +144,7 @@ def _reason(
 def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
     agonist, rule = known.agonist, known.rule
     name, count = known.stronger
-    flips = of_these(count, name, agonist.tau)
+    flips = of_these(count, name, agonist.tau, known.bounded)
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",

@@ -30,7 +30,7 @@ def why(data: Data) -> Answer:
     sentences += data["explanation"]
     if data["account"] is None:
         sentences.append(rule_sentence(data))
-    sentences.append(bounds_sentence(data))
+    sentences += [bounds_sentence(data), *_held_out(data)]
     sentences.append(_claims_sentence(data))
     certificates = dict.fromkeys((data["certificate"], *([chain["mediation_certificate"]] if chain else [])))
     return Answer(sentences=tuple(sentences), certificates=tuple(certificates))
@@ -43,8 +43,9 @@ def mind(data: Data) -> Answer:
     part, slice_name = data["slices"][stronger], data["stronger_slice"]
     needed = data["flips_needed"] and data["flips_needed"][stronger]
     threshold = (
-        f"fewer than {needed} flips on the slice of {slice_name} in a second run, since below that the lower bound no "
-        f"longer reaches τ {run}; it was {part['flips']} of these {part['n']} of {slice_name} {cited}"
+        f"fewer than {needed} flips on the slice of {slice_name} in a second run, for which it is named beforehand, "
+        f"since below that its lower bound no longer reaches τ {run}; "
+        f"it was {part['flips']} of these {part['n']} of {slice_name} {cited}"
         if needed is not None
         else f"nothing on these {part['n']} examples, since even all of them flipping would not bound it above τ {run}"
     )
@@ -204,13 +205,26 @@ def slices_words(data: Data) -> str:
 
 def bounds_sentence(data: Data) -> str:
     """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
-    cited = f"[c:{data['certificate']}]"
     if not data["at_random"]:
         return (
             "How sure: the slices are covers that keep what is rare, so the counts speak of these examples alone "
             f"[run:{data['run']}]."
         )
-    return f"How sure: its lower bounds are {_bounds(data)} {cited}, against τ = {data['tau']:g} [run:{data['run']}]."
+    return (
+        f"How sure: its lower bounds are {_bounds(data)}, against τ = {data['tau']:g}; they hold over both slices "
+        f"of all {data['searched']:,} units searched at once ({100 * data['confidence']:g} % confidence) "
+        f"[run:{data['run']}]."
+    )
+
+
+def _held_out(data: Data) -> tuple[str, ...]:
+    """Its flips on records that chose nothing, where controls ran."""
+    counted = data["controls"] and data["controls"]["flips"]
+    if not counted:
+        return ()
+    return (
+        f"On {counted['n']} held-out records, which chose nothing, it flips {counted['flips']} [run:{data['run']}].",
+    )
 
 
 def _bounds(data: Data) -> str:

@@ -129,6 +129,11 @@ class SearchOutcome:
         """Localized units whose point estimate reaches τ."""
         return tuple(agonist for agonist in self.agonists if agonist.is_tau_agonist)
 
+    @property
+    def bounded(self) -> int:
+        """Units over which a bound on D⁺ or D⁻ has to hold at once; 0 where slices that are covers allow none."""
+        return self.cost.candidates if self.at_random else 0
+
     def missed(self, tau: float) -> tuple[UnitStrength, ...]:
         """Units with Ê ≥ τ when every unit is tested alone that the search did not localize."""
         found = {agonist.neuron for agonist in self.agonists}

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
@@ -242,7 +243,7 @@ def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agon
         layer=agonist.neuron.layer,
         regime=agonist.regime.arrow,
         strength=estimate.strength,
-        lower=estimate.lcb(findings.alpha),
+        lower=estimate.lcb(searched_alpha(findings.alpha, outcome.cost.candidates)),
         upper=agonist.ucb,
         is_tau_agonist=agonist.is_tau_agonist,
         associated_flips=estimate.associated.flips,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.findings.records import AgonistControls, Findings
+from mecharule_ops.confidence import searched_alpha
+from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Agonist
 
@@ -20,7 +21,9 @@ class Support:
     agonist: Agonist
     controls: AgonistControls | None
     lower: float
-    """The lower bound of its strength at α/2 a slice, in [0, 1]."""
+    """The lower bound of its strength over both slices of all units searched, in [0, 1]."""
+    units: int
+    """Over so many a bound on D⁺ or D⁻ holds at once (`SearchOutcome.bounded`)."""
     weak_points: tuple[str, ...]
     """One phrase each, without numbers that stand elsewhere; empty when bounds and controls leave nothing open."""
 
@@ -28,7 +31,7 @@ class Support:
 def by_support(findings: Findings) -> tuple[Support, ...]:
     """Every claim about a named unit: most weak points first, then the one that lies lowest against τ."""
     claims = [
-        _support(findings, agonist, outcome.controls_of(agonist.neuron))
+        _support(findings, outcome, agonist)
         for outcome in findings.searches
         if not outcome.suppressed
         for agonist in outcome.tau_agonists
@@ -38,8 +41,9 @@ def by_support(findings: Findings) -> tuple[Support, ...]:
     )
 
 
-def _support(findings: Findings, agonist: Agonist, controls: AgonistControls | None) -> Support:
-    lower = agonist.estimate.lcb(findings.alpha)
+def _support(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> Support:
+    controls = outcome.controls_of(agonist.neuron)
+    lower = agonist.estimate.lcb(searched_alpha(findings.alpha, outcome.cost.candidates))
     points = []
     if not reaches(lower, findings.tau):
         points.append("its lower bound does not reach τ")
@@ -51,4 +55,10 @@ def _support(findings: Findings, agonist: Agonist, controls: AgonistControls | N
         points.append("too few random units were drawn for a p")
     if controls is not None and controls.depends_on_baseline(agonist.estimate, findings.tau):
         points.append("under another baseline it stays below τ")
-    return Support(agonist=agonist, controls=controls, lower=lower, weak_points=tuple(points))
+    return Support(
+        agonist=agonist,
+        controls=controls,
+        lower=lower,
+        units=outcome.bounded,
+        weak_points=tuple(points),
+    )

@@ -23,10 +23,14 @@ class UnitAccount:
     agonist: Agonist
     rule: AnchoredRule | None
     controls: AgonistControls | None
+    searched: int
+    """Units of the search that found it."""
+    bounded: int
+    """The same where a bound on D⁺ or D⁻ may be said, else 0."""
     hq_t: bool
     """The rule reaches both floors on held-out records."""
     flips_needed: int | None
-    """Fewest flips on the stronger slice whose lower bound reaches τ; None when no number does."""
+    """Fewest flips on the stronger slice whose lower bound, of a unit named beforehand, reaches τ, or None."""
 
     @property
     def grade(self) -> str:
@@ -59,6 +63,8 @@ def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitA
         agonist=agonist,
         rule=rule,
         controls=outcome.controls_of(neuron),
+        searched=outcome.cost.candidates,
+        bounded=outcome.bounded,
         hq_t=rule is not None and findings.is_hq_t(rule),
         flips_needed=flips_needed(agonist.estimate.stronger[1].n, findings.tau, findings.alpha),
     )

@@ -14,9 +14,8 @@ def negative(findings: Findings, outcome: SearchOutcome) -> str:
         count = len(outcome.agonists)
         parts[0] += f" ({plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out)"
     if (unit := outcome.strongest_seen) is not None:
-        parts.append(
-            f"the strongest unit seen alone, {unit.neuron}, flips {stronger_slice(unit.estimate, findings.tau)}"
-        )
+        flips = stronger_slice(unit.estimate, findings.tau, outcome.bounded)
+        parts.append(f"the strongest unit seen alone, {unit.neuron}, flips {flips}")
     else:
         parts.append("no unit was tested alone")
     if outcome.whole_layers:
@@ -29,7 +28,7 @@ def whole_layer_words(outcome: SearchOutcome, tau: float) -> str:
     strongest, every = outcome.strongest_layer, outcome.whole_layers
     assert strongest is not None, "no whole layer was ablated"
     reach = sum(whole.estimate.reaches(tau) for whole in every)
-    flips = f"flips {stronger_slice(strongest.estimate, tau)}"
+    flips = f"flips {stronger_slice(strongest.estimate)}"
     together = _together(outcome)
     if len(every) == 1:
         return f"layer {strongest.layer} {together} {flips}"

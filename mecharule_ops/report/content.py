@@ -8,7 +8,7 @@ from mecharule_ops.report.absence import negative, whole_layer_words
 from mecharule_ops.report.account_sections import account_sections
 from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
-from mecharule_ops.report.document import Block, Bullets, Document, Section, sentence, two_decimals
+from mecharule_ops.report.document import Block, Bullets, Document, Section, plural, sentence, two_decimals
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.model_map import NAME as MAP
 from mecharule_ops.report.phrases.searches import predicted_words, search_names
@@ -143,7 +143,10 @@ def _split_sentence(outcome: SearchOutcome) -> str:
 def _drawn(outcome: SearchOutcome) -> str:
     """How the slices were taken, and so of what their bounds speak."""
     if outcome.at_random:
-        return "drawn at random, so bounds on them hold for D+ and D- of the train split"
+        return (
+            "drawn at random from D+ and D- of the train split: lower bounds on their rates hold over both slices of "
+            f"all {plural(outcome.cost.candidates, 'unit')} searched at once, so of the strongest too"
+        )
     return (
         f"taken under the condition {outcome.condition} as a cover that keeps what is rare: rates on them are of these "
         "examples alone, and the search's bounds are its pruning rule, no claim about D+ or D-"

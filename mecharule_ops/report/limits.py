@@ -21,7 +21,9 @@ def limits(findings: Findings) -> tuple[str, ...]:
         *([close_sentence(close)] if close else []),
         "Ablation shows that a unit is needed for the behaviour under this replacement. It does not show "
         "that the unit suffices, is unique, or computes the rule's text.",
-        f"Bounds are one-sided Clopper–Pearson, upper ones at {upper} and lower ones at {lower} a slice; {each}. "
+        f"Bounds are one-sided Clopper–Pearson. Upper ones, at {upper} a slice, are the search's pruning rule; {each}. "
+        f"Lower ones are at {lower} over both slices of all units of a search at once (Bonferroni), since the units "
+        "shown were chosen among them by the same counts. "
         f"{_of_what(findings)}",
         "A unit's strength is measured on the same examples that selected it, so the strongest estimates are "
         "biased upwards.",

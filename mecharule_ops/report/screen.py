@@ -16,7 +16,7 @@ from mecharule_ops.report.document import k_of_n, plain, plural, sentence, tied
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.phrases.accounts import brief_account
 from mecharule_ops.report.phrases.controls import brief_claims
-from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
+from mecharule_ops.report.phrases.flips import DOUBT, by_strength, stronger_slice
 from mecharule_ops.report.phrases.rules import brief_rule
 from mecharule_ops.report.phrases.searches import is_risk, missed_words, search_names
 from mecharule_ops.report.summary import headline
@@ -63,7 +63,11 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
             f"{name}: {negative(findings, outcome)} {sentence(missed_words(outcome, findings.tau))}"
         )
     among = f"{plural(len(outcome.tau_agonists), 'τ-agonist')}{risk} among {plural(outcome.cost.candidates, 'unit')}"
-    return _wrapped(f"{name}: {among}; {missed_words(outcome, findings.tau)}.")
+    said = [stronger_slice(unit.estimate, unit.tau, outcome.bounded) for unit in outcome.tau_agonists]
+    over = (
+        "; what they are not told apart from holds over all units at once" if DOUBT in "".join(said) else ""
+    )
+    return _wrapped(f"{name}: {among}; {missed_words(outcome, findings.tau)}{over}.")
 
 
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
@@ -71,7 +75,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     units = by_strength(outcome.tau_agonists)
     shown = units[:rows]
     names = [str(unit.neuron) for unit in shown]
-    counts = [stronger_slice(unit.estimate, unit.tau) for unit in shown]
+    counts = [stronger_slice(unit.estimate, unit.tau, outcome.bounded, brief=True) for unit in shown]
     for agonist, name, count in zip(shown, names, counts, strict=True):
         cells = f"{name:<{max(map(len, names))}}  {_bar(agonist)} {count:<{max(map(len, counts))}}"
         yield _cut(f"  {cells}  {plain(_account(outcome, agonist))}")

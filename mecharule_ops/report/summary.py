@@ -79,7 +79,7 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
 
 def _found(findings: Findings, outcome: SearchOutcome) -> str:
     strong = by_strength(outcome.tau_agonists)
-    flips = f"flips {stronger_slice(strong[0].estimate, findings.tau)}"
+    flips = f"flips {stronger_slice(strong[0].estimate, findings.tau, outcome.bounded)}"
     if len(strong) == 1:
         return f"1 τ-agonist among {_searched(outcome)}: {strong[0].neuron}, replaced alone, {flips}."
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import Table, k_of_n, percent, signed, two_decimals
 from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
@@ -84,7 +85,8 @@ def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
 
 def _unit_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> tuple[str, ...]:
     estimate, controls = agonist.estimate, outcome.controls_of(agonist.neuron)
-    bounds = f"[{two_decimals(estimate.lcb(findings.alpha))}, {two_decimals(agonist.ucb)}]"
+    level = searched_alpha(findings.alpha, outcome.cost.candidates)
+    bounds = f"[{two_decimals(estimate.lcb(level))}, {two_decimals(agonist.ucb)}]"
     return (
         str(agonist.neuron),
         k_of_n(estimate.associated),

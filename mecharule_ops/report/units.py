@@ -15,9 +15,10 @@ from mecharule_ops.report.phrases.searches import is_risk
 from mecharule_ops.types import Agonist
 
 AGONIST_KEY = (
-    "Flips are counted on these slices. Strength is the larger of the two rates, between its lower bound and the "
-    "search's upper one, which speak of D+ and D- where the slices were drawn at random and of nothing beyond them "
-    f"elsewhere; selectivity is the rate on D+ less that on D-. {CONTROLS_KEY}"
+    "Flips are counted on these slices. Strength is the larger of the two rates, between its lower bound, which holds "
+    "over both slices of all units searched at once, and the search's upper one. They speak of D+ and D- where the "
+    "slices were drawn at random and of nothing beyond them elsewhere; selectivity is the rate on D+ less that on D-. "
+    f"{CONTROLS_KEY}"
 )
 
 
@@ -51,7 +52,7 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
         align=table.align[:-2],
         notes=notes,
     )
-    blocks: list[Block] = [_not_ruled_out(findings, weak), uncontrolled]
+    blocks: list[Block] = [_not_ruled_out(findings, outcome, weak), uncontrolled]
     if hidden:
         ruled = sum(is_told(outcome, agonist) for agonist in hidden)
         told = f", {ruled} of them with a rule (`mecharule rules {findings.run}`)" if ruled else ""
@@ -60,13 +61,14 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
     return tuple(block for block in blocks if block)
 
 
-def _not_ruled_out(findings: Findings, weak: list[Agonist]) -> str:
+def _not_ruled_out(findings: Findings, outcome: SearchOutcome, weak: list[Agonist]) -> str:
     """How little it takes to stand in this table."""
     count, weakest = len(weak), weak[-1]
     these = f"{plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out"
+    few = stronger_slice(weakest.estimate, findings.tau, outcome.bounded)
     return (
         f"{these}: the upper bound reaches τ = {findings.tau:g}, the point estimate does not. Few flips suffice "
-        f"for that, {stronger_slice(weakest.estimate, findings.tau)} for {weakest.neuron}, so a place in this table is "
+        f"for that, {few} for {weakest.neuron}, so a place in this table is "
         "no evidence of an effect, and no control is run beside it."
     )
 

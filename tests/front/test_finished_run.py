@@ -62,7 +62,7 @@ def test_units_are_those_of_the_findings(run: mr.FinishedRun, finished_run: Path
     """Every localized unit once, strongest first, with the counts, bounds and claims that the findings hold."""
     with opened(finished_run, read_only=True) as stored:
         (search,) = stored.findings.searches
-        alpha = stored.findings.alpha
+        alpha, searched = stored.findings.alpha, search.cost.candidates
     assert {row.unit for row in run.units} == {str(one.neuron) for one in search.agonists}
     assert len(run.units) == len(search.agonists)
     assert [row.strength for row in run.units] == sorted((row.strength for row in run.units), reverse=True)
@@ -70,7 +70,7 @@ def test_units_are_those_of_the_findings(run: mr.FinishedRun, finished_run: Path
         one = next(one for one in search.agonists if str(one.neuron) == row.unit)
         plus, minus = one.estimate.associated, one.estimate.unrelated
         assert row.strength == max(plus.flips / plus.n, minus.flips / minus.n)
-        assert (row.lower, row.upper) == (one.estimate.lcb(alpha), one.ucb)
+        assert (row.lower, row.upper) == (one.estimate.lcb(alpha / (2 * searched)), one.ucb)
         assert row.is_tau_agonist == (row.strength >= run.findings.tau)
         assert row.lower <= row.strength
         ran = search.controls_of(one.neuron)

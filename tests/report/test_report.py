@@ -66,15 +66,28 @@ GOLDEN = Path(__file__).parent / "golden"
 VOID = {"meta", "br", "hr", "img", "link"}
 
 
-@pytest.mark.parametrize(("tau", "doubt"), [(0.2, ""), (0.3, ", not told apart from 27 %")])
-def test_few_examples_are_told_apart_from_the_threshold_of_their_run(tau: float, doubt: str) -> None:
-    """10 of 20 flip with at least 27 %: that reaches the default τ, but not one of .3."""
-    said = f"10 of these 20 of D+ (50 %{doubt})"
-    assert stronger_slice(estimate(10, 0, n=20), tau) == said
+@pytest.mark.parametrize(
+    ("tau", "units", "doubt"),
+    [
+        (0.2, 1, ""),
+        (0.2, 270, ", not told apart from 12 %"),
+        (0.1, 270, ""),
+        (0.3, 0, ""),
+    ],
+)
+def test_few_examples_are_told_apart_from_the_threshold_of_their_run(
+    tau: float, units: int, doubt: str
+) -> None:
+    """10 of 20 flip with at least 25 % for one unit and both slices, 12 % over 270; a cover bounds nothing."""
+    over = f" over {units} units" if doubt else ""
+    said, brief = f"10 of these 20 of D+ (50 %{doubt}{over})", f"10 of these 20 of D+ (50 %{doubt})"
+    assert stronger_slice(estimate(10, 0, n=20), tau, units) == said
     unit = dataclasses.replace(agonist("m3.7", 10, 0), estimate=estimate(10, 0, n=20), tau=tau)
-    run = dataclasses.replace(FINDINGS, tau=tau, searches=(dataclasses.replace(POSITIVE, agonists=(unit,)),))
-    for text in (render_text(run), render_screen(run)):
-        assert said in " ".join(text.split())
+    cost = dataclasses.replace(POSITIVE.cost, candidates=units or 270)
+    search = dataclasses.replace(POSITIVE, agonists=(unit,), cost=cost, at_random=units > 0)
+    run = dataclasses.replace(FINDINGS, tau=tau, searches=(search,))
+    for text, words in ((render_text(run), said), (render_screen(run), brief)):
+        assert words in " ".join(text.split())
 
 
 def family(status: FamilyStatus, held: tuple[float, float, float] | None, trees: float | None) -> FamilyRule:

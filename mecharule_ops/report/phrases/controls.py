@@ -116,7 +116,7 @@ def baseline_words(controls: AgonistControls, main: FlipEstimate, tau: float) ->
             if depends
             else ", below τ there, not told apart"
         )
-    return f"with baseline {controls.second_baseline} it flips {both_slices(controls.second, tau)}{below}"
+    return f"with baseline {controls.second_baseline} it flips {both_slices(controls.second)}{below}"
 
 
 def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> list[str]:

@@ -6,35 +6,40 @@
 
 from __future__ import annotations
 
-from mecharule_ops.confidence import lower_bound
-from mecharule_ops.report.document import percent
-from mecharule_ops.thresholds import ALPHA, SLICE, reaches
+from mecharule_ops.confidence import lower_bound, searched_alpha
+from mecharule_ops.report.document import percent, plural
+from mecharule_ops.thresholds import ALPHA, SLICE, TAU, reaches
 from mecharule_ops.types import Agonist, FlipCount, FlipEstimate
 
+DOUBT = ", not told apart from"
 
-def of_these(count: FlipCount, name: str, tau: float) -> str:
-    """`50 of these 64 of D+ (78 %)`; of fewer than 64 also `4 of these 20 of D+ (20 %, not told apart from 5.7 %)`.
 
-    That is the exact lower bound at 97.5 %, said where it does not reach the run's τ. A slice that is short holds all
-    there are, so no choice among them bent it.
+def of_these(count: FlipCount, name: str, tau: float = TAU, units: int = 0, *, brief: bool = False) -> str:
+    """`50 of these 64 of D+ (78 %)`; of fewer than 64 also `(20 %, not told apart from 1.2 % over 256 units)`.
+
+    That is the exact lower bound at 97.5 % over both slices of all `units` searched at once, since a unit that is shown
+    was chosen by its count; said where it does not reach the run's τ. Nothing is said where `units` is 0: of slices
+    that are covers, of groups, and where a unit was named beforehand. `brief` leaves out over how many units it holds.
     """
     if not count.n:
         return f"0/0 of {name}"
-    lower = lower_bound(count.flips, count.n, ALPHA / 2)
-    doubtful = count.n < SLICE and lower > 0 and not reaches(lower, tau)
-    doubt = f", not told apart from {percent(lower)}" if doubtful else ""
+    lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, units) / 2)
+    doubtful = units and count.n < SLICE and count.flips and not reaches(lower, tau)
+    over = "" if brief else f" over {plural(units, 'unit')}"
+    doubt = f"{DOUBT} {percent(lower)}{over}" if doubtful else ""
     return f"{count.flips:,} of these {count.n:,} of {name} ({percent(count.flips / count.n)}{doubt})"
 
 
-def stronger_slice(estimate: FlipEstimate, tau: float) -> str:
+def stronger_slice(estimate: FlipEstimate, tau: float = TAU, units: int = 0, *, brief: bool = False) -> str:
     """The slice that gives the strength, with its counts: `50 of these 64 of D+ (78 %)`."""
     name, count = estimate.stronger
-    return of_these(count, name, tau)
+    return of_these(count, name, tau, units, brief=brief)
 
 
-def both_slices(estimate: FlipEstimate, tau: float) -> str:
+def both_slices(estimate: FlipEstimate, tau: float = TAU, units: int = 0) -> str:
     """`50 of these 64 of D+ (78 %) and 8 of these 64 of D- (12 %)`."""
-    return f"{of_these(estimate.associated, 'D+', tau)} and {of_these(estimate.unrelated, 'D-', tau)}"
+    plus, minus = estimate.associated, estimate.unrelated
+    return f"{of_these(plus, 'D+', tau, units)} and {of_these(minus, 'D-', tau, units)}"
 
 
 def by_strength(agonists: tuple[Agonist, ...]) -> list[Agonist]:
