@@ -47,7 +47,8 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         blocks=(
             _main(runs),
             "Union: records of the regime flipped by at least one localized unit; drawn: by as many units drawn from "
-            "all of the same layers, localized ones too. HQ-T and HQ-F at MCC ≥ .70. Localized units are counted over "
+            f"all of the same layers, localized ones too. {_counted(runs)} "
+            "HQ-T and HQ-F at MCC ≥ .70. Localized units are counted over "
             "both regimes. HQ-F is fitted and scored on the same records: only HQ-T is evidence that a rule predicts.",
             _layers(runs, layers),
             PAPER,
@@ -64,6 +65,17 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             ),
         ),
     )
+
+
+def _counted(runs: Sequence[FinishedRun]) -> str:
+    """On which records the unions are counted."""
+    outside = all(search.union_outside for run in runs for search in run.findings.searches)
+    where = (
+        "outside the slices, whose records chose the units"
+        if outside
+        else "on all records, also of the slices"
+    )
+    return f"Both are counted {where}; a layer's union on all records."
 
 
 def says(runs: Sequence[FinishedRun]) -> str:

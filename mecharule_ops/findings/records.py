@@ -100,10 +100,13 @@ class SearchOutcome:
     """When and why the strongest τ-agonists flip."""
     controls: tuple[AgonistControls, ...] = ()
     union: Share | None = None
-    """D_b records flipped by at least one localized unit, of those evaluated; None when not run."""
+    """D_b records outside the slices flipped by at least one localized unit; None when not run."""
     drawn_union: Share | None = None
     """The same for as many units drawn from all of the same layers, found ones too."""
+    union_outside: bool = field(default=False, metadata=ADDED)
+    """False in runs that counted both unions on all of D_b, the slices that chose the units with them."""
     layer_union: tuple[LayerCoverage, ...] = ()
+    """Of each layer, on all of D_b."""
     tree: tuple[TreeNode, ...] = ()
     dominance: tuple[Dominance, ...] = ()
     overlaps: tuple[FlipOverlap, ...] = ()

@@ -99,6 +99,7 @@ def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[Cover
     return seen
 
 
-def share_of_union(flips: Coverage) -> Share | None:
-    """Cov∪ of the units on D_b; None when there were none."""
-    return union_coverage(flips.flips) if flips.neurons else None
+def share_of_union(flips: Coverage, but: Sequence[int] = ()) -> Share | None:
+    """Cov∪ of the units on D_b less the records `but`, on which they were chosen; None when there were no units."""
+    outside = ~np.isin(flips.eligible, but)
+    return union_coverage(flips.flips[:, outside]) if flips.neurons else None

@@ -32,7 +32,7 @@ OVERVIEW_KEY = (
     "Localized: the upper bound of the strength reaches τ. τ-agonist: the point estimate does. HQ-T: units whose "
     "rule predicts held-out flips. HQ-F: units whose rule describes the records that it was fitted on. Union "
     "flips: records flipped by at least one localized unit, of those tested on all records; drawn union: by as "
-    "many units drawn from all of the same layers."
+    "many units drawn from all of the same layers. "
 )
 
 
@@ -44,7 +44,7 @@ def document(findings: Findings, rows: int = ROWS) -> Document:
     sections = [
         *opening_sections(findings),
         *account_sections(findings),
-        Section(title="Overview", blocks=(tables.overview(findings), OVERVIEW_KEY)),
+        Section(title="Overview", blocks=(tables.overview(findings), OVERVIEW_KEY + _of_unions(findings))),
     ]
     sections += [search_section(findings, index, rows) for index in range(len(findings.searches))]
     sections += [
@@ -107,6 +107,13 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
     figures = tuple(f"{kind}-{index}" for kind in ("layers", "predicted", "recall", "tree"))
     shown = tuple(block for block in blocks if block)
     return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=figures)
+
+
+def _of_unions(findings: Findings) -> str:
+    """On which records both unions are counted."""
+    if all(search.union_outside for search in findings.searches):
+        return "Both are counted outside the slices, whose records chose the localized units."
+    return "Both are counted on all records, those of the slices, which chose the localized units, with them."
 
 
 def _bases(findings: Findings) -> frozenset[Basis]:

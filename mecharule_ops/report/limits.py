@@ -42,7 +42,8 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "A rule asked for after the run is corrected over those and the ones asked for before it.",
         "HQ-F is fitted and scored on the same records: descriptive, never evidence of prediction.",
         "Union coverage counts a record when any one of many units flips it, so it grows with the number "
-        "of units by chance alone; compare the union of as many units drawn from the same layers.",
+        "of units by chance alone; compare the union of as many units drawn from the same layers"
+        f"{', both outside the slices' if all(one.union_outside for one in findings.searches) else ''}.",
         "A replacement outside the range that the unit takes in the data tests an input that the model never "
         "meets; its flips may say more about the replacement than about the unit.",
         f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "

@@ -63,7 +63,7 @@ def layers(findings: Findings, outcome: SearchOutcome) -> Table:
                 k_of_n(cover.get(layer)),
             )
         )
-    header = ("layer", "localized", "τ-agonists", "whole layer, D+", "whole layer, D-", "union flips")
+    header = ("layer", "localized", "τ-agonists", "whole layer, D+", "whole layer, D-", "union flips, all")
     return Table(header=header, rows=tuple(rows), align="rrrrrr")
 
 

@@ -8,12 +8,14 @@ from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bundled_run import opened
 
 import mecharule_ops as mr
 from mecharule_ops import report
 from mecharule_ops.findings.controls import holm
+from mecharule_ops.findings.records import Share
 from mecharule_ops.front.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
@@ -236,3 +238,17 @@ def test_an_account_is_made_and_kept(copied_run: Path) -> None:
     assert json.dumps([row.unit for row in run.units]) == json.dumps(
         [row.unit for row in mr.open_run(copied_run).units]
     )
+
+
+def test_both_unions_leave_out_the_records_that_chose_the_units(finished_run: Path) -> None:
+    """Counted anew from the stored answers: D_b less both slices."""
+    with opened(finished_run, read_only=True) as stored:
+        (search,) = stored.findings.searches
+        eligible = stored.eligible(search.regime)
+        outside = np.setdiff1d(eligible, stored.slices(search.regime).positions)
+        units = [(one.neuron,) for one in search.agonists[: stored.config.anchor_for]]
+        flipped = stored.flips(units, outside, search.regime).any(axis=0)
+    assert search.union == Share(count=int(flipped.sum()), n=len(outside))
+    assert search.drawn_union is not None
+    assert search.drawn_union.n == len(outside) == len(eligible) - search.associated_n - search.unrelated_n
+    assert search.union_outside

@@ -122,6 +122,8 @@ def test_union_coverage_by_layer_and_in_all() -> None:
     union = share_of_union(made)
     assert union is not None
     assert (union.count, union.n) == (3, 4)
+    assert share_of_union(made, [0, 2]) == Share(count=2, n=2)
+    assert share_of_union(made, range(4)) == Share(count=0, n=0)
     none = Coverage(neurons=(), eligible=np.arange(4), flips=np.zeros((0, 4), bool))
     assert share_of_union(none) is None
     assert none.by_layer() == ()

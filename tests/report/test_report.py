@@ -574,3 +574,12 @@ def test_a_tree_without_one_of_the_verdicts_is_drawn() -> None:
         search = dataclasses.replace(POSITIVE, tree=some)
         drawn = figures(dataclasses.replace(FINDINGS, searches=(search,)))
         assert "tree-0" in drawn
+
+
+def test_a_report_says_on_which_records_the_unions_are_counted() -> None:
+    """Earlier runs counted the slices with them, whose records chose the localized units."""
+    assert "Both are counted on all records" in flat(render_text(FINDINGS))
+    searches = tuple(dataclasses.replace(search, union_outside=True) for search in FINDINGS.searches)
+    now = flat(render_text(dataclasses.replace(FINDINGS, searches=searches)))
+    assert "Both are counted outside the slices, whose records chose the localized units." in now
+    assert "drawn from the same layers, both outside the slices." in now
