@@ -244,6 +244,8 @@ class Findings:
     """None in runs that did not measure it."""
     numbers: Numbers | None = field(default=None, metadata=ADDED)
     """None for float32 on the processor."""
+    clusters: str = field(default="", metadata=ADDED)
+    """The column whose values name items that are alike, such as a construction; empty for none."""
     mcc_floor: float = THRESHOLD
     """HQ-T and HQ-F need at least this MCC."""
     coverage_floor: float = COVERAGE_FLOOR

@@ -185,6 +185,7 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         notes=run.task.notes,
         close_completions=_close_completions(run),
         numbers=numbers_of(run.store, [run.intervention(basis) for basis in config.bases]),
+        clusters=run.task.cluster_column,
         stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
     )
 

@@ -44,6 +44,7 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "Union coverage counts a record when any one of many units flips it, so it grows with the number "
         "of units by chance alone; compare the union of as many units drawn from the same layers"
         f"{', both outside the slices' if all(one.union_outside for one in findings.searches) else ''}.",
+        *([clusters_sentence(findings.clusters)] if findings.clusters else []),
         "A replacement outside the range that the unit takes in the data tests an input that the model never "
         "meets; its flips may say more about the replacement than about the unit.",
         f"Everything holds for this task, these settings and seed {findings.seed}; no other task or model "
@@ -58,6 +59,14 @@ def _of_what(findings: Findings) -> str:
     return (
         "Slices that were not drawn at random are covers that keep what is rare: there counts speak of these examples "
         "alone, and the bounds are the search's pruning rule, no claim about D+ or D-."
+    )
+
+
+def clusters_sentence(column: str) -> str:
+    """Of what p's and intervals speak where records are alike within clusters."""
+    return (
+        f"Records with the same {column} are alike, yet they are split, ranked and tested one by one: p's and "
+        f"intervals speak of further records with the same values of {column}, not of other ones."
     )
 
 

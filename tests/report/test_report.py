@@ -583,3 +583,9 @@ def test_a_report_says_on_which_records_the_unions_are_counted() -> None:
     now = flat(render_text(dataclasses.replace(FINDINGS, searches=searches)))
     assert "Both are counted outside the slices, whose records chose the localized units." in now
     assert "drawn from the same layers, both outside the slices." in now
+
+
+def test_records_of_one_cluster_are_a_limit_of_p_and_interval() -> None:
+    said = "speak of further records with the same values of construction, not of other ones."
+    assert said in flat(render_text(dataclasses.replace(FINDINGS, clusters="construction")))
+    assert "not of other ones" not in flat(render_text(FINDINGS))
