@@ -40,7 +40,7 @@ from mecharule_ops.pipeline.localise import rank_candidates
 from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.phrases.searches import recall_words
+from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore
@@ -93,6 +93,10 @@ class Line:
     missed: list[str] = field(default_factory=list)
     made: str = ""
     """Commit and class of machine."""
+    reached: list[str] = field(default_factory=list)
+    """Names of the τ-agonists; empty in lines of earlier versions, which give a sum over seeds no bound."""
+    seeds: int = 1
+    """Summed over."""
 
 
 def cases() -> dict[str, Case]:
@@ -255,6 +259,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
             alone=alone,
             missed=sorted(map(str, reach - found)),
             made=made_at(),
+            reached=sorted(map(str, reach)),
         )
 
     lines = []
@@ -311,7 +316,10 @@ def printed(line: Line) -> str:
 
 
 def over_seeds(lines: Sequence[Line]) -> list[Line]:
-    """One line a case and search, summed over its seeds; the cost is the seeds' mean."""
+    """One line a case and search, summed over its seeds; the cost is the seeds' mean.
+
+    Seeds share units: `reached` and `missed` name each once, as missed where any seed missed it.
+    """
     same: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in lines:
         same[line.case.split(" seed ")[0], line.search].append(line)
@@ -332,6 +340,11 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
             search=search,
             share=sum(row.share for row in rows) / len(rows),
             made=" ".join(sorted({row.made for row in rows})),
+            seeds=len(rows),
+            reached=sorted({unit for row in rows for unit in row.reached})
+            if all(len(row.reached) == row.agonists for row in rows)
+            else [],
+            missed=sorted({unit for row in rows for unit in row.missed}),
             **{name: sum(getattr(row, name) for row in rows) for name in counts},
         )
         for (case, search), rows in same.items()
@@ -365,22 +378,37 @@ def page(lines: Sequence[Line]) -> str:
         by_norm = found.get(WRITE_NORM)
         cells += f" {_found(by_norm)} |" if by_norm else " – |"
         said.append(f"| {case} | {next(iter(found.values())).units:,} |{cells}")
-    header = tuple(name for name in asdict(lines[0]) if name not in ("missed", "made", "alone"))
+    header = tuple(
+        name for name in asdict(lines[0]) if name not in ("missed", "made", "alone", "reached", "seeds")
+    )
     rows = [tuple(str(getattr(line, name)) for name in header) for line in lines]
     made = sorted({line.made for line in lines})
     link = put_table("search", header, rows)
     key = (
-        "As many units by write norm: no search, but as many units as `guided`'s example-forwards pay for, tested "
-        "alone in order of the norm of what they write to the residual stream, which is read off the weights."
+        "Counts over seeds are sums; their lower bound is over distinct units, since seeds of one model share them: "
+        "one counts as found where no seed missed it. As many units by write norm: no search, but as many units as "
+        "`guided`'s example-forwards pay for, tested alone in order of the norm of what they write to the residual "
+        "stream, which is read off the weights."
     )
     trained = TRAINED.replace("docs/penalty.md", "[penalty.md](penalty.md)")
     bundled = [trained, ""] if any(line.case.startswith(BUNDLED) for line in lines) else []
     return "\n".join([*said, "", key, "", *bundled, f"Every search and option: {link}. {' '.join(made)}"])
 
 
+def units_found(line: Line) -> Share | None:
+    """Distinct τ-agonists, of them those that no seed missed; None where their names were not kept."""
+    if len(line.reached) < bool(line.agonists):
+        return None
+    return Share(count=len(set(line.reached) - set(line.missed)), n=len(line.reached))
+
+
 def _found(line: Line) -> str:
-    found = Share(count=line.found, n=line.agonists)
-    return recall_words(found, every=line.alone >= line.units) if line.agonists else "none there"
+    if not line.agonists:
+        return "none there"
+    found, every = Share(count=line.found, n=line.agonists), line.alone >= line.units
+    if every or line.seeds == 1:
+        return recall_words(found, every=every)
+    return summed_recall_words(found, units_found(line))
 
 
 def main() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from mecharule_ops.experiments.plan import FinishedRun
 from mecharule_ops.experiments.statistics import Interval, t_interval
+from mecharule_ops.findings.measures import within
 from mecharule_ops.findings.records import Findings, RecallRow, SearchOutcome, Share
+from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words, tested_all
 from mecharule_ops.rules.quality import is_hq_full, is_hq_test
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 
@@ -94,6 +96,30 @@ def recall_share(search: SearchOutcome | None, low: float | None = None) -> Shar
         row for row in rows if row.criterion == "point" and (row.whole if low is None else _is_bin(row, low))
     ]
     return wanted[0].found if wanted else None
+
+
+def recalled(searches: Sequence[SearchOutcome], lows: Collection[float] | None = None) -> str:
+    """The recall of several searches in words, summed, of the bins that begin at `lows` or over all of them.
+
+    Searches of one model share units, so the bound is over distinct ones: a unit counts as found where every search
+    in which it is a τ-agonist of these bins localized it.
+    """
+    found: dict[Neuron, bool] = {}
+    shares = []
+    for search in searches:
+        localized = {agonist.neuron for agonist in search.agonists}
+        rows = [
+            row
+            for row in search.recall
+            if row.criterion == "point" and (row.whole if lows is None else not row.whole and row.low in lows)
+        ]
+        shares += [row.found for row in rows]
+        for unit in search.exhaustive.units if search.exhaustive and rows else ():
+            if any(within(unit.estimate.strength, row.low, row.high) for row in rows):
+                found[unit.neuron] = found.get(unit.neuron, True) and unit.neuron in localized
+    if tested_all(searches):
+        return recall_words(pooled(shares), every=True)
+    return summed_recall_words(pooled(shares), Share(count=sum(found.values()), n=len(found)))
 
 
 def pooled(shares: Iterable[Share | None]) -> Share:

@@ -30,6 +30,7 @@ from mecharule_ops.experiments.statistics import (
     Interval,
     direction_of,
     paired_difference,
+    same_words,
     simultaneous,
     spelled,
     spelled_percent,
@@ -110,7 +111,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         rows=tuple(
             (
                 f"main − {one.other}, {one.measure}",
-                f"{spelled(one.interval, signed=True)}: {one.direction.value}",
+                f"{spelled(one.interval, signed=True)}{same_words(one.interval)}: {one.direction.value}",
             )
             for one in found
             if one.measure == "HQ-T"
@@ -187,7 +188,7 @@ def _differences(found: Sequence[Difference]) -> Table:
         (
             f"{REFERENCE} − {_NAMES.get(one.other, one.other)}",
             one.measure,
-            spelled(one.interval, signed=True),
+            f"{spelled(one.interval, signed=True)}{same_words(one.interval)}",
             one.direction.value,
         )
         for one in found

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from mecharule_ops.errors import UsageError
 from mecharule_ops.experiments import counts
 from mecharule_ops.experiments.charts import bars
-from mecharule_ops.experiments.counts import REGIMES, over_seeds, pooled, recall_share
+from mecharule_ops.experiments.counts import REGIMES, over_seeds, recalled
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import (
     FinishedRun,
@@ -32,6 +32,7 @@ from mecharule_ops.experiments.statistics import (
     Interval,
     direction_of,
     paired_difference,
+    same_words,
     spelled,
     spelled_percent,
     t_interval,
@@ -40,8 +41,7 @@ from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import SMALL
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
 from mecharule_ops.report.document import Bullets, Table, percent
-from mecharule_ops.report.phrases.searches import recall_words, tested_all
-from mecharule_ops.types import Regime
+from mecharule_ops.types import Agonist, Regime
 
 OTHER, PRINTED, WRITE_NORM = "other search", "Algorithm 1", "write norm"
 PAPER = (
@@ -59,10 +59,12 @@ _OVERTOPPING = (
 )
 _KEY = (
     "Recall: of the units that reach τ when every unit is tested alone on the same slices, those that the search "
-    "localized, counts pooled over seeds. Queries are group ablations; an example-forward is one ablated generation, "
-    "and what `guided` spends on its predictions is in it, a backward as two; cost is a mean over seeds. Write norm is "
-    "no search: as many units as the default search's example-forwards pay for are tested alone, in order of the norm "
-    "of what they write to the residual stream, which is read off the weights."
+    "localized, counts summed over seeds. Seeds share the model's units, so the lower bound is over distinct units: "
+    "one counts as found where every seed in which it reaches τ found it. Queries are group ablations; an "
+    "example-forward is one ablated generation, and what `guided` spends on its predictions is in it, a backward as "
+    "two; cost is a mean over seeds. Write norm is no search: as many units as the default search's example-forwards "
+    "pay for are tested alone, in order of the norm of what they write to the residual stream, which is read off the "
+    "weights."
 )
 
 
@@ -135,9 +137,20 @@ def _by_norm(
         example_forwards=len(tested) * cost.slice_examples,
         prediction_forwards=0,
     )
-    found = {one.neuron for one in tested}
-    recall = recall_rows(every, found, tau, run.planned.config.slice_alpha)
-    return replace(search, cost=paid, singletons_tested=len(tested), recall=recall)
+    alpha, epsilon = run.planned.config.slice_alpha, run.planned.config.epsilon
+    found = tuple(
+        Agonist(
+            neuron=one.neuron,
+            regime=search.regime,
+            estimate=one.estimate,
+            ucb=one.estimate.ucb(alpha),
+            tau=tau,
+            epsilon=epsilon,
+        )
+        for one in tested
+    )
+    recall = recall_rows(every, {one.neuron for one in tested}, tau, alpha)
+    return replace(search, cost=paid, agonists=found, singletons_tested=len(tested), recall=recall)
 
 
 def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
@@ -148,8 +161,7 @@ def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
         for regime in REGIMES:
             searches = _searches(labelled(runs, label), regime)
             cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
-            found = recall_words(pooled(map(recall_share, searches)), every=tested_all(searches))
-            cells.append(f"{regime.arrow} {found} at {percent(cost)} of brute force")
+            cells.append(f"{regime.arrow} {recalled(searches)} at {percent(cost)} of brute force")
         said[name] = "; ".join(cells)
     return said
 
@@ -197,13 +209,10 @@ def _recall(runs: Sequence[FinishedRun]) -> Table:
     for label, name in _names(runs).items():
         for regime in REGIMES:
             found = _searches(labelled(runs, label), regime)
-            every = tested_all(found)
-            cells = [
-                recall_words(pooled(recall_share(search, low) for search in found), every=every)
-                for low, _ in bins
-            ]
-            overall = recall_words(pooled(recall_share(search) for search in found), every=every)
-            rows.append((name, regime.arrow, overall, *cells, spelled_percent(_overall(runs, label, regime))))
+            cells = [recalled(found, (low,)) for low, _ in bins]
+            rows.append(
+                (name, regime.arrow, recalled(found), *cells, spelled_percent(_overall(runs, label, regime)))
+            )
     spans = [f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}" for low, high in bins]
     header = ("search", "regime", "overall", *spans, "mean over seeds")
     return Table(header=header, rows=tuple(rows), align="ll" + "r" * (len(header) - 2))
@@ -271,12 +280,10 @@ def _claims(runs: Sequence[FinishedRun]) -> tuple[str, str]:
     regimes = paired_difference(up, down)
     bins = [low for low, _ in _bins(runs)]
     both = [search for regime in REGIMES for search in _searches(runs, regime)]
-    weak = pooled(recall_share(search, bins[0]) for search in both) if bins else pooled(())
-    strong = pooled(recall_share(search, low) for search in both for low in bins[1:])
     return (
         f"{name}: recall in 1→0 less that in 0→1, seed by seed: {_points(regimes)}; {_said(direction_of(regimes))}.",
-        f"{name}: {recall_words(weak)} of the units below strength {_edge(bins)} are found and "
-        f"{recall_words(strong)} of those from there on.",
+        f"{name}: {recalled(both, bins[:1])} of the units below strength {_edge(bins)} are found and "
+        f"{recalled(both, bins[1:])} of those from there on.",
     )
 
 
@@ -285,7 +292,7 @@ def _edge(bins: Sequence[float]) -> str:
 
 
 def _points(interval: Interval) -> str:
-    return f"{spelled(interval, 0, 100, signed=True)} points"
+    return f"{spelled(interval, 0, 100, signed=True)} points{same_words(interval)}"
 
 
 def _said(word: Direction) -> str:

@@ -85,7 +85,7 @@ def brief(chapters: Sequence[Chapter], machine: str) -> Document:
     rows = tuple((chapter.title, *row) for chapter in chapters for row in chapter.part.rows)
     every = _distinct_runs(chapters)
     models = sorted({f"{run.findings.model} at {run.findings.task}" for run in every})
-    shown = " ".join(chapter.part.says for chapter in chapters[:3] if chapter.part.says)
+    shown = " ".join(chapter.part.says for chapter in chapters if chapter.part.says)
     return Document(
         title="MechaRule experiments",
         sections=(

@@ -1,8 +1,9 @@
 """Intervals over seeds and what they allow one to say.
 
-A seed draws other records, another held-out split and other slices, so runs of distinct seeds are taken as
-independent; runs of one seed under two conditions share all three and are compared in pairs. Intervals are
-Student's t. Counts of a handful of seeds are not normal, so they are a guide to the spread, not exact.
+A seed draws other records, another held-out split and other slices of one model with the same units: an interval over
+seeds speaks of such draws, and a number that is the same in every seed has none. Runs of one seed under two conditions
+share all three and are compared in pairs. Intervals are Student's t. Counts of a handful of seeds are not normal, so
+they are a guide to the spread, not exact.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from scipy.stats import rankdata
 CONFIDENCE = 0.95
 FEWEST = 5
 """Seeds below which no difference is called one."""
+_ROUNDING = 1e-12
+"""Values as near as this are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,8 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
     mean = float(np.mean(given))
     if n == 1:
         return Interval(mean=mean, low=math.nan, high=math.nan, n=1)
+    if max(given) - min(given) < _ROUNDING:
+        return Interval(mean=mean, low=mean, high=mean, n=n)
     half = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(np.std(given, ddof=1)) / math.sqrt(n)
     return Interval(mean=mean, low=mean - half, high=mean + half, n=n)
 
@@ -69,9 +74,11 @@ def simultaneous(comparisons: int, confidence: float = CONFIDENCE) -> float:
 
 
 def direction_of(difference: Interval) -> Direction:
-    """`more` or `fewer` only when at least `FEWEST` seeds give an interval without zero."""
+    """`more` or `fewer` only when at least `FEWEST` seeds that differ give an interval without zero."""
     if difference.n < FEWEST:
         return Direction.TOO_FEW
+    if not _has_spread(difference):
+        return Direction.NOT_SHOWN
     if difference.low > 0:
         return Direction.MORE
     return Direction.FEWER if difference.high < 0 else Direction.NOT_SHOWN
@@ -82,6 +89,12 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     if len(first) < 2 or len(set(first)) == 1 or len(set(second)) == 1:
         return math.nan
     return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+def same_words(difference: Interval) -> str:
+    """What stands behind a difference that has no spread and therefore no interval; empty for any other."""
+    same = difference.n > 1 and not _has_spread(difference)
+    return " (the same in every seed; seeds share units, so no interval)" if same else ""
 
 
 def spelled(interval: Interval, digits: int = 1, scale: float = 1.0, *, signed: bool = False) -> str:

@@ -44,12 +44,13 @@ def _rows(
 ) -> tuple[RecallRow, ...]:
     rows = []
     for low, high in pairwise(edges):
-        inside = [unit for unit in units if _within(unit.estimate.strength, low, high)]
+        inside = [unit for unit in units if within(unit.estimate.strength, low, high)]
         rows.append(_row(criterion, inside, low, high, found, whole=False))
     return (*rows, _row(criterion, units, edges[0], edges[-1], found, whole=True))
 
 
-def _within(strength: float, low: float, high: float) -> bool:
+def within(strength: float, low: float, high: float) -> bool:
+    """Whether a strength lies in a bin of `recall_rows`: low ≤ Ê < high, and high itself when it is 1."""
     return low <= strength < high or (high == 1.0 and strength == 1.0)
 
 

@@ -17,6 +17,7 @@ from mecharule_ops.experiments.statistics import (
     direction_of,
     paired_difference,
     rank_correlation,
+    same_words,
     simultaneous,
     spelled,
     spelled_percent,
@@ -30,6 +31,16 @@ def test_the_interval_of_one_two_three() -> None:
     assert (found.mean, found.n) == (2.0, 3)
     assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), abs=1e-6)
     assert found.low == pytest.approx(4 - found.high)
+
+
+def test_what_is_the_same_in_every_seed_has_no_interval() -> None:
+    """1 − .9 five times: rounding is no spread, and .1 on the same units is no difference shown."""
+    found = paired_difference([1.0] * 5, [0.9, 0.9, 0.9, 0.9, 0.9 + 1e-16])
+    assert found.low == found.high
+    assert direction_of(found) is Direction.NOT_SHOWN
+    assert same_words(found) == " (the same in every seed; seeds share units, so no interval)"
+    assert not same_words(t_interval([1.0]))
+    assert not same_words(t_interval([1.0, 2.0]))
 
 
 def test_missing_values_are_left_out_and_few_give_no_interval() -> None:
@@ -78,13 +89,14 @@ def test_several_intervals_hold_together_at_a_higher_level_each() -> None:
         (-2.0, -0.1, FEWEST, Direction.FEWER),
         (-0.1, 2.0, FEWEST, Direction.NOT_SHOWN),
         (0.0, 0.0, FEWEST, Direction.NOT_SHOWN),
+        (25.0, 25.0, FEWEST, Direction.NOT_SHOWN),
         (0.1, 2.0, FEWEST - 1, Direction.TOO_FEW),
     ],
 )
 def test_a_difference_is_called_one_only_without_zero_and_with_enough_seeds(
     low: float, high: float, n: int, said: Direction
 ) -> None:
-    """An interval that touches zero shows nothing."""
+    """An interval that touches zero shows nothing, nor does one without width: seeds share the model's units."""
     assert direction_of(Interval(mean=(low + high) / 2, low=low, high=high, n=n)) is said
 
 

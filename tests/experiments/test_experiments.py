@@ -17,11 +17,13 @@ from mecharule_ops.experiments import baselines, counts, e0, e1, e2, overlap, se
 from mecharule_ops.experiments.attribution_overlap import TOP, top_attributed
 from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
 from mecharule_ops.experiments.folder import price_of
-from mecharule_ops.experiments.page import TRAINED, Chapter, as_data, brief, document, tables
+from mecharule_ops.experiments.page import TRAINED, Chapter, Part, as_data, brief, document, tables
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
 from mecharule_ops.findings.counts import Dominance
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import Share
 from mecharule_ops.report.document import Table
+from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words
 from mecharule_ops.report.text import markdown_of, text_of
 from mecharule_ops.slices import E1Condition
 from mecharule_ops.types import Baseline, Regime
@@ -248,6 +250,28 @@ def test_write_norm_is_the_top_of_its_order_at_the_cost_of_the_default_search() 
     assert "write norm" not in e2.part([finished(0)]).says
 
 
+def test_a_recall_over_seeds_is_bounded_over_distinct_units() -> None:
+    """Five seeds that find the same units prove no more than one; a unit that one seed missed is not found."""
+    search = finished(0).findings.searches[0]
+    (one,) = [
+        share for row in search.recall if row.criterion == "point" and row.whole for share in [row.found]
+    ]
+    alone, five = counts.recalled([search]), counts.recalled([search] * 5)
+    assert alone == recall_words(one)
+    assert five.startswith(f"{5 * one.count}/{5 * one.n} ")
+    assert five.rpartition("at least")[2] == alone.rpartition("at least")[2]
+    lost = next(a for a in search.agonists if a.neuron not in {u.neuron for u in search.missed(TAU)})
+    agonists = tuple(each for each in search.agonists if each is not lost)
+    units = search.exhaustive.units
+    rows = recall_rows(units, {each.neuron for each in agonists}, TAU, 0.05)
+    other = replace(search, agonists=agonists, recall=rows)
+    assert f"{one.count - 1} of {one.n} units in every seed" in counts.recalled([search, search, other])
+    bins = {row.low for row in search.recall if row.criterion == "point" and not row.whole}
+    assert counts.recalled([search] * 2, bins) == counts.recalled([search] * 2)
+    assert summed_recall_words(Share(count=12, n=12), Share(count=3, n=3)) == "12/12 (3 units; at least 36 %)"
+    assert summed_recall_words(Share(count=12, n=12), None) == "12/12 (100 %)"
+
+
 def with_groups(run: FinishedRun, *groups: Dominance) -> FinishedRun:
     (search,) = run.findings.searches
     return replace(run, findings=replace(run.findings, searches=(replace(search, dominance=groups),)))
@@ -267,6 +291,23 @@ def test_a_page_on_the_bundled_model_says_how_that_was_trained(model: str, said:
     chapter = Chapter(name="e0", title="t", question="q", command="c", part=part, runs=(run,))
     for page in (document([chapter], "a machine"), brief([chapter], "a machine")):
         assert (TRAINED in page.sections[0].blocks) == said
+
+
+def test_the_brief_page_says_what_every_experiment_shows() -> None:
+    """In the order asked for, the fourth too."""
+    run = finished(0)
+    chapters = [
+        Chapter(
+            name="e0",
+            title="t",
+            question="q",
+            command="c",
+            part=Part(blocks=(), figures={}, says=f"S{n}."),
+            runs=(run,),
+        )
+        for n in range(4)
+    ]
+    assert str(brief(chapters, "a machine").sections[0].blocks[0]).endswith("S0. S1. S2. S3.")
 
 
 @pytest.mark.parametrize("name", ["e0", "e1", "e2"])
