@@ -17,16 +17,29 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from math import comb
 from pathlib import Path
 from statistics import mean
 
 import repair as repairs
 from pages import made_at, put_between, put_table
-from recall import GUIDED, WRITE_NORM, Case, Line, brute_force, cases, made_ready, measured
+from recall import (
+    GUIDED,
+    WRITE_NORM,
+    Case,
+    Line,
+    brute_force,
+    cases,
+    made_ready,
+    measured,
+    over_seeds,
+    units_found,
+)
 
 from mecharule_ops.findings.counts import Share
 from mecharule_ops.loading.registry import BUNDLED, BUNDLED_DIRECTORY
-from mecharule_ops.report.phrases.searches import recall_words
+from mecharule_ops.report.document import plural
+from mecharule_ops.report.phrases.searches import summed_recall_words
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.presets import PRESETS
@@ -68,6 +81,11 @@ class Row:
     low: float
     high: float
     made: str
+    reached: int | None = None
+    """Distinct units that are τ-agonists in a draw; None in rows of earlier versions."""
+    found_units: int | None = None
+    by_norm_units: int | None = None
+    """Those of them that no draw missed."""
 
 
 def folder_of(models: Path, concentration: float, seed: int) -> Path:
@@ -117,6 +135,7 @@ def row_of(folder: Path, concentration: float, seed: int, runs: Path) -> Row:
         )
     ).test
     guided_lines = [one for one, _ in found]
+    summed = [over_draws([pair[which] for pair in found]) for which in range(2)]
     return Row(
         concentration=concentration,
         seed=seed,
@@ -133,71 +152,98 @@ def row_of(folder: Path, concentration: float, seed: int, runs: Path) -> Row:
         low=0.0 if mended is None else mended.interval[0],
         high=0.0 if mended is None else mended.interval[1],
         made=made_at(),
+        reached=summed[0].n,
+        found_units=summed[0].count,
+        by_norm_units=summed[1].count,
     )
+
+
+def over_draws(lines: Sequence[Line]) -> Share:
+    """Distinct τ-agonists of one model, of them those that no draw missed."""
+    (line,) = over_seeds([replace(line, case="one model") for line in lines])
+    units = units_found(line)
+    assert units is not None
+    return units
 
 
 def verdict(rows: Sequence[Row]) -> str:
-    """Three sentences that follow the numbers, whichever way they go."""
-    with_it = [row for row in rows if row.concentration == max(CONCENTRATIONS)]
-    without = [row for row in rows if row.concentration == min(CONCENTRATIONS)]
-    if min(len(with_it), len(without)) < len(SEEDS):
-        return (
-            f"**Not finished**: nothing is said before {len(SEEDS)} models with the penalty and {len(SEEDS)} without "
-            "it were measured."
+    """What the numbers say, whichever way they go: sizes, and a direction only where the two sides do not overlap."""
+    sides = [
+        (name, some)
+        for name, penalty in (
+            ("Without the penalty", min(CONCENTRATIONS)),
+            (f"With that of {max(CONCENTRATIONS):g}", max(CONCENTRATIONS)),
         )
-    agonists = [[row.agonists / len(DRAWS) for row in some] for some in (with_it, without)]
-    costs = [[row.share for row in some] for some in (with_it, without)]
-    return (
-        f"Of {with_it[0].units} units {_numbers(agonists[0])} are τ-agonists with the penalty of "
-        f"{max(CONCENTRATIONS):g} and {_numbers(agonists[1])} without it: {_agonists_whose(*agonists)}. "
-        f"`guided` finds {_found(with_it, 'found')} with the penalty at {_shares(costs[0])} of brute force's cost and "
-        f"{_found(without, 'found')} without it at {_shares(costs[1])}: {_cost_whose(*costs)}. "
-        f"Tested alone in order of write norm, as many units as that pays for have {_found(with_it, 'by_norm')} with "
-        f"the penalty and {_found(without, 'by_norm')} without it: {_read_off(with_it, without)}."
+        if (some := [row for row in rows if row.concentration == penalty])
+    ]
+    told = [f"{name} {_of_side(some)}." for name, some in sides]
+    if len(sides) < 2:
+        return " ".join([*told, "The other side was not measured, so nothing is compared."])
+    (_, without), (_, with_it) = sides
+    compared = (
+        ("`guided` is", "dearer", "cheaper", "share"),
+        ("the strongest unit is", "stronger", "weaker", "strongest"),
+        ("the τ-agonists are", "more", "fewer", "agonists"),
+    )
+    said = "; ".join(
+        f"{what} {_apart([getattr(row, name) for row in with_it], [getattr(row, name) for row in without], *ways)}"
+        for what, *ways, name in compared
+    )
+    return " ".join(
+        [*told, f"With the penalty {said}{_goes_with(with_it, without)}.", _weight(with_it, without)]
     )
 
 
-def _agonists_whose(with_it: Sequence[float], without: Sequence[float]) -> str:
+def _of_side(rows: Sequence[Row]) -> str:
+    """Sizes of all models of one side, and what the search and the weights tell of them."""
+    return (
+        f"({plural(len(rows), 'model')}) the strongest unit flips {_shares([row.strongest for row in rows])} of its "
+        f"slice and {_numbers([row.agonists / len(DRAWS) for row in rows])} of {rows[0].units} units are τ-agonists; "
+        f"`guided` finds {_found(rows, 'found')} of them at {_shares([row.share for row in rows])} of brute force's "
+        f"cost, and as many units by write norm have {_found(rows, 'by_norm')}"
+    )
+
+
+def _apart(with_it: Sequence[float], without: Sequence[float], more: str, fewer: str) -> str:
+    """A direction where the ranges do not overlap."""
     if min(with_it) > max(without):
-        return "**more in every seed, so that single units matter is in part or all the penalty's doing**"
-    if max(with_it) < min(without):
-        return "**fewer in every seed, so that single units matter is not the penalty's doing**"
-    return "**the seeds overlap, so that single units matter is not shown to be the penalty's doing**"
+        return f"{more} in every model"
+    return f"{fewer} in every model" if max(with_it) < min(without) else "not told apart: the ranges overlap"
 
 
-def _cost_whose(with_it: Sequence[float], without: Sequence[float]) -> str:
-    if max(with_it) < min(without):
-        factor = f"{mean(without) / mean(with_it):.1f} times as much"
-        return f"**without the penalty the search costs {factor} in the mean, more in every seed: that is its doing**"
-    if min(with_it) > max(without):
-        return "**the penalty makes the search dearer, in every seed**"
-    return "**the seeds overlap, so that the search is cheap is not shown to be the penalty's doing**"
+def _goes_with(with_it: Sequence[Row], without: Sequence[Row]) -> str:
+    """Whether models without the penalty lack the τ-agonists that those with it have."""
+    most = max(row.agonists for row in without)
+    if min(row.agonists for row in with_it) <= most:
+        return ", so the bundled model's few strong units are not shown to go with the penalty"
+    if most:
+        return ", though models without it have some too"
+    return ", so the bundled model's few strong units go with the penalty: no model without it has any"
 
 
-def _read_off(with_it: Sequence[Row], without: Sequence[Row]) -> str:
-    """Where the weights serve as well as the search, by counts alone."""
-    told = {
-        name: _pooled(some, "by_norm").count >= _pooled(some, "found").count
-        for name, some in (("with the penalty", with_it), ("without it", without))
-        if _pooled(some, "found").n
-    }
-    if not told:
-        return "neither has any to be found"
-    alone = "" if len(told) == 2 else f" (there are none {'with' if 'without it' in told else 'without'} it)"
-    reached = " and ".join(name for name, tells in told.items() if tells)
-    if not reached:
-        return f"**the search finds more of them than the weights tell**{alone}"
-    only = "only " if not all(told.values()) else ""
-    return f"**{only}{reached} the weights tell as much as the search does**{alone}"
-
-
-def _pooled(rows: Sequence[Row], name: str) -> Share:
-    return Share(count=sum(getattr(row, name) for row in rows), n=sum(row.agonists for row in rows))
+def _weight(with_it: Sequence[Row], without: Sequence[Row]) -> str:
+    """How little so few models prove."""
+    a, b = len(with_it), len(without)
+    tuned = "`guided` was tuned on the bundled model, which is one with the penalty."
+    if min(a, b) < len(SEEDS):
+        return f"{plural(a, 'model')} with the penalty and {b:,} without it: no test is made of this. {tuned}"
+    p = f"{2 / comb(a + b, a):.2f}".lstrip("0")
+    return (
+        f"What holds in every model holds {a} against {b}: two-sided p = {p} at best, before several comparisons. "
+        f"{tuned}"
+    )
 
 
 def _found(rows: Sequence[Row], name: str) -> str:
-    pooled = _pooled(rows, name)
-    return recall_words(pooled) if pooled.n else "none of none"
+    """Summed over models and draws; the lower bound is over distinct units of each model."""
+    found = Share(count=sum(getattr(row, name) for row in rows), n=sum(row.agonists for row in rows))
+    if not found.n:
+        return "none of none"
+    named = [(row.reached, getattr(row, f"{name}_units")) for row in rows]
+    reached = [units for units, _ in named if units is not None]
+    if len(reached) < len(named):
+        return summed_recall_words(found, None)
+    return summed_recall_words(found, Share(count=sum(one for _, one in named), n=sum(reached)))
 
 
 def _numbers(values: Sequence[float]) -> str:
