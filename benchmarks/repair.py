@@ -33,7 +33,7 @@ from mecharule_ops.pipeline.repairing import repair
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.repair.statistics import Paired
-from mecharule_ops.report.phrases.repair import WITHOUT_UNITS, changed_words, points_words
+from mecharule_ops.report.phrases.repair import ONE_DRAW, WITHOUT_UNITS, changed_words, points_words
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import HARM
@@ -69,7 +69,7 @@ def measured(
                 yield repair(found, replace(asked, family=family, solution=solution, model=trees))
 
 
-BESIDE = {**WITHOUT_UNITS, ControlKind.MODEL: "free-form trees"}
+BESIDE = {**WITHOUT_UNITS, ControlKind.RANDOM_REPAIR: ONE_DRAW, ControlKind.MODEL: "free-form trees"}
 
 
 def table(found: Sequence[Repair]) -> str:
@@ -92,7 +92,7 @@ def table(found: Sequence[Repair]) -> str:
             f"**{kind[0].value}**",
             "read" if kind[1] else "hidden",
             str(len(of)),
-            _mean(tests),
+            _mean([one.test for one in of]),
             f"{_pooled(tests).fixed:,} : {_pooled(tests).broken:,}",
             *(_control(of, each) for each in beside),
         ]
@@ -100,21 +100,35 @@ def table(found: Sequence[Repair]) -> str:
     return "\n".join(lines)
 
 
-def _mean(results: Sequence[Paired]) -> str:
-    """Mean of the seeds with its t-interval; of one seed its own interval."""
+def _mean(results: Sequence[Paired | None]) -> str:
+    """Mean of the seeds with its t-interval, a seed without a gate at 0; of one seed its own interval."""
+    there = [one for one in results if one is not None]
+    if not there:
+        return "no gate helps"
     if len(results) < 2:
-        return points_words(results[0]).replace(" points", "") if results else "no gate helps"
-    of = t_interval([one.points for one in results])
+        return points_words(there[0]).replace(" points", "")
+    of = t_interval([0.0 if one is None else one.points for one in results])
     return f"{of.mean:+.2f} [{of.low:+.2f}, {of.high:+.2f}]"
 
 
 def _control(of: Sequence[Repair], kind: ControlKind) -> str:
-    """Mean change under it; a dagger where the gates are not ahead of it, all seeds' records together."""
+    """Mean change under it over the seeds; a dagger where the t-interval of what the gates are ahead by reaches 0.
+
+    In a seed without a gate the gates are ahead by 0, and what acts where they act changes nothing; any other control
+    was not scored there and says in how many seeds it was.
+    """
     there = [control for one in of for control in one.controls if control.kind is kind]
     if not there:
         return "–"
-    ahead = _pooled([one.ahead for one in there if one.ahead is not None])
-    return f"{mean(one.result.points for one in there):+.2f}{'' if ahead.interval[0] > 0 else ' †'}"
+    without = [0.0] * sum(one.test is None for one in of)
+    ahead = [one.ahead.points for one in there if one.ahead is not None] + without
+    dagger = " †" if len(ahead) > 1 and not t_interval(ahead).low > 0 else ""
+    points = [one.result.points for one in there] + (without if kind in WHERE_THEY_ACT else [])
+    fewer = f" ({len(points)} of {len(of)} seeds)" if len(points) < len(of) else ""
+    return f"{mean(points):+.2f}{fewer}{dagger}"
+
+
+WHERE_THEY_ACT = (ControlKind.RUNNER_UP, ControlKind.SOLVER)
 
 
 def _pooled(results: Sequence[Paired]) -> Paired:

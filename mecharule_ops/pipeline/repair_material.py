@@ -152,6 +152,7 @@ class Material:
     def on_random_units(self, request: RepairRequest) -> Material:
         """The same with as many units of the same layers, drawn at random from all of each; kept for the next who asks.
 
+        It is one draw, and the draw is what is repeated: its records do not tell how another would do.
         Cost: the units on the find and choose records.
         """
         if not self._random:

@@ -15,9 +15,10 @@ WITHOUT_UNITS = {
     ControlKind.RUNNER_UP_RULES: "the runner-up under rules of its own",
     ControlKind.SOLVER: "a solver where they act",
     ControlKind.SOLVER_ALONE: "a solver anywhere",
-    ControlKind.RANDOM_REPAIR: "the same repair of random units",
 }
-"""What does without the units that were chosen: they have mended what they mend beyond it."""
+"""What does without units: the gates have mended what they mend beyond it."""
+ONE_DRAW = "the same repair of one draw of random units"
+"""Stands beside and decides nothing: records of one draw do not tell how another draw would do."""
 
 
 def points_words(result: Paired) -> str:
@@ -65,7 +66,7 @@ def _test_words(found: Repair, result: Paired) -> str:
 
 
 def deciding_sentence(found: Repair) -> str:
-    """Which of what does without these units the gates are better than; empty where none was tried."""
+    """Which of what does without units the gates are better than; empty where none was tried."""
     decides = [
         (WITHOUT_UNITS[one.kind], one.ahead)
         for one in found.controls
@@ -79,14 +80,16 @@ def deciding_sentence(found: Repair) -> str:
         for words, some in (("better than", better), ("not told apart from", alike), ("worse than", worse))
         if some
     ]
+    drawn = [one.result for one in found.controls if one.kind is ControlKind.RANDOM_REPAIR]
+    beside = [f"Beside it {ONE_DRAW}, which decides nothing: {points_words(one)}." for one in drawn]
     if not decides:
-        return ""
+        return "".join(beside)
     verdict = (
         "What does as well without these units speaks against them"
         if worse or alike
-        else "These units do more than what does without them"
+        else "The gates do more than what was tried without units"
     )
-    return f"On the same records the gates are {'. They are '.join(said)}. {verdict}."
+    return " ".join((f"On the same records the gates are {'. They are '.join(said)}. {verdict}.", *beside))
 
 
 def what_repair_is(words: OutcomeWords) -> str:
