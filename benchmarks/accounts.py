@@ -117,7 +117,8 @@ def unit_of(account: Account) -> dict[str, Any]:
         "first order": scored(first),
         "lead only": scored(account.prediction(PredictionKind.LEAD_ONLY)),
         "drop only": scored(account.prediction(PredictionKind.DROP_ONLY)),
-        "input rule": interval(rule.held_out) if rule.rule else None,
+        "input rule": interval(rule.held_out),
+        "shown": rule.rule is not None,
         "free-form trees": interval(rule.free_form),
         "nothing_above": account.nothing_above,
         "blind": account.drop_error is not None and account.drop_error.blind,
@@ -247,7 +248,7 @@ COLUMNS = {
 
 
 def middle(units: Sequence[Mapping[str, Any]], column: str) -> str:
-    """The median held-out MCC of a column; an input rule that none learned predicts nothing, MCC 0."""
+    """The median held-out MCC of a column, of every learned rule, shown or not; 0 only where none was learned."""
     return short(median((unit[column] or {"mcc": 0.0})["mcc"] for unit in units))
 
 
@@ -289,7 +290,8 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
         "change); always or never predicting a flip has MCC 0. *First order*: the answer changes where the unit's "
         "first-order drop of the lead (logit difference) exceeds it. *Lead only*, *drop only*: one threshold, fitted "
         "on train. Intervals are 95 %; trees may be exceeded. = marks arithmetic (against three other tokens), ∅ "
-        "a unit that first order is blind to."
+        "a unit that first order is blind to, ○ a learned rule that is not shown: its interval reaches 0, or chance "
+        "explains it (Holm). Medians count every learned rule, shown or not."
     )
     yield ""
     yield "## How it was made"
@@ -354,9 +356,15 @@ def row_of(model: str, unit: Mapping[str, Any]) -> tuple[str, ...]:
         "–" if rate is None else percent(rate),
         f"{cell(unit['first order'])}{mark}",
         *(cell(unit[column]) for column in ("lead only", "drop only")),
-        cell(unit["input rule"]) if unit["input rule"] else "none predicts",
+        rule_cell(unit),
         cell(unit["free-form trees"]),
     )
+
+
+def rule_cell(unit: Mapping[str, Any]) -> str:
+    """The learned input rule's; measurements of earlier versions kept only those that are shown."""
+    rule = unit["input rule"]
+    return f"{cell(rule)}{'' if unit.get('shown', True) else ' ○'}" if rule else "none learned"
 
 
 def cell(found: Mapping[str, float] | None) -> str:

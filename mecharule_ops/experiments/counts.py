@@ -9,6 +9,7 @@ from mecharule_ops.experiments.plan import FinishedRun
 from mecharule_ops.experiments.statistics import Interval, t_interval
 from mecharule_ops.findings.measures import within
 from mecharule_ops.findings.records import Findings, RecallRow, SearchOutcome, Share
+from mecharule_ops.report.phrases.rules import predicts
 from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words, tested_all
 from mecharule_ops.rules.quality import is_hq_full, is_hq_test
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
@@ -66,6 +67,15 @@ def hq_full(threshold: float) -> Measure:
 
 hq_t, hq_f = hq_test(THRESHOLDS[0]), hq_full(THRESHOLDS[0])
 """The same at the paper's cutoff of .70."""
+
+
+def hq_t_shown(run: FinishedRun) -> float:
+    """Those of HQ-T whose rule is shown: its interval lies above 0, and Holm's correction over the run leaves it."""
+    floor = run.findings.coverage_floor
+    return sum(
+        is_hq_test(rule, THRESHOLDS[0], floor) and predicts(rule) is not None
+        for rule in _anchored(run.findings)
+    )
 
 
 def union(regime: Regime, *, drawn: bool = False) -> Measure:

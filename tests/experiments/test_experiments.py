@@ -26,7 +26,7 @@ from mecharule_ops.report.document import Table
 from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words
 from mecharule_ops.report.text import markdown_of, text_of
 from mecharule_ops.slices import E1Condition
-from mecharule_ops.types import Baseline, Regime
+from mecharule_ops.types import Baseline, ChanceTest, Regime
 
 
 def ids(runs: Sequence[PlannedRun]) -> set[str]:
@@ -124,6 +124,25 @@ def test_counts_are_those_of_the_findings() -> None:
     strong = sum(unit.estimate.strength >= TAU for unit in POSITIVE.exhaustive.units)
     assert counts.recall_share(run.search(UP)).n == strong
     assert counts.recall_share(None) is None
+
+
+def test_a_good_rule_is_counted_as_shown_only_where_chance_does_not_explain_it() -> None:
+    """Two at MCC .78; one whose p Holm does not leave is of high quality by its point estimate alone."""
+    run = finished(0, good=2)
+    (search,) = run.findings.searches
+    p = ChanceTest(p=0.04, adjusted=0.12, rules=3, level=0.05)
+    first, *rest = search.anchored
+    searches = (replace(search, anchored=(replace(first, chance=p), *rest)),)
+    doubted = replace(run, findings=replace(run.findings, searches=searches))
+    assert [counts.hq_t(one) for one in (run, doubted)] == [2, 2]
+    assert [counts.hq_t_shown(one) for one in (run, doubted)] == [2, 1]
+    assert ("units with a rule at held-out MCC ≥ .70 (HQ-T)", "2.0; shown (interval above 0, Holm) 1.0") in (
+        e0.part([doubted]).rows
+    )
+    tables = [
+        block for block in e1.part(conditions([1] * 5, [1] * 5, [1] * 5)).blocks if isinstance(block, Table)
+    ]
+    assert ["≥ .70, shown" in table.header for table in tables[:2]] == [True, False]
 
 
 def conditions(main: Sequence[int], spectral: Sequence[int], fake: Sequence[int]) -> list[FinishedRun]:

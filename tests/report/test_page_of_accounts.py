@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.types import Neuron, Regime
+
 
 @pytest.fixture
 def accounts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
@@ -58,4 +63,28 @@ def test_the_page_has_one_table_of_a_dozen_rows_and_says_first_what_was_tuned(ac
     assert "was tuned on the sums of 0–99" in lines[2]
     assert "which no tuning saw" in lines[2]
     assert "penalty that makes its MLP writes sparse" in first
-    assert all("none predicts" in row for row in rows)
+    assert all("none learned" in row for row in rows)
+
+
+def test_a_learned_rule_counts_whether_or_not_it_is_shown(accounts: ModuleType) -> None:
+    """Its MCC stands in table and median as those of the other columns do; 0 only where none was learned."""
+    doubted = FamilyRule(
+        family=Family.INPUT,
+        status=FamilyStatus.NOT_APART,
+        columns=3,
+        learned="a > 1",
+        held_out=MccInterval(mcc=0.3, low=0.01, high=0.5, n=30, positives=15),
+    )
+    account = Account(
+        neuron=Neuron.parse("m1.17"),
+        regime=Regime.BASELINE_POSITIVE,
+        flips=20,
+        records=60,
+        held_out=30,
+        families=(doubted,),
+    )
+    row = accounts.unit_of(account)
+    assert row["input rule"]["mcc"] == 0.3
+    assert accounts.middle([row], "input rule") == ".30"
+    assert accounts.rule_cell(row) == ".30 [.01, .50] ○"
+    assert accounts.middle([{**row, "input rule": None}], "input rule") == "0.00"
