@@ -1,6 +1,6 @@
 """A figure that a text takes from a page of figures, by a link to it, stands in that page or in a table beside it.
 
-Compared are paragraphs, items of lists and rows of tables that hold such a link, rounded as the text rounds.
+Compared are paragraphs, items of lists and cells of tables that hold such a link, rounded as the text rounds.
 """
 
 import re
@@ -25,9 +25,9 @@ def numbers(text: str) -> dict[float, int]:
 
 
 def blocks(text: str) -> list[str]:
-    """Paragraphs, items of lists and rows of tables, without code."""
+    """Paragraphs, items of lists and cells of tables, without code."""
     plain = re.sub(r"```.*?```", "", text, flags=re.S)
-    return [block for part in re.split(r"\n\s*\n", plain) for block in re.split(r"\n(?=- |\| )", part)]
+    return [block for part in re.split(r"\n\s*\n", plain) for block in re.split(r"\n(?=- |\| )| \| ", part)]
 
 
 def stated(page: str) -> list[float]:
