@@ -151,10 +151,10 @@ def _found(state: RunState, search: str) -> tuple[int, int]:
 
 
 def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
-    """Two lines a unit, D+ and D-: the flip rate on [0, 1] between its one-sided bounds."""
+    """Two lines a unit, D+ and D-: the flip rate on [0, 1] between the bounds of that unit alone."""
     alpha = state.header.alpha if state.header else ALPHA
     found = strongest(state)[:MOST_UNITS]
-    lines = [Text("Flip rates with intervals (0 to 1)", "bold")]
+    lines = [Text("Flip rates (0 to 1), intervals of one unit each", "bold")]
     room = max(12, min(40, width - 41))
     for agonist in found:
         node = unit_node(state, singles, agonist.search, agonist.neuron)

@@ -28,8 +28,10 @@ class TreePane(ScrollView, can_focus=True):
 
     about = (
         "The search tree of one layer and regime. Every line is an ablated group or unit: E is the larger of "
-        "its two flip rates, the brackets hold its bounds, the word says what became of it. Groups that were "
-        "pruned are folded; Space unfolds them. The cursor follows the search until you move it; f follows again."
+        "its two flip rates, the brackets hold the bounds that the search decides by (of one unit named beforehand: "
+        'of the strongest of many the lower one says too much; ask "how sure?"), the word says what became of it. '
+        "Groups that were pruned are folded; Space unfolds them. The cursor follows the search until you move it; f "
+        "follows again."
     )
 
     class Picked(Message):
