@@ -64,9 +64,7 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
         )
     among = f"{plural(len(outcome.tau_agonists), 'τ-agonist')}{risk} among {plural(outcome.cost.candidates, 'unit')}"
     said = [stronger_slice(unit.estimate, unit.tau, outcome.bounded) for unit in outcome.tau_agonists]
-    over = (
-        "; the doubts below are over all of these units at once" if DOUBT in "".join(said) else ""
-    )
+    over = "; the doubts below are over all of these units at once" if DOUBT in "".join(said) else ""
     return _wrapped(f"{name}: {among}; {missed_words(outcome, findings.tau)}{over}.")
 
 
