@@ -61,9 +61,9 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         rows=(
             ("τ-agonists of a run, both directions", spelled(over_seeds(runs, counts.tau_agonists))),
             ("units with a rule at held-out MCC ≥ .70 (HQ-T)", _hq_t_words(runs)),
-            *(
-                (f"localized units together flip, {regime.arrow}", _union_words(runs, regime))
-                for regime in REGIMES
+            (
+                "localized units together flip",
+                "; ".join(f"{regime.arrow} {_union_words(runs, regime)}" for regime in REGIMES),
             ),
         ),
     )

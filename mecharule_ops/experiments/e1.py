@@ -111,7 +111,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         says=sentence(found),
         rows=tuple(
             (
-                f"main − {one.other}, {one.measure}",
+                f"{REFERENCE} − {_NAMES.get(one.other, one.other)}, {one.measure}",
                 f"{spelled(one.interval, signed=True)}{same_words(one.interval)}: {one.direction.value}",
             )
             for one in found
