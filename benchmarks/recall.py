@@ -377,7 +377,9 @@ def page(lines: Sequence[Line]) -> str:
         cells = "".join(f" {_found(one)} | {one.share:.1%} |" if one else " – | – |" for one in each)
         by_norm = found.get(WRITE_NORM)
         cells += f" {_found(by_norm)} |" if by_norm else " – |"
-        said.append(f"| {case} | {next(iter(found.values())).units:,} |{cells}")
+        first = next(iter(found.values()))
+        units = f"{first.units // first.seeds:,}" + (f" × {first.seeds}" if first.seeds > 1 else "")
+        said.append(f"| {case} | {units} |{cells}")
     header = tuple(
         name for name in asdict(lines[0]) if name not in ("missed", "made", "alone", "reached", "seeds")
     )
