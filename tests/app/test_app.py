@@ -304,8 +304,8 @@ def test_the_demo_tells_the_whole_story(commands: Commands) -> None:
     done = commands.main("demo", "--display", "plain", "--json")
     assert done.code == 0, done.err
     assert done.data["report"]["findings"]["model"] == "arith-tiny"
-    assert done.data["answer"]["certificates"]
-    assert done.data["verification"]["matched"] == done.data["verification"]["of"] == 2
+    cited, verification = done.data["answer"]["certificates"], done.data["verification"]
+    assert verification["matched"] == verification["of"] == len(cited) > 0
     assert "price" in done.err
     run = done.data["answer"]["run"]
     again = commands.main("replay", run, "--display", "log")
