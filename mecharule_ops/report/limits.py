@@ -39,7 +39,7 @@ def limits(findings: Findings) -> tuple[str, ...]:
         "cell, gives its 95 % interval.",
         "Held-out records select nothing that is fitted, but they decide which rules are shown: those whose interval "
         "lies above 0 and whose p, of Fisher's exact test, is at most α after Holm over all learned rules of the run. "
-        "A rule asked for after the run is corrected over those and the ones asked for before it.",
+        "One asked for after the run is corrected over those and such accounts as were made before it.",
         "HQ-F is fitted and scored on the same records: descriptive, never evidence of prediction.",
         "Union coverage counts a record when any one of many units flips it, so it grows with the number "
         "of units by chance alone; compare the union of as many units drawn from the same layers"
