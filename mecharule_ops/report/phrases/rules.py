@@ -36,21 +36,26 @@ def predicts(rule: AnchoredRule | None) -> MccInterval | None:
     return interval if interval is not None and interval.above_chance else None
 
 
+def is_shown(rule: AnchoredRule | FamilyRule | DriveRule) -> bool:
+    """Whether a rule was learned and may be shown."""
+    return predicts(rule) is not None if isinstance(rule, AnchoredRule) else rule.rule is not None
+
+
 def shown_words(rule: AnchoredRule | FamilyRule | DriveRule) -> str:
     """Whether a rule is shown and why: `yes, p = .004`, `no, p = .08`, `no, its interval reaches 0`; `–` without one.
 
     The p is that of Fisher's exact test on held-out records, corrected over all learned rules of the run (Holm).
     """
     if isinstance(rule, AnchoredRule):
-        learned, shown = rule.rule, predicts(rule) is not None
+        learned = rule.rule
         interval = None if rule.held_out is None else interval_of(rule.held_out)
     else:
-        learned, shown, interval = rule.learned, rule.rule is not None, rule.held_out
+        learned, interval = rule.learned, rule.held_out
     if learned is None:
         return "–"
     test = rule.chance
     said = "not corrected" if test is None or test.adjusted is None else p_words(test.adjusted)
-    if shown:
+    if is_shown(rule):
         return f"yes, {said}"
     if interval is None:
         return "no, too few held out"
@@ -65,7 +70,7 @@ def shown_of_all(findings: Findings) -> str:
     tests = [rule.chance for rule in rules if rule.chance is not None and rule.chance.adjusted is not None]
     if not tests:
         return ""
-    shown = sum(shown_words(rule).startswith("yes") for rule in rules)
+    shown = sum(map(is_shown, rules))
     are = "is" if 1 in (shown, len(rules)) else "are"
     over = f"Holm over {tests[0].rules}, α = {short(tests[0].level)}"
     return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown ({over})"
