@@ -14,7 +14,8 @@ from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, ToolSpec, unheard
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import ProposalContext
-from tools.result import Fact, ToolResult
+from mecharule_ops.saying.fact import Fact
+from tools.result import ToolResult
 
 
 class RefusalEntry(TypedDict):

@@ -33,14 +33,14 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.front.rows import PredictionRow, prediction_rows
 from mecharule_ops.loading.registry import load
 from mecharule_ops.mechanism.first_order import prediction
+from mecharule_ops.numbers import percent, plural
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.replacement.baselines import replacement_table
-from mecharule_ops.report.document import percent, plural
-from mecharule_ops.report.phrases.rules import short, shown_words
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.ruleshap import learn_rule
+from mecharule_ops.saying.rules import short, shown_words
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import Basis, Intervention

@@ -36,14 +36,13 @@ from recall import (
     units_found,
 )
 
-from mecharule_ops.findings.counts import Share
 from mecharule_ops.loading.registry import BUNDLED, BUNDLED_DIRECTORY
-from mecharule_ops.report.document import plural
-from mecharule_ops.report.phrases.searches import summed_recall_words
+from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import Family
+from mecharule_ops.saying.searches import summed_recall_words
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.presets import PRESETS
-from mecharule_ops.types import Basis
+from mecharule_ops.types import Basis, Share
 
 KEPT = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[1] / "docs" / "penalty.md"

@@ -31,7 +31,6 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.experiments.page import TRAINED
-from mecharule_ops.findings.counts import Share
 from mecharule_ops.loading.registry import BUNDLED
 from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
@@ -40,12 +39,12 @@ from mecharule_ops.pipeline.localise import rank_candidates
 from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words
+from mecharule_ops.saying.searches import recall_words, summed_recall_words
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime
+from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime, Share
 
 KEPT = Path(__file__).with_suffix(".json")
 """Every line that was measured; a run of some cases or searches replaces those alone."""

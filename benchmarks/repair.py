@@ -33,8 +33,8 @@ from mecharule_ops.pipeline.repairing import repair
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.repair.statistics import Paired
-from mecharule_ops.report.phrases.repair import ONE_DRAW, WITHOUT_UNITS, changed_words, points_words
 from mecharule_ops.rules.families import Family
+from mecharule_ops.saying.repair import ONE_DRAW, WITHOUT_UNITS, changed_words, points_words
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import HARM
 from mecharule_ops.types import Basis

@@ -185,6 +185,22 @@ class FlipCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """So many (`count`) of `n` things."""
+
+    count: int
+    n: int
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.count <= self.n, (self.count, self.n)
+
+    @property
+    def rate(self) -> float:
+        """The share itself, count / n; NaN when n is 0."""
+        return self.count / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlipEstimate:
     """Flip counts of one unit or group on the two compact slices (paper, definition 3.1)."""
 

@@ -17,6 +17,7 @@ FLOORS = (
     ("",),
     ("experiments", "front"),
     ("report",),
+    ("saying",),
     ("questions",),
     ("pipeline",),
     ("findings", "engine", "mechanism", "repair", "store", "workers"),
@@ -37,6 +38,7 @@ FLOORS = (
         "spectral",
         "state",
         "plain_text",
+        "numbers",
         "codec",
     ),
 )

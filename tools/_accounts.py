@@ -8,13 +8,14 @@ from dataclasses import asdict
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
 from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.confidence import lower_bound, searched_alpha
-from mecharule_ops.findings.records import AgonistControls, Findings, Share
+from mecharule_ops.findings.records import AgonistControls, Findings
+from mecharule_ops.numbers import signed
+from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import UnitAccount
-from mecharule_ops.report.document import plain, signed
-from mecharule_ops.report.phrases.controls import claims_words, control_parts, effect_words, selective_cell
-from mecharule_ops.report.phrases.flips import leaning, of_these
-from mecharule_ops.report.phrases.rules import anchored_words, predicts
-from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate
+from mecharule_ops.saying.controls import claims_words, control_parts, effect_words, selective_cell
+from mecharule_ops.saying.flips import leaning, of_these
+from mecharule_ops.saying.rules import anchored_words, predicts
+from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Share
 
 SHOWN = 5
 """Flipped examples listed."""

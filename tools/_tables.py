@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mecharule_ops.report.document import Document, Section, Table, plain
+from mecharule_ops.plain_text import plain
+from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import csv_of, markdown_of, text_of
 from tools.arguments import TableArguments
 from tools.result import ToolResult

@@ -13,7 +13,7 @@ from mecharule_ops.pipeline.opening import (
     regime_of,
 )
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.phrases.rules import anchored_words, predicts
+from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import rule_data

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.numbers import k_of_n, plural, two_decimals
 from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.report.document import k_of_n, plural, two_decimals
 from mecharule_ops.types import Neuron, Regime
 from tools.arguments import Compare
 from tools.registry import Tell

@@ -11,7 +11,7 @@ from mecharule_ops.pipeline.controls import OF_LAYER, beside, control_records, u
 from mecharule_ops.pipeline.localise import slice_estimates
 from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.phrases.flips import both_slices
+from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime
 from tools._ablations import accepted, price_words

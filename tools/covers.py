@@ -8,8 +8,8 @@ from mecharule_ops.certificates.concealment import hidden
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.phrases.rules import anchored_words, predicts
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Neuron
 from tools._accounts import last_line

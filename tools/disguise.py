@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from mecharule_ops.errors import ClaimNotSupported
-from mecharule_ops.findings.records import Share
+from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
-from mecharule_ops.report.document import k_of_n, percent
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.types import Neuron
+from mecharule_ops.saying.fact import Fact
+from mecharule_ops.types import Neuron, Share
 from tools.arguments import Disguise
 from tools.registry import Tell
-from tools.result import Fact, ToolResult
+from tools.result import ToolResult
 
 
 def disguise(given: Disguise, tell: Tell) -> ToolResult:

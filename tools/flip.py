@@ -10,6 +10,7 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.numbers import signed
 from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for
 from mecharule_ops.pipeline.run import Run
@@ -22,12 +23,11 @@ from mecharule_ops.questions.typed_first_order import (
 )
 from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
 from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
-from mecharule_ops.report.chain_lines import quoted
-from mecharule_ops.report.document import signed
-from mecharule_ops.report.phrases.rules import predicts
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.saying.chain_lines import quoted
+from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import example_data, last_line
 from tools.arguments import Flip

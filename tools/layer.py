@@ -6,11 +6,12 @@ from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome, UnitStrength
 from mecharule_ops.pipeline.opening import findings_of, opened, regime_of, short_name
-from mecharule_ops.report.phrases.flips import both_slices
+from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
 from tools.arguments import Layer
 from tools.registry import Tell
-from tools.result import Fact, ToolResult
+from tools.result import ToolResult
 
 
 def layer(given: Layer, tell: Tell) -> ToolResult:

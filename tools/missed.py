@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.records import Findings, SearchOutcome, Share
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.report.phrases.searches import audit_sentence, cost_words, recall_words, search_name
+from mecharule_ops.saying.searches import audit_sentence, cost_words, recall_words, search_name
+from mecharule_ops.types import Share
 from tools.arguments import Missed
 from tools.registry import Tell
 from tools.result import ToolResult

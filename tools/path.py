@@ -17,7 +17,7 @@ from mecharule_ops.pipeline.opening import (
     regime_of,
     strongest_regime,
 )
-from mecharule_ops.report.chain_lines import chain_links
+from mecharule_ops.saying.chain_lines import chain_links
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
 from tools._figures import written

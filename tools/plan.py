@@ -8,9 +8,9 @@ from itertools import pairwise, product
 from time import perf_counter
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.waves import measured_costs, recorded_plan, recorded_waves
-from mecharule_ops.report.document import plural
 from mecharule_ops.types import Basis, Regime
 from mecharule_ops.workers.schedule import Costs, Planned, Wave, merged, planned
 from tools.arguments import Plan

@@ -13,9 +13,9 @@ from mecharule_ops.pipeline.repair_material import GATES, RepairRequest
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.proposing import GateProposer
-from mecharule_ops.report.phrases.repair import mended_words
 from mecharule_ops.report.repairs import repair_document
 from mecharule_ops.report.text import text_of
+from mecharule_ops.saying.repair import mended_words
 from mecharule_ops.tasks.jailbreak import read_requests
 from mecharule_ops.types import Basis, Regime
 from tools._ablations import accepted, price_words

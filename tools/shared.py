@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import check_unit, opened
-from mecharule_ops.report.document import plural
 from mecharule_ops.types import Neuron
 from tools.arguments import Shared
 from tools.registry import Tell

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mecharule_ops.numbers import two_decimals
 from mecharule_ops.pipeline.opening import opened
-from mecharule_ops.report.document import Table, two_decimals
+from mecharule_ops.report.document import Table
 from mecharule_ops.state.search_id import OF_A_RUN, kind_of
 from mecharule_ops.state.search_view import NodeView, SearchView
 from tools._tables import shown

@@ -9,12 +9,13 @@ from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.paired import Paired
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, find_certificate, price_words
 from tools._accounts import slice_words, slices_data
 from tools.arguments import Versus
 from tools.registry import Tell
-from tools.result import Fact, ToolResult
+from tools.result import ToolResult
 
 
 def versus(given: Versus, tell: Tell) -> ToolResult:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.questions.support import Support, by_support
-from mecharule_ops.report.document import plural
-from mecharule_ops.report.phrases.flips import both_slices
+from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.flips import both_slices
 from tools.arguments import Weakest
 from tools.registry import Tell
-from tools.result import Fact, ToolResult
+from tools.result import ToolResult
 
 
 def weakest(given: Weakest, tell: Tell) -> ToolResult:

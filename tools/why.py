@@ -7,8 +7,8 @@ from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.report.phrases.accounts import explained, explanation
-from mecharule_ops.report.phrases.searches import search_name
+from mecharule_ops.saying.accounts import explained, explanation
+from mecharule_ops.saying.searches import search_name
 from mecharule_ops.types import Neuron
 from tools._accounts import account_data, account_lines
 from tools.arguments import Why

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import percent
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.fates import (
@@ -19,10 +20,9 @@ from mecharule_ops.questions.fates import (
     search_order,
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.report.document import percent
-from mecharule_ops.report.phrases.flips import of_these
-from mecharule_ops.report.phrases.rules import anchored_words, predicts
-from mecharule_ops.report.phrases.searches import search_name
+from mecharule_ops.saying.flips import of_these
+from mecharule_ops.saying.rules import anchored_words, predicts
+from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import slice_words, slices_data

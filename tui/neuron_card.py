@@ -43,7 +43,7 @@ def thresholds(state: RunState) -> tuple[float, float, float]:
 
 def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:
     """The card of one node, a unit or a group."""
-    from mecharule_ops.report.phrases.flips import leaning
+    from mecharule_ops.saying.flips import leaning
 
     node = view.nodes[number]
     tau, epsilon, alpha = thresholds(state)
@@ -109,7 +109,7 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
 def _account_lines(findings: Findings | None, regime: int, unit: str, width: int) -> Text:
     """When the unit flips and why: its account with the picture of leads and drops, and its chain."""
     from mecharule_ops.report.account_lines import account_links
-    from mecharule_ops.report.chain_lines import chain_links
+    from mecharule_ops.saying.chain_lines import chain_links
     from mecharule_ops.types import Neuron, Regime
 
     text, neuron = Text(), Neuron.parse(unit)
@@ -164,7 +164,7 @@ def _controls(findings: Findings | None, regime: int, unit: str, finished: bool)
 
 
 def _control_lines(ran: AgonistControls) -> Text:
-    from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
+    from mecharule_ops.saying.controls import effect_cell, selective_cell
 
     text = Text().append("above random ", "bold").append(f"{effect_cell(ran)}\n")
     text.append("selective ", "bold").append(f"{selective_cell(ran)}\n")

@@ -60,8 +60,8 @@ def title(held: HeldRepairs, place: int) -> str:
 
 def empty_text(held: HeldRepairs, width: int, key: str) -> Text:
     """What a repair is, and how to make one; `key` makes one here."""
-    from mecharule_ops.report.phrases.repair import what_repair_is
     from mecharule_ops.report.text import block_lines
+    from mecharule_ops.saying.repair import what_repair_is
 
     text = Text().append(f"Run {plain(held.run)} holds no repair yet.\n\n", "bold")
     text.append("\n".join(block_lines(what_repair_is(held.words), width)))
@@ -121,9 +121,9 @@ def _look(status: RepairStatus) -> tuple[str, str]:
 
 def _bars(found: Repair, words: OutcomeWords, width: int) -> Text:
     """Two bars on the same scale: what was right before, what is after; nothing where the test was not opened."""
-    from mecharule_ops.findings.records import Share
-    from mecharule_ops.report.document import k_of_n
-    from mecharule_ops.report.phrases.repair import mended_words, points_words
+    from mecharule_ops.numbers import k_of_n
+    from mecharule_ops.saying.repair import mended_words, points_words
+    from mecharule_ops.types import Share
 
     result = found.test
     if result is None:
@@ -141,8 +141,8 @@ def _bars(found: Repair, words: OutcomeWords, width: int) -> Text:
 
 def _comparison(found: Repair, width: int) -> Text:
     """The gates and everything beside them: an interval around no change, and in numbers."""
-    from mecharule_ops.report.phrases.repair import changed_words, points_words
     from mecharule_ops.report.repairs import compared
+    from mecharule_ops.saying.repair import changed_words, points_words
 
     rows = [(name, result, points_words(result), changed_words(result)) for name, result in compared(found)]
     most = _REACH * max(abs(end) for _, result, _, _ in rows[:2] for end in result.interval)

@@ -15,7 +15,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.search_view import NodeView
 
 if TYPE_CHECKING:
-    from mecharule_ops.findings.counts import Share
+    from mecharule_ops.types import Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def upper_bound(flips: int, n: int, alpha: float) -> float:
 
 def recalled(found: Share, every: bool) -> str:
     """A recall with its lower bound, as a report words it; `every` where the search tested every unit alone."""
-    from mecharule_ops.report.phrases.searches import recall_words
+    from mecharule_ops.saying.searches import recall_words
 
     return recall_words(found, every=every)
 

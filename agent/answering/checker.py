@@ -22,7 +22,7 @@ from agent.answering.claims import Claim, Segment, citations_of, claims_of, segm
 from agent.answering.marks import Mark, counted
 from agent.answering.quoting import quoted_spans
 from agent.answering.sources import GROUPS, Evidence, Quantity, Source
-from mecharule_ops.report.document import plural
+from mecharule_ops.numbers import plural
 
 _NEAR = 30
 """Characters between a word and the number that it names."""

@@ -20,10 +20,11 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer
 from tools._ablations import find_certificate
 from tools.registry import Tell, call
-from tools.result import Fact, ToolResult
+from tools.result import ToolResult
 
 OFFLINE = "LLM: none (offline)"
 ALL = "?"

@@ -13,7 +13,8 @@ from typing import Any
 from agent.answering.answers import ANSWERS, Answer, Data
 from agent.answering.claims import CITATION, UNIT, citations_of
 from agent.answering.short_answers import SHORT_ANSWERS
-from tools.result import Fact, ToolResult
+from mecharule_ops.saying.fact import Fact
+from tools.result import ToolResult
 
 _LONGEST_RESULT = 3000
 """Characters of the facts of one result that a model is shown."""

@@ -19,7 +19,7 @@ from agent.state import Consulted, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import LONGEST_MESSAGE, ToolCalled
-from tools.result import Fact
+from mecharule_ops.saying.fact import Fact
 
 _MOST_FACTS = 12
 """Facts of one result that a model is shown."""

@@ -18,7 +18,7 @@ from agent.answering.claims import CITATION, Claim, citations_of, claims_of
 from agent.answering.marks import Mark, counted
 from agent.answering.overclaims import COMPARISON, OVERCLAIM, QUANTIFIERS, denied
 from agent.answering.restating import restates, same_order, same_value, shares_of
-from tools.result import Fact
+from mecharule_ops.saying.fact import Fact
 
 _ONE = r"f\s?(\d{1,3})"
 REFERENCE = re.compile(

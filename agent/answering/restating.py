@@ -13,7 +13,7 @@ from agent.answering.claims import UNIT, Claim, claims_of
 from agent.answering.overclaims import COMPARISON, QUANTIFIERS
 from agent.answering.sources import GROUPS
 from agent.answering.words import FILLERS
-from tools.result import Fact
+from mecharule_ops.saying.fact import Fact
 
 _ALIKE = """
 flip flips flipped flipping break breaks broken breaking change changes changed turn turns turned switch

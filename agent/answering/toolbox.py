@@ -14,8 +14,9 @@ from agent.answering.facts import TOOLS_OF, facts_of
 from agent.answering.router import understand
 from agent.llm.protocol import ToolSpec
 from mecharule_ops.errors import UsageError
+from mecharule_ops.saying.fact import Fact
 from tools.registry import TOOLS, Tell, call
-from tools.result import Fact, ToolResult
+from tools.result import ToolResult
 
 OFFERED = (
     *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),

@@ -11,7 +11,7 @@ from agent.repairing.proposer import LlmGateProposer
 from mecharule_ops.events import Event
 from mecharule_ops.pipeline.repair_material import RepairRequest
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.phrases.repair import mended_words
+from mecharule_ops.saying.repair import mended_words
 from mecharule_ops.tasks.meanings import meanings_of
 from tools.arguments import Repair
 from tools.registry import Tell

@@ -20,7 +20,7 @@ from mecharule_ops.experiments.plan import FinishedRun
 from mecharule_ops.experiments.statistics import rank_correlation, spelled, t_interval
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.report.document import Table
-from mecharule_ops.report.phrases.flips import by_strength
+from mecharule_ops.saying.flips import by_strength
 from mecharule_ops.types import Neuron, Regime
 
 TOP = 50

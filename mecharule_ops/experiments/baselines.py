@@ -16,9 +16,10 @@ from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, labelled, labels, planned
 from mecharule_ops.experiments.statistics import rank_correlation, spelled, spelled_percent, t_interval
 from mecharule_ops.findings.measures import jaccard
-from mecharule_ops.findings.records import SearchOutcome, Share
-from mecharule_ops.report.document import Table, percent, two_decimals
-from mecharule_ops.types import Baseline, Neuron
+from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.numbers import percent, two_decimals
+from mecharule_ops.report.document import Table
+from mecharule_ops.types import Baseline, Neuron, Share
 
 SEEDS = 3
 _Agreement = Callable[[SearchOutcome, SearchOutcome], float]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from mecharule_ops.experiments.plan import FinishedRun
 from mecharule_ops.experiments.statistics import Interval, t_interval
 from mecharule_ops.findings.measures import within
-from mecharule_ops.findings.records import Findings, RecallRow, SearchOutcome, Share
-from mecharule_ops.report.phrases.rules import predicts
-from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words, tested_all
+from mecharule_ops.findings.records import Findings, RecallRow, SearchOutcome
 from mecharule_ops.rules.quality import is_hq_full, is_hq_test
-from mecharule_ops.types import AnchoredRule, Neuron, Regime
+from mecharule_ops.saying.rules import predicts
+from mecharule_ops.saying.searches import recall_words, summed_recall_words, tested_all
+from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
 
 Measure = Callable[[FinishedRun], float]
 """A number of one run; NaN where the run has none."""

@@ -11,7 +11,8 @@ from mecharule_ops.experiments.counts import REGIMES, Measure, over_seeds
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, main_runs
 from mecharule_ops.experiments.statistics import Interval, spelled, spelled_percent, t_interval
-from mecharule_ops.report.document import Table, percent
+from mecharule_ops.numbers import percent
+from mecharule_ops.report.document import Table
 from mecharule_ops.types import Regime
 
 UP, DOWN = REGIMES

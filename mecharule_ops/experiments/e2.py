@@ -40,7 +40,8 @@ from mecharule_ops.experiments.statistics import (
 from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.overtopping import SMALL
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
-from mecharule_ops.report.document import Bullets, Table, percent
+from mecharule_ops.numbers import percent
+from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.types import Agonist, Regime
 
 OTHER, PRINTED, WRITE_NORM = "other search", "Algorithm 1", "write norm"

@@ -21,11 +21,11 @@ from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Reques
 from mecharule_ops.experiments.statistics import Interval, t_interval
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.overtopping import SMALL
-from mecharule_ops.findings.records import Share
-from mecharule_ops.report.document import Table, k_of_n, two_decimals
+from mecharule_ops.numbers import k_of_n, two_decimals
+from mecharule_ops.report.document import Table
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.registry import task_of
-from mecharule_ops.types import Regime
+from mecharule_ops.types import Regime, Share
 
 SEEDS = 3
 PAPER = (

@@ -12,7 +12,8 @@ from mecharule_ops.config import make_config
 from mecharule_ops.experiments.plan import FinishedRun
 from mecharule_ops.experiments.statistics import CONFIDENCE
 from mecharule_ops.loading.registry import BUNDLED
-from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, plural
+from mecharule_ops.numbers import plural
+from mecharule_ops.report.document import Block, Bullets, Document, Section, Table
 from mecharule_ops.report.run_blocks import listing
 
 TRAINED = (

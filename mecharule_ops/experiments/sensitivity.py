@@ -18,7 +18,8 @@ from mecharule_ops.experiments.plan import (
     planned,
 )
 from mecharule_ops.experiments.statistics import spelled, spelled_percent
-from mecharule_ops.report.document import Block, Table, plural
+from mecharule_ops.numbers import plural
+from mecharule_ops.report.document import Block, Table
 from mecharule_ops.tasks.registry import task_of
 
 SEEDS = 3

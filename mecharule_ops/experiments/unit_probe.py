@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from mecharule_ops.errors import UsageError
 from mecharule_ops.experiments.folder import Host, opened_run
 from mecharule_ops.experiments.plan import PlannedRun
+from mecharule_ops.numbers import percent
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import slice_estimates
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
-from mecharule_ops.report.document import Document, Section, Table, percent
+from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.run_blocks import listing
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.types import Baseline, FlipEstimate, Intervention, Neuron

@@ -10,23 +10,7 @@ from dataclasses import dataclass, field
 
 from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.codec import ADDED, WAS
-from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Verdict
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """So many (`count`) of `n` things."""
-
-    count: int
-    n: int
-
-    def __post_init__(self) -> None:
-        assert 0 <= self.count <= self.n, (self.count, self.n)
-
-    @property
-    def rate(self) -> float:
-        """The share itself, count / n; NaN when n is 0."""
-        return self.count / self.n if self.n else float("nan")
+from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Share, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.findings.records import RecallRow, Share, UnitStrength
+from mecharule_ops.findings.records import RecallRow, UnitStrength
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Share
 
 
 def recall_rows(

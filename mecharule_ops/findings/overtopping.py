@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.findings.counts import Dominance, FlipOverlap, Share
-from mecharule_ops.types import ChaNode, Neuron, Verdict
+from mecharule_ops.findings.counts import Dominance, FlipOverlap
+from mecharule_ops.types import ChaNode, Neuron, Share, Verdict
 
 SMALL = 4
 """m of the second dominance that is kept, Dom^(4)."""

@@ -25,7 +25,6 @@ from mecharule_ops.findings.counts import (
     RecallRow,
     SearchAudit,
     SearchCost,
-    Share,
     TreeNode,
     UnitStrength,
     WholeLayer,
@@ -39,6 +38,7 @@ from mecharule_ops.types import (
     Neuron,
     OutcomeWords,
     Regime,
+    Share,
     Value,
 )
 
@@ -58,7 +58,6 @@ __all__ = [
     "SearchAudit",
     "SearchCost",
     "SearchOutcome",
-    "Share",
     "StageCost",
     "TreeNode",
     "UnitStrength",

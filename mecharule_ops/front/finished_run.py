@@ -125,8 +125,8 @@ class FinishedRun:
     def chain(self, unit: str, regime: int | None = None, *, make: bool = False) -> Part:
         """How a unit's flips come about, link by link; `make` measures and certifies it, as `account` does."""
         from mecharule_ops.pipeline.chains import kept_chain, plan
-        from mecharule_ops.report.chain_lines import chain_links
         from mecharule_ops.report.document import Bullets
+        from mecharule_ops.saying.chain_lines import chain_links
 
         with self._opened(write=make) as run:
             neuron, chosen = self._named(run, unit, regime)
@@ -159,8 +159,8 @@ class FinishedRun:
         """
         from mecharule_ops.pipeline.kept_repairs import mended_regime, new_repair, stored
         from mecharule_ops.pipeline.repair_material import GATES, RepairRequest
-        from mecharule_ops.report.phrases.repair import mended_words
         from mecharule_ops.report.repairs import repair_document
+        from mecharule_ops.saying.repair import mended_words
 
         if family not in GATES or basis not in (None, *self._bases):
             raise UsageError(

@@ -14,7 +14,7 @@ from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.document import Section
 from mecharule_ops.report.model_map import model_map
-from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.saying.searches import search_names
 
 AccountOf = Callable[[str, int | None], tuple[Account, Chain | None]]
 """What is known of a unit in a regime, or where it is strongest. Raises `UsageError`."""

@@ -11,13 +11,13 @@ from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
-from mecharule_ops.report.phrases.controls import NOT_RUN
-from mecharule_ops.report.phrases.flips import by_strength
-from mecharule_ops.report.phrases.rules import predicts, shown_words
-from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
+from mecharule_ops.saying.controls import NOT_RUN
+from mecharule_ops.saying.flips import by_strength
+from mecharule_ops.saying.rules import predicts, shown_words
+from mecharule_ops.saying.searches import search_names
 from mecharule_ops.types import Agonist, AnchoredRule, Regime
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.front.pictures import Part, Picture, pictures
 from mecharule_ops.front.rows import TreeRow, tree_rows
 from mecharule_ops.report.content import search_section
-from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.report.plots import search_figures
+from mecharule_ops.saying.searches import search_names
 
 
 def search_index(findings: Findings, basis: str | None, regime: int | None) -> int:

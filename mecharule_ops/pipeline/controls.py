@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
-from mecharule_ops.findings.counts import Share
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.pipeline.driver import count
 from mecharule_ops.pipeline.journal import Journal
@@ -23,7 +22,7 @@ from mecharule_ops.pipeline.localise import Localised, flips_on, slice_estimates
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.random_units import random_units
 from mecharule_ops.subsets import some_of
-from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Regime
+from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 RECORDS = 64
 """Held-out records, at most, on which random units are ablated."""

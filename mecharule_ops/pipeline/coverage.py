@@ -14,11 +14,11 @@ from jaxtyping import Bool, Int
 from mecharule_ops.engine.asking import Group
 from mecharule_ops.events import LayerCovered
 from mecharule_ops.findings.measures import union_coverage
-from mecharule_ops.findings.records import LayerCoverage, Share
+from mecharule_ops.findings.records import LayerCoverage
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Share
 
 CHUNK = 256
 """Records a call to one engine, between two signs of progress; workers get as many each."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.findings.counts import Numbers, Share
+from mecharule_ops.findings.counts import Numbers
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import Intervention
+from mecharule_ops.types import Intervention, Share
 
 
 def numbers_of(store: RunStore, interventions: Sequence[Intervention]) -> Numbers | None:

@@ -27,7 +27,6 @@ from mecharule_ops.findings.records import (
     PredictedUnit,
     SearchCost,
     SearchOutcome,
-    Share,
     StageCost,
     TreeNode,
     UnitStrength,
@@ -39,7 +38,7 @@ from mecharule_ops.pipeline.decided import numbers_of
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
-from mecharule_ops.types import AnchoredRule, Neuron, SearchStatus
+from mecharule_ops.types import AnchoredRule, Neuron, SearchStatus, Share
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.document import plural
-from mecharule_ops.report.phrases.flips import stronger_slice
+from mecharule_ops.numbers import plural
+from mecharule_ops.saying.flips import stronger_slice
 
 
 def negative(findings: Findings, outcome: SearchOutcome) -> str:

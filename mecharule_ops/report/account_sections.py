@@ -7,7 +7,7 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.report.document import Section
 from mecharule_ops.report.drawing import figure_stem
-from mecharule_ops.report.phrases.accounts import explained, explanation
+from mecharule_ops.saying.accounts import explained, explanation
 
 
 def account_sections(findings: Findings) -> tuple[Section, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from mecharule_ops.bases import ROWS
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.report.document import plural
+from mecharule_ops.numbers import plural
 from mecharule_ops.types import Baseline, Basis, Phase
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList, Written
 from mecharule_ops.mechanism.mediation import ABOVE, HEADS_ABOVE, MLPS_ABOVE, Through
-from mecharule_ops.report.chain_lines import hold_words, quoted
-from mecharule_ops.report.document import k_of_n
+from mecharule_ops.numbers import k_of_n
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
+from mecharule_ops.saying.chain_lines import hold_words, quoted
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import plural, sentence, two_decimals
 from mecharule_ops.report import tables
 from mecharule_ops.report.absence import negative, whole_layer_words
 from mecharule_ops.report.account_sections import account_sections
 from mecharule_ops.report.advice import after_audit, suggestions
 from mecharule_ops.report.cost_blocks import cost_blocks
-from mecharule_ops.report.document import Block, Bullets, Document, Section, plural, sentence, two_decimals
+from mecharule_ops.report.document import Block, Bullets, Document, Section
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.model_map import NAME as MAP
-from mecharule_ops.report.phrases.searches import predicted_words, search_names
 from mecharule_ops.report.recall_blocks import recall_blocks
 from mecharule_ops.report.run_blocks import run_blocks
 from mecharule_ops.report.summary import summary
 from mecharule_ops.report.units import AGONIST_KEY, strong_blocks, weak_blocks
+from mecharule_ops.saying.searches import predicted_words, search_names
 from mecharule_ops.types import Basis
 
 ROWS = 20

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchCost, StageCost
-from mecharule_ops.report.document import Block, Table, percent, plural
-from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.numbers import percent, plural
+from mecharule_ops.report.document import Block, Table
+from mecharule_ops.saying.searches import search_names
 
 STAGES = 10
 """Stages in the table of wall clock; the shorter ones are one line."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, plain, tied
+from mecharule_ops.numbers import tied
+from mecharule_ops.plain_text import plain
+from mecharule_ops.report.document import Block, Bullets, Document, Section, Table
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2330; --muted: #576073; --paper: #ffffff; --line: #d5dae3;

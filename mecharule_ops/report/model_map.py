@@ -8,7 +8,7 @@ import numpy as np
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.drawing import GREY, INK, draw, glyphs, tidy
-from mecharule_ops.report.phrases.flips import by_strength
+from mecharule_ops.saying.flips import by_strength
 from mecharule_ops.types import Agonist, Regime
 
 if TYPE_CHECKING:

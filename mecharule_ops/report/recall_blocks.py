@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from mecharule_ops.findings.records import RecallRow, SearchAudit, SearchOutcome, Share
-from mecharule_ops.report.document import Block, Table, k_of_n, plural
-from mecharule_ops.report.phrases.searches import audit_sentence, recall_words, tested_all
+from mecharule_ops.findings.records import RecallRow, SearchAudit, SearchOutcome
+from mecharule_ops.numbers import k_of_n, plural
+from mecharule_ops.report.document import Block, Table
+from mecharule_ops.saying.searches import audit_sentence, recall_words, tested_all
+from mecharule_ops.types import Share
 
 
 def recall_blocks(outcome: SearchOutcome) -> tuple[Block, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.repair import Repair
+from mecharule_ops.numbers import percent
 from mecharule_ops.repair.statistics import Paired, TextEffect
-from mecharule_ops.report.document import Block, Bullets, Document, Section, Table, percent
-from mecharule_ops.report.phrases.repair import (
+from mecharule_ops.report.document import Block, Bullets, Document, Section, Table
+from mecharule_ops.saying.repair import (
     changed_words,
     concealed_sentence,
     deciding_sentence,

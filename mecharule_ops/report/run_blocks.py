@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.report.document import Block, Table, k_of_n
-from mecharule_ops.report.phrases.searches import shared_replacement
+from mecharule_ops.numbers import k_of_n
+from mecharule_ops.report.document import Block, Table
+from mecharule_ops.saying.searches import shared_replacement
 from mecharule_ops.types import Value
 
 

@@ -9,17 +9,18 @@ import textwrap
 from collections.abc import Iterator
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import k_of_n, plural, sentence, tied
+from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.advice import suggestions
-from mecharule_ops.report.document import k_of_n, plain, plural, sentence, tied
 from mecharule_ops.report.limits import limits
-from mecharule_ops.report.phrases.accounts import brief_account
-from mecharule_ops.report.phrases.controls import brief_claims
-from mecharule_ops.report.phrases.flips import DOUBT, by_strength, stronger_slice
-from mecharule_ops.report.phrases.rules import brief_rule
-from mecharule_ops.report.phrases.searches import is_risk, missed_words, search_names
 from mecharule_ops.report.summary import headline
+from mecharule_ops.saying.accounts import brief_account
+from mecharule_ops.saying.controls import brief_claims
+from mecharule_ops.saying.flips import DOUBT, by_strength, stronger_slice
+from mecharule_ops.saying.rules import brief_rule
+from mecharule_ops.saying.searches import is_risk, missed_words, search_names
 from mecharule_ops.types import Agonist
 
 LINES, WIDTH = 40, 100

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
+from mecharule_ops.numbers import k_of_n, plural, sentence
 from mecharule_ops.report.absence import negative
-from mecharule_ops.report.document import Block, Bullets, k_of_n, plural, sentence
-from mecharule_ops.report.phrases.controls import counted_claims
-from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
-from mecharule_ops.report.phrases.rules import predicts, short, shown_of_all
-from mecharule_ops.report.phrases.searches import is_risk, recall_sentence, search_names, shared_replacement
+from mecharule_ops.report.document import Block, Bullets
+from mecharule_ops.saying.controls import counted_claims
+from mecharule_ops.saying.flips import by_strength, stronger_slice
+from mecharule_ops.saying.rules import predicts, short, shown_of_all
+from mecharule_ops.saying.searches import is_risk, recall_sentence, search_names, shared_replacement
 
 
 def summary(findings: Findings) -> tuple[Block, ...]:

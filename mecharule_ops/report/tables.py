@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.document import Table, k_of_n, percent, signed, two_decimals
-from mecharule_ops.report.phrases.controls import effect_cell, selective_cell
-from mecharule_ops.report.phrases.flips import by_strength
-from mecharule_ops.report.phrases.rules import clipped, score_words, shown_words
-from mecharule_ops.report.phrases.searches import search_names
+from mecharule_ops.numbers import k_of_n, percent, signed, two_decimals
+from mecharule_ops.report.document import Table
 from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.saying.controls import effect_cell, selective_cell
+from mecharule_ops.saying.flips import by_strength
+from mecharule_ops.saying.rules import clipped, score_words, shown_words
+from mecharule_ops.saying.searches import search_names
 from mecharule_ops.types import Agonist
 
 RULE = "rule (learned on train)"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.report import tables
-from mecharule_ops.report.document import Block, plural, sentence
-from mecharule_ops.report.phrases.accounts import brief_account
-from mecharule_ops.report.phrases.controls import CONTROLS_KEY, control_parts
-from mecharule_ops.report.phrases.flips import by_strength, stronger_slice
-from mecharule_ops.report.phrases.rules import is_told, rule_line, untold_sentence
-from mecharule_ops.report.phrases.searches import is_risk
+from mecharule_ops.report.document import Block
+from mecharule_ops.saying.accounts import brief_account
+from mecharule_ops.saying.controls import CONTROLS_KEY, control_parts
+from mecharule_ops.saying.flips import by_strength, stronger_slice
+from mecharule_ops.saying.rules import is_told, rule_line, untold_sentence
+from mecharule_ops.saying.searches import is_risk
 from mecharule_ops.types import Agonist
 
 AGONIST_KEY = (

@@ -11,7 +11,7 @@ from fact_talk import LIES, TRUTHS, case
 from agent.answering.prose import Fault, render
 from agent.answering.repeating import unsaid
 from agent.answering.restating import restates
-from tools.result import Fact
+from mecharule_ops.saying.fact import Fact
 
 SEEDS = 20
 FACT = Fact(

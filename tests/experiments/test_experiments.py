@@ -21,12 +21,11 @@ from mecharule_ops.experiments.page import TRAINED, Chapter, Part, as_data, brie
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
 from mecharule_ops.findings.counts import Dominance
 from mecharule_ops.findings.measures import recall_rows
-from mecharule_ops.findings.records import Share
 from mecharule_ops.report.document import Table
-from mecharule_ops.report.phrases.searches import recall_words, summed_recall_words
 from mecharule_ops.report.text import markdown_of, text_of
+from mecharule_ops.saying.searches import recall_words, summed_recall_words
 from mecharule_ops.slices import E1Condition
-from mecharule_ops.types import Baseline, ChanceTest, Regime
+from mecharule_ops.types import Baseline, ChanceTest, Regime, Share
 
 
 def ids(runs: Sequence[PlannedRun]) -> set[str]:

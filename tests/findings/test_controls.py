@@ -26,10 +26,10 @@ from mecharule_ops.findings.controls import (
     permutation_p,
     rank_p,
 )
-from mecharule_ops.findings.counts import SearchAudit, Share
+from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.random_units import random_units
-from mecharule_ops.report.phrases.controls import baseline_words, counted_claims, standing_words
-from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron
+from mecharule_ops.saying.controls import baseline_words, counted_claims, standing_words
+from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)
 LAYERS, WIDTH, SLICE, HELD_OUT, CONTROLLED = 4, 64, 64, 64, 5

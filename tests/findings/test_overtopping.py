@@ -9,10 +9,10 @@ import pytest
 from findings_fixture import FINDINGS, POSITIVE
 
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.findings.counts import FlipOverlap, Share
+from mecharule_ops.findings.counts import FlipOverlap
 from mecharule_ops.findings.overtopping import dominance, flip_overlaps
 from mecharule_ops.report import render_text
-from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
+from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Share, Verdict
 
 
 def node(number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: Verdict) -> ChaNode:

@@ -13,7 +13,12 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json, to_json
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
-from mecharule_ops.report.phrases.rules import (
+from mecharule_ops.rules.algebra import score
+from mecharule_ops.rules.chance import chance_test, fisher_p
+from mecharule_ops.rules.driven import DriveRule, DriveStatus
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import interval_of, mcc_interval
+from mecharule_ops.saying.rules import (
     anchored_words,
     family_words,
     learned_rules,
@@ -21,11 +26,6 @@ from mecharule_ops.report.phrases.rules import (
     shown_of_all,
     shown_words,
 )
-from mecharule_ops.rules.algebra import score
-from mecharule_ops.rules.chance import chance_test, fisher_p
-from mecharule_ops.rules.driven import DriveRule, DriveStatus
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.interval import interval_of, mcc_interval
 from mecharule_ops.types import AnchoredRule, ChanceTest, Neuron, Regime
 
 LEVEL = 0.05

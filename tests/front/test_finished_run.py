@@ -15,8 +15,8 @@ from bundled_run import opened
 import mecharule_ops as mr
 from mecharule_ops import report
 from mecharule_ops.findings.controls import holm
-from mecharule_ops.findings.records import Share
 from mecharule_ops.front.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
+from mecharule_ops.types import Share
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
 

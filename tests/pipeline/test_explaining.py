@@ -11,7 +11,6 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event, LayerCovered
-from mecharule_ops.findings.records import Share
 from mecharule_ops.pipeline.controls import (
     control_records,
     controls,
@@ -25,7 +24,7 @@ from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import Localised, localise, rank_candidates, whole_layers
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime
+from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -31,10 +31,10 @@ from mecharule_ops.pipeline.prediction_scores import (
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.report.account_lines import account_links
-from mecharule_ops.report.phrases.accounts import prediction_sentence
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.saying.accounts import prediction_sentence
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Regime
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 7)

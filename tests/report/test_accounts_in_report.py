@@ -15,10 +15,10 @@ from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKi
 from mecharule_ops.findings.records import Findings, PredictedUnit
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.drawing import draw, standalone
-from mecharule_ops.report.phrases.searches import predicted_words
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.trees import Push, Pushes
+from mecharule_ops.saying.searches import predicted_words
 
 UNIT = POSITIVE.tau_agonists[0].neuron
 GOOD = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)

@@ -30,15 +30,10 @@ from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.as_json import from_json
-from mecharule_ops.findings.records import (
-    ExhaustiveRun,
-    Findings,
-    SearchOutcome,
-    Share,
-    StageCost,
-    WholeLayer,
-)
+from mecharule_ops.findings.records import ExhaustiveRun, Findings, SearchOutcome, StageCost, WholeLayer
 from mecharule_ops.findings.shown import shown_over
+from mecharule_ops.numbers import k_of_n, percent
+from mecharule_ops.plain_text import plain
 from mecharule_ops.report import (
     render_html,
     render_json,
@@ -50,17 +45,16 @@ from mecharule_ops.report import (
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.advice import suggestions
 from mecharule_ops.report.content import document
-from mecharule_ops.report.document import k_of_n, percent, plain
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.icicle import icicle
-from mecharule_ops.report.phrases.flips import stronger_slice
-from mecharule_ops.report.phrases.rules import LONGEST_RULE, clipped, family_words, predicts, score_words
-from mecharule_ops.report.phrases.searches import search_names
 from mecharule_ops.report.plots import figures
 from mecharule_ops.rules.algebra import score
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval
-from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, Verdict
+from mecharule_ops.saying.flips import stronger_slice
+from mecharule_ops.saying.rules import LONGEST_RULE, clipped, family_words, predicts, score_words
+from mecharule_ops.saying.searches import search_names
+from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, Share, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 VOID = {"meta", "br", "hr", "img", "link"}

@@ -11,8 +11,7 @@ from findings_fixture import FINDINGS, POSITIVE, anchored
 
 from mecharule_ops.config import make_config
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, Request, planned
-from mecharule_ops.findings.records import Share
-from mecharule_ops.types import AnchoredRule, Basis, Regime
+from mecharule_ops.types import AnchoredRule, Basis, Regime, Share
 
 UP = Regime.BASELINE_POSITIVE
 UNITS = {Basis.MLP_OUT: 256, Basis.MLP_HIDDEN: 1024, Basis.ATTN_HEAD: 8}

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tools.result import Fact
+from mecharule_ops.saying.fact import Fact
 
 N = 40
 

@@ -19,7 +19,6 @@ from mecharule_ops.findings.records import (
     PredicateCounts,
     SearchCost,
     SearchOutcome,
-    Share,
     StageCost,
     TreeNode,
     UnitStrength,
@@ -38,6 +37,7 @@ from mecharule_ops.types import (
     Neuron,
     Regime,
     RuleScore,
+    Share,
     Verdict,
 )
 

@@ -38,8 +38,8 @@ from mecharule_ops.repair.folder import GATE, VALUES
 from mecharule_ops.repair.gates import Gate, Policy, units_of
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import firing
-from mecharule_ops.report.phrases.repair import deciding_sentence
 from mecharule_ops.rules.families import Family
+from mecharule_ops.saying.repair import deciding_sentence
 from tools import repair as tool
 from tools.arguments import Repair as Arguments
 from tools.registry import call

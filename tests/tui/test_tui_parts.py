@@ -27,7 +27,7 @@ from mecharule_ops.events import Event, LayerCovered, NodeTested, RuleAnchored, 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.document import plain as report_plain
+from mecharule_ops.plain_text import plain as report_plain
 from mecharule_ops.report.text import csv_of
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval

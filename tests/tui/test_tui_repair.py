@@ -23,8 +23,8 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.report.document import Bullets, Table
-from mecharule_ops.report.phrases.repair import changed_words, points_words, what_repair_is
 from mecharule_ops.report.repairs import compared
+from mecharule_ops.saying.repair import changed_words, points_words, what_repair_is
 from mecharule_ops.types import RIGHT_OR_WRONG, OutcomeWords
 from tools import repair as tool
 from tools.arguments import Repair as Arguments

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 from mecharule_ops.confidence import lower_bound
 from mecharule_ops.findings.counts import floored
-from mecharule_ops.findings.records import Findings, SearchAudit, SearchCost, SearchOutcome, Share
-from mecharule_ops.report.document import k_of_n, percent, plural
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchCost, SearchOutcome
+from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
-from mecharule_ops.types import Regime
+from mecharule_ops.types import Regime, Share
 
 
 def search_name(outcome: SearchOutcome) -> str:

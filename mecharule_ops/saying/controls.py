@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mecharule_ops.findings.controls import AgonistControls, Selective
-from mecharule_ops.findings.counts import Share
-from mecharule_ops.report.document import k_of_n, plural, two_decimals
-from mecharule_ops.report.phrases.flips import both_slices
-from mecharule_ops.types import FlipEstimate
+from mecharule_ops.numbers import k_of_n, plural, two_decimals
+from mecharule_ops.saying.flips import both_slices
+from mecharule_ops.types import FlipEstimate, Share
 
 NOT_RUN = "not run"
 NOT_RANKED = "not ranked among random units"

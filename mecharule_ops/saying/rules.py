@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import chain
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.document import k_of_n, percent, plural, sentence
-from mecharule_ops.report.phrases.controls import p_words
+from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
+from mecharule_ops.saying.controls import p_words
 from mecharule_ops.types import Agonist, AnchoredRule, ChanceTest, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50

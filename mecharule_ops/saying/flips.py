@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
-from mecharule_ops.report.document import percent, plural
+from mecharule_ops.numbers import percent, plural
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU, reaches
 from mecharule_ops.types import Agonist, FlipCount, FlipEstimate
 

@@ -8,7 +8,8 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.links import FLIPPED, HeadReading, SourceRead, TokenList, TokenPush, Written
 from mecharule_ops.mechanism.mediation import ABOVE, HEADS_ABOVE, MLPS_ABOVE, Bounded, Through
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
-from mecharule_ops.report.document import k_of_n, percent, plain, plural, signed
+from mecharule_ops.numbers import k_of_n, percent, plural, signed
+from mecharule_ops.plain_text import plain
 from mecharule_ops.types import FlipCount
 
 Link = tuple[str, tuple[str, ...]]

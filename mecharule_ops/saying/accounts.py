@@ -11,10 +11,10 @@ from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionS
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.links import FLIPPED, Written
 from mecharule_ops.mechanism.mediation import ABOVE
-from mecharule_ops.report.chain_lines import hold_words, quoted
-from mecharule_ops.report.document import k_of_n, percent, signed
-from mecharule_ops.report.phrases.rules import family_words, short
+from mecharule_ops.numbers import k_of_n, percent, signed
 from mecharule_ops.rules.families import Family
+from mecharule_ops.saying.chain_lines import hold_words, quoted
+from mecharule_ops.saying.rules import family_words, short
 from mecharule_ops.types import FlipCount, Neuron
 
 _SOURCES = 3
