@@ -1,0 +1,157 @@
+"""Every tool and forty questions on one stored run state the numbers, units and sources that they stated before.
+
+The run file and what was said of it lie beside this test; how a sentence is worded is free, what it states is not.
+`MECHARULE_GOLDEN=write` keeps what is said today: look at the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mecharule_ops.saying.fact import Fact
+
+HERE = Path(__file__).parent
+RUN = HERE / "b00d.mecharule.xz"
+"""A finished run with the settings of `bundled_run.BUNDLED`."""
+SAID = HERE / "said.json"
+UNIT, SECOND, OTHER, LAYER = "m1.14", "m1.99", "m0.0", "1"
+OF_UNIT = {"run": "RUN", "neuron": UNIT}
+CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
+    ("why", OF_UNIT),
+    ("why-not", {"run": "RUN", "neuron": OTHER}),
+    ("flip", {**OF_UNIT, "prompt": "120 - 7 =", "neighbours": 3, "edits": 1}),
+    ("ablate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "yes": True}),
+    ("tree", {"run": "RUN"}),
+    ("neurons", {"run": "RUN"}),
+    ("rules", {"run": "RUN"}),
+    ("evidence", {"run": "RUN"}),
+    ("score", {"run": "RUN", "predicates": "a >= b; op == '-'"}),
+    ("extract", {"run": "RUN"}),
+    ("slices", {"run": "RUN"}),
+    ("candidates", {"run": "RUN"}),
+    ("localise", {"run": "RUN", "layer": 1, "yes": True}),
+    ("anchor", {**OF_UNIT, "yes": True}),
+    ("control", {**OF_UNIT, "units": 1, "yes": True}),
+    ("account", {**OF_UNIT, "yes": True}),
+    ("path", {**OF_UNIT, "units": 2, "no_layers": True, "yes": True}),
+    ("repair", {"what": "RUN", "estimate": True}),
+    ("hypotheses", {"run": "RUN"}),
+    ("covers", OF_UNIT),
+    ("shared", OF_UNIT),
+    ("versus", {"run": "RUN", "first": UNIT, "second": SECOND, "yes": True}),
+    ("layer", {"run": "RUN", "layer": int(LAYER)}),
+    ("disguise", OF_UNIT),
+    ("weakest", {"run": "RUN", "limit": 3}),
+    ("missed", {"run": "RUN"}),
+    ("show", {"run": "RUN", "full": True}),
+    ("compare", {"first": "RUN", "second": "RUN"}),
+)
+QUESTIONS = tuple((HERE / "questions.txt").read_text(encoding="utf-8").splitlines())
+NUMBER = re.compile(r"(?<![\w.])[+−-]?\d[\d,]*(?:\.\d+)?")
+NAMED = re.compile(r"\b(?:[mn]\d+\.\d+|a\d+\.h\d+)\b")
+SOURCE = re.compile(r"\[((?:c|run|h):[^\]]+)\]")
+
+LIVE = frozenset({"flip", "ablate", "control"})
+"""Tools that run the model: of what they print only counts are the same on every processor."""
+
+STORED = frozenset({"run:b00d", "c:c9f2f1f22a28", "c:42323179f404", "c:0a4f7172fa9b", "c:e93a15d65bc7"})
+"""What the stored run offers as sources."""
+
+Stated = dict[str, list[str]]
+
+
+def stated(text: str) -> Stated:
+    """The numbers, units and sources that stand in a text, each once."""
+    bare = SOURCE.sub(" ", text)
+    return {
+        "units": sorted(set(NAMED.findall(bare))),
+        "numbers": sorted(set(NUMBER.findall(NAMED.sub(" ", bare)))),
+        "sources": sorted(set(SOURCE.findall(text))),
+    }
+
+
+def counts(of: Stated) -> Stated:
+    """What is stated, without numbers that have decimals and without certificates made just now."""
+    whole = [number for number in of["numbers"] if "." not in number]
+    return {**of, "numbers": whole, "sources": [source for source in of["sources"] if source in STORED]}
+
+
+def of_facts(facts: Iterable[Fact]) -> Stated:
+    """What facts state together."""
+    return stated("\n".join(fact.cited for fact in facts))
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, Any]:
+    """What was said of the run when the file was written."""
+    return dict(json.loads(SAID.read_text(encoding="utf-8"))) if SAID.exists() else {}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The stored run, to be written to."""
+    path = tmp_path / "b00d.mecharule"
+    path.write_bytes(lzma.decompress(RUN.read_bytes()))
+    return path
+
+
+def kept(name: str, now: object) -> None:
+    """Keeps what is said today, where that was asked for."""
+    if os.environ.get("MECHARULE_GOLDEN") == "write":
+        before = json.loads(SAID.read_text(encoding="utf-8")) if SAID.exists() else {}
+        text = json.dumps({**before, name: now}, indent=1, ensure_ascii=False, sort_keys=True)
+        SAID.write_text(text + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "given"), CALLS, ids=[name for name, _ in CALLS])
+def test_a_tool_states_what_it_stated(
+    name: str, given: Mapping[str, object], run: Path, said: Mapping[str, Any]
+) -> None:
+    """Its facts and its text hold the same numbers, units and sources."""
+    from agent.answering.facts import facts_of
+    from tools.registry import call
+
+    result = call(name, {key: str(run) if value == "RUN" else value for key, value in given.items()})
+    parts = {"facts": of_facts(facts_of(result, "b00d", tool=name)), "text": stated(result.text)}
+    if name in LIVE:
+        parts = {part: counts(of) for part, of in parts.items()}
+    now = {**parts, "exit": result.exit_code}
+    kept(name, now)
+    assert now == said.get(name, now if os.environ.get("MECHARULE_GOLDEN") else None)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_an_answer_states_what_it_stated(question: str, run: Path, said: Mapping[str, Any]) -> None:
+    """Asked offline: the same tools with the same arguments, the same numbers, units and sources."""
+    from agent.answering.conversation import ask
+
+    asked = (
+        question.replace("SECOND", SECOND)
+        .replace("UNIT", UNIT)
+        .replace("OTHER", OTHER)
+        .replace("LAYER", LAYER)
+    )
+    result = ask(str(run), asked)
+    tools = [{"tool": one["tool"], "ok": one["ok"]} for one in result.data.get("tools", [])]
+    answer = stated(str(result.data.get("answer", "")))
+    if any(one["tool"] in LIVE for one in tools):
+        answer = counts(answer)
+    now = {"tools": tools, "answer": answer, "exit": result.exit_code}
+    kept(question, now)
+    assert now == said.get(question, now if os.environ.get("MECHARULE_GOLDEN") else None)
+
+
+def test_a_lost_number_would_be_seen() -> None:
+    """The comparison can fail: by a number, a unit, a source."""
+    whole = "Ablating m1.37 flips 28 of 64 (44 %) [c:1a2b]."
+    assert stated(whole) == {"units": ["m1.37"], "numbers": ["28", "44", "64"], "sources": ["c:1a2b"]}
+    for part in ("28 of ", "m1.37", "[c:1a2b]"):
+        assert stated(whole.replace(part, "")) != stated(whole)
