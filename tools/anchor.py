@@ -32,7 +32,9 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
         check_unit(run, neuron)
         findings = findings_of(run)
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
-        rule, regime = outcome.rule_of(neuron), outcome.regime
+        regime = outcome.regime
+        unit = findings.unit(neuron, regime)
+        rule = unit.rule if unit else None
         check_direction(run.id, regime, hidden=run.config.suppress_only)
         price = price_words(run, 0 if rule else len(run.eligible(regime)))
     if given.estimate:

@@ -90,11 +90,10 @@ def _most(run: Run, units: int) -> int:
 
 def _reported(run: Run, neuron: Neuron, regime: Regime) -> AgonistControls | None:
     """What the run's report says of random units beside the unit; None where it ranked it among none."""
-    for search in run.findings.searches if run.finished else ():
-        if (search.intervention.basis, search.regime) == (neuron.basis, regime):
-            controls = search.controls_of(neuron)
-            return controls if controls is not None and controls.basis is not None else None
-    return None
+    unit = run.findings.unit(neuron, regime) if run.finished else None
+    if unit is None or unit.controls is None or unit.controls.basis is None:
+        return None
+    return unit.controls
 
 
 def _count(count: FlipCount) -> dict[str, int]:

@@ -30,7 +30,8 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         findings = findings_of(run)
         check_unit(run, neuron)
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
-        anchored = outcome.rule_of(neuron)
+        localized = findings.unit(neuron, outcome.regime)
+        anchored = localized.rule if localized else None
         if anchored is None or anchored.rule is None or predicts(anchored) is None:
             raise ClaimNotSupported(
                 f"{neuron} in run {findings.run}: {anchored_words(anchored, findings.run)}, so it covers nothing"

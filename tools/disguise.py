@@ -26,7 +26,8 @@ def disguise(given: Disguise, tell: Tell) -> ToolResult:
         findings = findings_of(run)
         check_unit(run, neuron)
         outcome = outcome_for(findings, neuron, regime_of(given.regime))
-        anchored = outcome.rule_of(neuron)
+        localized = findings.unit(neuron, outcome.regime)
+        anchored = localized.rule if localized else None
         split = run.splitter.rule
         if anchored is None or anchored.rule is None:
             raise ClaimNotSupported(

@@ -9,7 +9,7 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.certificates.concealment import shown_rows
-from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import signed
 from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for
@@ -91,7 +91,7 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
         (record,) = observed(run, [example])
         regime = Regime(int(record.label))
         outcome = outcome_for(findings, neuron, regime if regime.value in run.config.regimes else None)
-        prediction = _prediction(run, outcome, neuron, record)
+        prediction = _prediction(run, findings.unit(neuron, outcome.regime), record)
         switching = _edits(run, prediction, example, given.edits)
         certificate = _certified(run, neuron, record, observed(run, switching))
         similar, ids = _similar(run, neuron, example, regime, given.neighbours)
@@ -110,11 +110,9 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
         return ToolResult(data=_data(answered), text="\n".join(_lines(answered)))
 
 
-def _prediction(
-    run: Run, outcome: SearchOutcome, neuron: Neuron, record: BehaviourRecord
-) -> Prediction | None:
+def _prediction(run: Run, unit: Unit | None, record: BehaviourRecord) -> Prediction | None:
     """By the input rule of the unit's account; where it has none, by its anchored rule."""
-    account, anchored = outcome.account_of(neuron), outcome.rule_of(neuron)
+    account, anchored = (None, None) if unit is None else (unit.account, unit.rule)
     known = None if account is None else account.family(Family.INPUT)
     if known is not None and known.rule is not None and known.held_out is not None:
         text, prompt_only, held_out = known.rule, known.prompt_only, known.held_out

@@ -112,18 +112,19 @@ def _account_lines(findings: Findings | None, regime: int, unit: str, width: int
     from mecharule_ops.saying.chain_lines import chain_links
     from mecharule_ops.types import Neuron, Regime
 
-    text, neuron = Text(), Neuron.parse(unit)
-    if findings is None:
+    text = Text()
+    known = findings.unit(Neuron.parse(unit), Regime(regime)) if findings else None
+    if findings is None or known is None:
         return text
-    account = findings.account_of(neuron, Regime(regime))
-    if account is not None:
+    if (account := known.account) is not None:
         text.append_text(_named(account_links(account)))
         if account.points is not None:
             text.append("drop ↑ lead →  ● flips  ○ does not  · drop = lead\n", "dim")
             for line in leads_and_drops(account.points, max(16, min(48, width - 2))):
                 text.append(f"{line}\n", "cyan")
-    chain = findings.chain_of(neuron, Regime(regime))
-    return text if chain is None else text.append_text(_named(chain_links(chain, findings.run)))
+    if known.chain is None:
+        return text
+    return text.append_text(_named(chain_links(known.chain, findings.run)))
 
 
 def _named(links: Iterable[tuple[str, Sequence[str]]]) -> Text:
@@ -151,15 +152,13 @@ def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
 
 
 def _controls(findings: Findings | None, regime: int, unit: str, finished: bool) -> Text:
-    from mecharule_ops.types import Neuron
+    from mecharule_ops.types import Neuron, Regime
 
     if findings is None:
         return Text(f"controls: {'not on file' if finished else 'run when the search has ended'}\n", "dim")
-    neuron = Neuron.parse(unit)
-    for outcome in findings.searches:
-        ran = outcome.controls_of(neuron) if outcome.regime.value == regime else None
-        if ran is not None:
-            return _control_lines(ran)
+    known = findings.unit(Neuron.parse(unit), Regime(regime))
+    if known is not None and known.controls is not None:
+        return _control_lines(known.controls)
     return Text("controls: none were run for this unit\n", "dim")
 
 

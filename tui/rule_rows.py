@@ -98,8 +98,8 @@ def _families(findings: Findings | None, regime: int, unit: str) -> Sequence[Fam
     """The rules of a unit's account; none before the run has ended."""
     from mecharule_ops.types import Neuron, Regime
 
-    account = findings.account_of(Neuron.parse(unit), Regime(regime)) if findings else None
-    return account.families if account else ()
+    known = findings.unit(Neuron.parse(unit), Regime(regime)) if findings else None
+    return known.account.families if known and known.account else ()
 
 
 def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:

@@ -7,10 +7,12 @@ offered here too; `as_json` writes and reads the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from mecharule_ops.codec import ADDED
+from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
@@ -34,6 +36,7 @@ from mecharule_ops.types import (
     RIGHT_OR_WRONG,
     Agonist,
     AnchoredRule,
+    FlipEstimate,
     Intervention,
     Neuron,
     OutcomeWords,
@@ -60,9 +63,12 @@ __all__ = [
     "SearchOutcome",
     "StageCost",
     "TreeNode",
+    "Unit",
     "UnitStrength",
     "WholeLayer",
 ]
+
+_Part = TypeVar("_Part", AgonistControls, Account, AnchoredRule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,17 +160,36 @@ class SearchOutcome:
         """The layer whose joint ablation flips most; the earliest on a tie."""
         return max(self.whole_layers, key=lambda whole: (whole.estimate.strength, -whole.layer), default=None)
 
-    def rule_of(self, neuron: Neuron) -> AnchoredRule | None:
-        """The anchored rule of a unit, or None when anchoring did not run for it."""
-        return next((rule for rule in self.anchored if rule.neuron == neuron), None)
 
-    def account_of(self, neuron: Neuron) -> Account | None:
-        """The account of a unit, or None when none was made."""
-        return next((account for account in self.accounts if account.neuron == neuron), None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One localized unit in one regime, with all that was found about it; what was not made is None."""
 
-    def controls_of(self, neuron: Neuron) -> AgonistControls | None:
-        """The controls of a unit, or None when none ran."""
-        return next((controls for controls in self.controls if controls.neuron == neuron), None)
+    search: SearchOutcome
+    """The search that localized it."""
+    agonist: Agonist
+    """Its flips on the compact slices."""
+    lower: float
+    """Lower bound of its strength over both slices of all units searched, in [0, 1]."""
+    rule: AnchoredRule | None
+    controls: AgonistControls | None
+    account: Account | None
+    chain: Chain | None
+
+    @property
+    def neuron(self) -> Neuron:
+        """Its name."""
+        return self.agonist.neuron
+
+    @property
+    def estimate(self) -> FlipEstimate:
+        """Its flips on the compact slices."""
+        return self.agonist.estimate
+
+    @property
+    def is_tau_agonist(self) -> bool:
+        """Whether the point estimate reaches τ."""
+        return self.agonist.is_tau_agonist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,14 +275,37 @@ class Findings:
     coverage_floor: float = COVERAGE_FLOOR
     """… and fire on at least this share of the eligible records."""
 
-    def account_of(self, neuron: Neuron, regime: Regime) -> Account | None:
-        """When and why a unit flips, or None when no account of it was made."""
-        searches = (search for search in self.searches if search.regime is regime)
-        return next((made for search in searches if (made := search.account_of(neuron))), None)
+    def units(self) -> tuple[Unit, ...]:
+        """Every localized unit, search by search, strongest first."""
+        return tuple(unit for search in self.searches for unit in self.units_of(search))
 
-    def chain_of(self, neuron: Neuron, regime: Regime) -> Chain | None:
-        """How the flips of a unit come about, or None when it was not traced."""
-        return next((one for one in self.chains if (one.unit, one.regime) == (neuron, regime)), None)
+    def units_of(self, search: SearchOutcome) -> tuple[Unit, ...]:
+        """The localized units of one search, strongest first; on a tie in the order of their names."""
+        ranked = sorted(search.agonists, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
+        return tuple(self._unit(search, agonist) for agonist in ranked)
+
+    def unit(self, neuron: Neuron, regime: Regime) -> Unit | None:
+        """One unit by its name and the direction of its flips, or None when no search localized it."""
+        found = (
+            (search, agonist)
+            for search in self.searches
+            for agonist in search.agonists
+            if (agonist.neuron, search.regime) == (neuron, regime)
+        )
+        return next((self._unit(search, agonist) for search, agonist in found), None)
+
+    def _unit(self, search: SearchOutcome, agonist: Agonist) -> Unit:
+        neuron = agonist.neuron
+        traced = (chain for chain in self.chains if (chain.unit, chain.regime) == (neuron, search.regime))
+        return Unit(
+            search=search,
+            agonist=agonist,
+            lower=agonist.estimate.lcb(searched_alpha(self.alpha, search.cost.candidates)),
+            rule=_of(neuron, search.anchored),
+            controls=_of(neuron, search.controls),
+            account=_of(neuron, search.accounts),
+            chain=next(traced, None),
+        )
 
     def is_hq_t(self, rule: AnchoredRule) -> bool:
         """The train rule, scored once on the test split, reaches both floors."""
@@ -266,3 +314,8 @@ class Findings:
     def is_hq_f(self, rule: AnchoredRule) -> bool:
         """The rule fitted on all eligible records reaches both floors there (descriptive)."""
         return is_hq_full(rule, self.mcc_floor, self.coverage_floor)
+
+
+def _of(neuron: Neuron, parts: Iterable[_Part]) -> _Part | None:
+    """What is said of one unit."""
+    return next((part for part in parts if part.neuron == neuron), None)

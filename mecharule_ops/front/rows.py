@@ -7,15 +7,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account, PredictionScore
-from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
+from mecharule_ops.findings.records import Findings, TreeNode, Unit
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.controls import NOT_RUN
-from mecharule_ops.saying.flips import by_strength
 from mecharule_ops.saying.rules import predicts, shown_words
 from mecharule_ops.saying.searches import search_names
 from mecharule_ops.types import Agonist, AnchoredRule, Regime
@@ -157,21 +155,18 @@ class CertificateRow:
 
 def unit_rows(findings: Findings) -> tuple[UnitRow, ...]:
     """Every localized unit, search by search, strongest first."""
-    return tuple(
-        _unit(findings, name, outcome, agonist)
-        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
-        for agonist in by_strength(outcome.agonists)
-    )
+    return tuple(_unit(name, unit) for name, unit in _named(findings))
 
 
 def rule_rows(findings: Findings) -> tuple[RuleRow, ...]:
     """Families of its account, then the anchored rule, of every unit that has any; in the order of `unit_rows`."""
-    return tuple(
-        row
-        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
-        for agonist in by_strength(outcome.agonists)
-        for row in _rules(name, outcome, agonist)
-    )
+    return tuple(row for name, unit in _named(findings) for row in _rules(name, unit))
+
+
+def _named(findings: Findings) -> Iterator[tuple[str, Unit]]:
+    """(the name of its search, unit)."""
+    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
+        yield from ((name, unit) for unit in findings.units_of(outcome))
 
 
 def prediction_rows(findings: Findings) -> tuple[PredictionRow, ...]:
@@ -233,8 +228,8 @@ def frame_of(kind: type, rows: Sequence[Any]) -> pandas.DataFrame:
     return pandas.DataFrame([asdict(row) for row in rows], columns=names)
 
 
-def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agonist) -> UnitRow:
-    estimate, controls = agonist.estimate, outcome.controls_of(agonist.neuron)
+def _unit(search: str, unit: Unit) -> UnitRow:
+    agonist, estimate, controls = unit.agonist, unit.estimate, unit.controls
     basis = None if controls is None else controls.basis
     return UnitRow(
         search=search,
@@ -243,7 +238,7 @@ def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agon
         layer=agonist.neuron.layer,
         regime=agonist.regime.arrow,
         strength=estimate.strength,
-        lower=estimate.lcb(searched_alpha(findings.alpha, outcome.cost.candidates)),
+        lower=unit.lower,
         upper=agonist.ucb,
         is_tau_agonist=agonist.is_tau_agonist,
         associated_flips=estimate.associated.flips,
@@ -258,16 +253,15 @@ def _unit(findings: Findings, search: str, outcome: SearchOutcome, agonist: Agon
     )
 
 
-def _rules(search: str, outcome: SearchOutcome, agonist: Agonist) -> Iterator[RuleRow]:
-    account = outcome.account_of(agonist.neuron)
+def _rules(search: str, unit: Unit) -> Iterator[RuleRow]:
+    agonist, account = unit.agonist, unit.account
     if account is not None:
         for rule in account.families:
             yield _family(search, agonist, rule)
         if account.drive is not None and account.drive.learned is not None:
             yield _row(search, agonist, DRIVE, account.drive, account.drive.rule, account.drive.held_out)
-    anchored = outcome.rule_of(agonist.neuron)
-    if anchored is not None:
-        yield _anchored(search, agonist, anchored)
+    if unit.rule is not None:
+        yield _anchored(search, agonist, unit.rule)
 
 
 def _scored(account: Account) -> Iterator[tuple[str, PredictionScore]]:

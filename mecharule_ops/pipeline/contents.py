@@ -249,8 +249,9 @@ class RunContents:
 
         Of a finished run as its findings have it: which rules are shown is decided over all of them at the end.
         """
-        if self.finished and (known := self.findings.account_of(unit, regime)) is not None:
-            return known
+        known = self.findings.unit(unit, regime) if self.finished else None
+        if known is not None and known.account is not None:
+            return known.account
         name = keys.account(unit, regime)
         return decode(Account, self.store.get(name)) if self.store.has(name) else None
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.confidence import searched_alpha
-from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
+from mecharule_ops.findings.records import AgonistControls, Findings, Unit
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Agonist
 
@@ -31,21 +30,18 @@ class Support:
 def by_support(findings: Findings) -> tuple[Support, ...]:
     """Every claim about a named unit: most weak points first, then the one that lies lowest against τ."""
     claims = [
-        _support(findings, outcome, agonist)
-        for outcome in findings.searches
-        if not outcome.suppressed
-        for agonist in outcome.tau_agonists
+        _support(findings, unit)
+        for unit in findings.units()
+        if unit.is_tau_agonist and not unit.search.suppressed
     ]
     return tuple(
         sorted(claims, key=lambda claim: (-len(claim.weak_points), claim.lower, claim.agonist.neuron))
     )
 
 
-def _support(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> Support:
-    controls = outcome.controls_of(agonist.neuron)
-    lower = agonist.estimate.lcb(searched_alpha(findings.alpha, outcome.cost.candidates))
-    points = []
-    if not reaches(lower, findings.tau):
+def _support(findings: Findings, unit: Unit) -> Support:
+    controls, points = unit.controls, []
+    if not reaches(unit.lower, findings.tau):
         points.append("its lower bound does not reach τ")
     if controls is None or controls.basis is None:
         points.append("no random unit was ablated beside it")
@@ -53,12 +49,12 @@ def _support(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> Su
         points.append("random units flip as many records")
     elif controls.effect_p is None:
         points.append("too few random units were drawn for a p")
-    if controls is not None and controls.depends_on_baseline(agonist.estimate, findings.tau):
+    if controls is not None and controls.depends_on_baseline(unit.estimate, findings.tau):
         points.append("under another baseline it stays below τ")
     return Support(
-        agonist=agonist,
+        agonist=unit.agonist,
         controls=controls,
-        lower=lower,
-        units=outcome.bounded,
+        lower=unit.lower,
+        units=unit.search.bounded,
         weak_points=tuple(points),
     )

@@ -55,18 +55,17 @@ class UnitAccount:
 
 def account(findings: Findings, outcome: SearchOutcome, neuron: Neuron) -> UnitAccount | None:
     """What a search knows of a unit, None when it did not localize it."""
-    agonist = next((found for found in outcome.agonists if found.neuron == neuron), None)
-    if agonist is None:
+    unit = findings.unit(neuron, outcome.regime)
+    if unit is None:
         return None
-    rule = outcome.rule_of(neuron)
     return UnitAccount(
-        agonist=agonist,
-        rule=rule,
-        controls=outcome.controls_of(neuron),
+        agonist=unit.agonist,
+        rule=unit.rule,
+        controls=unit.controls,
         searched=outcome.cost.candidates,
         bounded=outcome.bounded,
-        hq_t=rule is not None and findings.is_hq_t(rule),
-        flips_needed=flips_needed(agonist.estimate.stronger[1].n, findings.tau, findings.alpha),
+        hq_t=unit.rule is not None and findings.is_hq_t(unit.rule),
+        flips_needed=flips_needed(unit.estimate.stronger[1].n, findings.tau, findings.alpha),
     )
 
 

@@ -15,7 +15,8 @@ def account_sections(findings: Findings) -> tuple[Section, ...]:
     sections: list[Section] = []
     for outcome in findings.searches:
         for account in outcome.accounts:
-            chain = findings.chain_of(account.neuron, account.regime)
+            unit = findings.unit(account.neuron, account.regime)
+            chain = None if unit is None else unit.chain
             sections.append(account_section(findings.run, account, chain, folded=bool(sections)))
     return tuple(sections)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, plural, sentence, tied
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import strongest
@@ -18,10 +18,9 @@ from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import headline
 from mecharule_ops.saying.accounts import brief_account
 from mecharule_ops.saying.controls import brief_claims
-from mecharule_ops.saying.flips import DOUBT, by_strength, stronger_slice
+from mecharule_ops.saying.flips import DOUBT, stronger_slice
 from mecharule_ops.saying.rules import brief_rule
 from mecharule_ops.saying.searches import is_risk, missed_words, search_names
-from mecharule_ops.types import Agonist
 
 LINES, WIDTH = 40, 100
 SEARCHES = 6
@@ -71,13 +70,13 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
 
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
     """A line a τ-agonist, strongest first, then how many units there are beside them."""
-    units = by_strength(outcome.tau_agonists)
+    units = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
     shown = units[:rows]
     names = [str(unit.neuron) for unit in shown]
-    counts = [stronger_slice(unit.estimate, unit.tau, outcome.bounded, brief=True) for unit in shown]
-    for agonist, name, count in zip(shown, names, counts, strict=True):
-        cells = f"{name:<{max(map(len, names))}}  {_bar(agonist)} {count:<{max(map(len, counts))}}"
-        yield _cut(f"  {cells}  {plain(_account(outcome, agonist))}")
+    counts = [stronger_slice(unit.estimate, unit.agonist.tau, outcome.bounded, brief=True) for unit in shown]
+    for unit, name, count in zip(shown, names, counts, strict=True):
+        cells = f"{name:<{max(map(len, names))}}  {_bar(unit)} {count:<{max(map(len, counts))}}"
+        yield _cut(f"  {cells}  {plain(_account(unit))}")
     more = [f"{len(units) - rows:,} more τ-agonists"] if len(units) > rows else []
     weaker = len(outcome.agonists) - len(units)
     more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker else []
@@ -85,19 +84,15 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
         yield f"  … and {' and '.join(more)}"
 
 
-def _rule(outcome: SearchOutcome, agonist: Agonist) -> str:
-    """What the unit's account says of when it flips; without one, its anchored rule."""
-    account = outcome.account_of(agonist.neuron)
-    return brief_rule(outcome.rule_of(agonist.neuron)) if account is None else brief_account(account)
+def _account(unit: Unit) -> str:
+    """What its controls show, and what its account says of when it flips; without one, its anchored rule."""
+    rule = brief_rule(unit.rule) if unit.account is None else brief_account(unit.account)
+    return f"{brief_claims(unit.controls)}; {rule}"
 
 
-def _account(outcome: SearchOutcome, agonist: Agonist) -> str:
-    return f"{brief_claims(outcome.controls_of(agonist.neuron))}; {_rule(outcome, agonist)}"
-
-
-def _bar(agonist: Agonist) -> str:
+def _bar(unit: Unit) -> str:
     """The strength in tenths."""
-    filled = round(_BAR * agonist.estimate.strength)
+    filled = round(_BAR * unit.estimate.strength)
     return "█" * filled + "·" * (_BAR - filled)
 
 

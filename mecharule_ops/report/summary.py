@@ -43,7 +43,7 @@ def headline(findings: Findings) -> str:
     """How many τ-agonists there are in all, how many flip more than random units, how many rules are shown."""
     if not findings.searches:
         return "Found: no search was run, so nothing is claimed."
-    beside = [controls for outcome in findings.searches for controls in _controls(outcome)]
+    beside = [controls for outcome in findings.searches for controls in _controls(findings, outcome)]
     searches = plural(len(findings.searches), "search", "searches")
     rules = f"; {said}" if (said := shown_of_all(findings)) else ""
     if not beside:
@@ -52,9 +52,9 @@ def headline(findings: Findings) -> str:
     return f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {claims}{rules}."
 
 
-def _controls(outcome: SearchOutcome) -> list[AgonistControls | None]:
+def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControls | None]:
     """The controls of each τ-agonist, None where none ran."""
-    return [outcome.controls_of(agonist.neuron) for agonist in outcome.tau_agonists]
+    return [unit.controls for unit in findings.units_of(outcome) if unit.is_tau_agonist]
 
 
 def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
@@ -68,7 +68,7 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     return [
         _found(findings, outcome),
         *(
-            [sentence(counted_claims(_controls(outcome), findings.alpha))]
+            [sentence(counted_claims(_controls(findings, outcome), findings.alpha))]
             if len(findings.searches) > 1
             else []
         ),

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.confidence import searched_alpha
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, signed, two_decimals
 from mecharule_ops.report.document import Table
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.saying.controls import effect_cell, selective_cell
-from mecharule_ops.saying.flips import by_strength
 from mecharule_ops.saying.rules import clipped, score_words, shown_words
 from mecharule_ops.saying.searches import search_names
-from mecharule_ops.types import Agonist
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
@@ -68,34 +65,32 @@ def layers(findings: Findings, outcome: SearchOutcome) -> Table:
     return Table(header=header, rows=tuple(rows), align="rrrrrr")
 
 
-def unit_table(findings: Findings, outcome: SearchOutcome, units: Sequence[Agonist]) -> Table:
+def unit_table(units: Sequence[Unit]) -> Table:
     """A row a unit: flips a slice, strength with bounds, selectivity, then what the controls show in two columns."""
     header = ("unit", "flips D+", "flips D-", "strength", "selectivity", "above random units", "selective")
-    rows = tuple(_unit_row(findings, outcome, unit) for unit in units)
-    return Table(header=header, rows=rows, align="lrrrrll")
+    return Table(header=header, rows=tuple(map(_unit_row, units)), align="lrrrrll")
 
 
 def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
     """A row a localized unit, strongest first, with its status."""
-    units = by_strength(outcome.agonists)
-    table = unit_table(findings, outcome, units)
+    units = findings.units_of(outcome)
+    table = unit_table(units)
     status = ["τ-agonist" if unit.is_tau_agonist else "not ruled out" for unit in units]
     rows = tuple((row[0], word, *row[1:]) for row, word in zip(table.rows, status, strict=True))
     return Table(header=(table.header[0], "status", *table.header[1:]), rows=rows, align="llrrrrll")
 
 
-def _unit_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> tuple[str, ...]:
-    estimate, controls = agonist.estimate, outcome.controls_of(agonist.neuron)
-    level = searched_alpha(findings.alpha, outcome.cost.candidates)
-    bounds = f"[{two_decimals(estimate.lcb(level))}, {two_decimals(agonist.ucb)}]"
+def _unit_row(unit: Unit) -> tuple[str, ...]:
+    estimate = unit.estimate
+    bounds = f"[{two_decimals(unit.lower)}, {two_decimals(unit.agonist.ucb)}]"
     return (
-        str(agonist.neuron),
+        str(unit.neuron),
         k_of_n(estimate.associated),
         k_of_n(estimate.unrelated),
         f"{estimate.strength:.3f} {bounds}",
         signed(estimate.signed_selectivity),
-        effect_cell(controls),
-        selective_cell(controls),
+        effect_cell(unit.controls),
+        selective_cell(unit.controls),
     )
 
 
@@ -114,9 +109,7 @@ def rules(findings: Findings, outcome: SearchOutcome) -> Table:
         "checked",
     )
     rows = tuple(
-        row
-        for agonist in by_strength(outcome.agonists)
-        for row in (*_family_rows(outcome, agonist), _rule_row(findings, outcome, agonist))
+        row for unit in findings.units_of(outcome) for row in (*_family_rows(unit), _rule_row(findings, unit))
     )
     return Table(header=header, rows=rows, align="l" * len(header))
 
@@ -135,13 +128,13 @@ def learned(findings: Findings, outcome: SearchOutcome) -> Table:
     )
 
 
-def _family_rows(outcome: SearchOutcome, agonist: Agonist) -> tuple[tuple[str, ...], ...]:
-    account = outcome.account_of(agonist.neuron)
+def _family_rows(unit: Unit) -> tuple[tuple[str, ...], ...]:
+    account = unit.account
     if account is None:
         return ()
     rows = tuple(
         (
-            str(agonist.neuron),
+            str(unit.neuron),
             rule.family.value,
             rule.learned or f"none: {rule.status.value}",
             shown_words(rule),
@@ -158,7 +151,7 @@ def _family_rows(outcome: SearchOutcome, agonist: Agonist) -> tuple[tuple[str, .
     if drive is None or drive.learned is None:
         return rows
     score = str(drive.held_out or "–")
-    return (*rows, (str(agonist.neuron), "drive", drive.learned, shown_words(drive), score, *("–",) * 5))
+    return (*rows, (str(unit.neuron), "drive", drive.learned, shown_words(drive), score, *("–",) * 5))
 
 
 def _checked(rule: FamilyRule) -> str:
@@ -166,16 +159,16 @@ def _checked(rule: FamilyRule) -> str:
     return "after the answer" if rule.family is Family.INPUT and not rule.prompt_only else rule.family.gates
 
 
-def _rule_row(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> tuple[str, ...]:
-    rule = outcome.rule_of(agonist.neuron)
+def _rule_row(findings: Findings, unit: Unit) -> tuple[str, ...]:
+    rule = unit.rule
     if rule is None:
-        return (str(agonist.neuron), "anchored", "not anchored", *("–",) * 7)
+        return (str(unit.neuron), "anchored", "not anchored", *("–",) * 7)
     held, full = rule.held_out, rule.full
     marks = [
         name for name, passed in (("T", findings.is_hq_t(rule)), ("F", findings.is_hq_f(rule))) if passed
     ]
     return (
-        str(agonist.neuron),
+        str(unit.neuron),
         "anchored",
         rule.rule or "none learned",
         shown_words(rule),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.report import tables
 from mecharule_ops.report.document import Block
 from mecharule_ops.saying.accounts import brief_account
 from mecharule_ops.saying.controls import CONTROLS_KEY, control_parts
-from mecharule_ops.saying.flips import by_strength, stronger_slice
+from mecharule_ops.saying.flips import stronger_slice
 from mecharule_ops.saying.rules import is_told, rule_line, untold_sentence
 from mecharule_ops.saying.searches import is_risk
-from mecharule_ops.types import Agonist
 
 AGONIST_KEY = (
     "Flips are counted on these slices. Strength is the larger of the two rates, between its lower bound, which holds "
@@ -25,27 +25,22 @@ AGONIST_KEY = (
 
 def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tuple[Block, ...]:
     """The τ-agonists of a search, strongest first, each with its controls and its rule under it."""
-    strong = by_strength(outcome.tau_agonists)
-    notes = tuple(
-        (_control_line(findings, outcome, agonist), _rule_line(findings, outcome, agonist))
-        for agonist in strong
-    )
-    bars = tuple(agonist.estimate.strength for agonist in strong)
-    table = replace(tables.unit_table(findings, outcome, strong), notes=notes, bars=bars)
+    strong = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
+    notes = tuple((_control_line(findings, unit), _rule_line(findings, unit)) for unit in strong)
+    bars = tuple(unit.estimate.strength for unit in strong)
+    table = replace(tables.unit_table(strong), notes=notes, bars=bars)
     risk = ", a risk" if is_risk(findings, outcome) else ""
     return (f"{name}: {plural(len(strong), 'τ-agonist')}{risk}, strongest first.", table)
 
 
 def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[Block, ...]:
     """The units that are localized only: at most `most` rows, then how many more there are."""
-    weak = [agonist for agonist in by_strength(outcome.agonists) if not agonist.is_tau_agonist]
+    weak = [unit for unit in findings.units_of(outcome) if not unit.is_tau_agonist]
     if not weak:
         return ()
     shown, hidden = weak[:most], weak[most:]
-    notes = tuple(
-        (rule_line(findings, outcome, agonist),) if is_told(outcome, agonist) else () for agonist in shown
-    )
-    table = tables.unit_table(findings, outcome, shown)
+    notes = tuple((rule_line(findings, unit.rule),) if is_told(unit) else () for unit in shown)
+    table = tables.unit_table(shown)
     uncontrolled = replace(
         table,
         header=table.header[:-2],
@@ -55,14 +50,14 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
     )
     blocks: list[Block] = [_not_ruled_out(findings, outcome, weak), uncontrolled]
     if hidden:
-        ruled = sum(is_told(outcome, agonist) for agonist in hidden)
+        ruled = sum(map(is_told, hidden))
         told = f", {ruled} of them with a rule (`mecharule rules {findings.run}`)" if ruled else ""
         blocks.append(f"… and {len(hidden):,} more (`mecharule neurons {findings.run}`){told}.")
-    blocks.append(untold_sentence(outcome, weak))
+    blocks.append(untold_sentence(weak))
     return tuple(block for block in blocks if block)
 
 
-def _not_ruled_out(findings: Findings, outcome: SearchOutcome, weak: list[Agonist]) -> str:
+def _not_ruled_out(findings: Findings, outcome: SearchOutcome, weak: Sequence[Unit]) -> str:
     """How little it takes to stand in this table."""
     count, weakest = len(weak), weak[-1]
     these = f"{plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out"
@@ -74,14 +69,12 @@ def _not_ruled_out(findings: Findings, outcome: SearchOutcome, weak: list[Agonis
     )
 
 
-def _rule_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> str:
+def _rule_line(findings: Findings, unit: Unit) -> str:
     """Its account in short, which has a section of its own; without one its anchored rule."""
-    account = outcome.account_of(agonist.neuron)
-    return rule_line(findings, outcome, agonist) if account is None else sentence(brief_account(account))
+    return rule_line(findings, unit.rule) if unit.account is None else sentence(brief_account(unit.account))
 
 
-def _control_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> str:
-    ran = outcome.controls_of(agonist.neuron)
-    if ran is None:
+def _control_line(findings: Findings, unit: Unit) -> str:
+    if unit.controls is None:
         return "Controls: none was run."
-    return f"Controls: {sentence('; '.join(control_parts(ran, agonist.estimate, findings.tau)))}"
+    return f"Controls: {sentence('; '.join(control_parts(unit.controls, unit.estimate, findings.tau)))}"

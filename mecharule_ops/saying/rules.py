@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.controls import p_words
-from mecharule_ops.types import Agonist, AnchoredRule, ChanceTest, FlipCount, RuleScore
+from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
@@ -154,17 +154,16 @@ def short(value: float) -> str:
     return "0.00" if float(text) == 0 else text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
 
 
-def is_told(outcome: SearchOutcome, agonist: Agonist) -> bool:
+def is_told(unit: Unit) -> bool:
     """True when the unit has a line on its rule; the others are counted together."""
-    if agonist.is_tau_agonist:
+    if unit.is_tau_agonist:
         return True
-    interval = predicts(outcome.rule_of(agonist.neuron))
+    interval = predicts(unit.rule)
     return interval is not None and interval.mcc >= WORTH_PRINTING
 
 
-def rule_line(findings: Findings, outcome: SearchOutcome, agonist: Agonist) -> str:
-    """What is known of when ablating this unit flips a record, as a line of a report."""
-    rule = outcome.rule_of(agonist.neuron)
+def rule_line(findings: Findings, rule: AnchoredRule | None) -> str:
+    """What is known of when ablating a unit flips a record, as a line of a report."""
     said = anchored_words(rule, findings.run)
     if rule is None or rule.held_out is None or predicts(rule) is None:
         return sentence(said)
@@ -181,13 +180,13 @@ def clipped(rule: str, run: str) -> str:
     return f"{kept} … (`mecharule rules {run}`)"
 
 
-def untold_sentence(outcome: SearchOutcome, agonists: Sequence[Agonist]) -> str:
+def untold_sentence(units: Sequence[Unit]) -> str:
     """One line on the rules of those units that have no line of their own; empty when there are none."""
-    untold = [agonist for agonist in agonists if not is_told(outcome, agonist)]
+    untold = [unit for unit in units if not is_told(unit)]
     if not untold:
         return ""
-    other = "other " if len(untold) < len(agonists) else ""
-    missing = sum(outcome.rule_of(agonist.neuron) is None for agonist in untold)
+    other = "other " if len(untold) < len(units) else ""
+    missing = sum(unit.rule is None for unit in untold)
     some = "" if missing == len(untold) else f"{missing} of them "
     skipped = f" ({some}not anchored in this run)" if missing else ""
     return (

@@ -75,7 +75,7 @@ def test_units_are_those_of_the_findings(run: mr.FinishedRun, finished_run: Path
         assert (row.lower, row.upper) == (one.estimate.lcb(alpha / (2 * searched)), one.ucb)
         assert row.is_tau_agonist == (row.strength >= run.findings.tau)
         assert row.lower <= row.strength
-        ran = search.controls_of(one.neuron)
+        ran = next((ran for ran in search.controls if ran.neuron == one.neuron), None)
         assert row.effect_p == (None if ran is None else ran.effect_p)
         assert row.random_units == (None if ran is None or ran.basis is None else ran.basis.n)
         assert row.regime == "1→0"

@@ -73,7 +73,9 @@ def test_a_certificate_names_what_it_needs_to_be_repeated(run: Run) -> None:
 def test_its_rule_is_the_held_out_score(run: Run) -> None:
     """A certificate carries the anchored HQ-T rule with its one held-out score, or none."""
     for certificate in _alone(run):
-        rule = run.findings.searches[0].rule_of(Neuron.parse(certificate.units[0]))
+        unit = run.findings.unit(Neuron.parse(certificate.units[0]), Regime(certificate.regime))
+        assert unit is not None
+        rule = unit.rule
         if rule is None or rule.rule is None or rule.held_out is None:
             assert certificate.rule is None
         else:
