@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import comb
 from typing import Any
 
-from mecharule_ops.findings.choices import NAMED_CHOICES
+from mecharule_ops.findings.choices import choices_for
 from mecharule_ops.findings.controls import Standing, decided
 from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
@@ -235,6 +235,6 @@ FINDINGS = Findings(
             verification="Re-run: match.",
         ),
     ),
-    choices=NAMED_CHOICES,
+    choices=choices_for("arithmetic"),
     stages=(StageCost(stage="search", seconds=312.5, example_forwards=128_512),),
 )
