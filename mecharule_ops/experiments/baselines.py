@@ -11,10 +11,18 @@ from collections.abc import Callable, Sequence
 
 from mecharule_ops.experiments import counts
 from mecharule_ops.experiments.charts import grid
-from mecharule_ops.experiments.counts import REGIMES, Measure, over_seeds, units_of
+from mecharule_ops.experiments.counts import (
+    REGIMES,
+    Column,
+    counted,
+    in_percent,
+    measured,
+    over_seeds,
+    units_of,
+)
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, labelled, labels, planned
-from mecharule_ops.experiments.statistics import rank_correlation, spelled, spelled_percent, t_interval
+from mecharule_ops.experiments.statistics import rank_correlation, t_interval
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.numbers import percent, two_decimals
@@ -23,12 +31,6 @@ from mecharule_ops.types import Baseline, Neuron, Share
 
 SEEDS = 3
 _Agreement = Callable[[SearchOutcome, SearchOutcome], float]
-_COMPARED = (Baseline.MEAN_POSITIONAL, Baseline.MEAN_DONOR, Baseline.SLOT0)
-PAPER = (
-    "The paper, arithmetic on Qwen2-7B: mean-donor finds 50 rule-bearing agonists where mean-positional finds 135; "
-    "both reach 100 % union coverage in 1→0. Its published code writes the first slot's mean when it decodes, which is "
-    "slot0 here."
-)
 _AGREEMENT_KEY = (
     "Agreement of two baselines on the same slices, mean over seeds and regimes: Jaccard index of the τ-agonists, then "
     "Spearman's ρ of the strengths of all units where every unit was tested alone."
@@ -53,12 +55,10 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         blocks=(
             "Out of range: replaced values of the strongest localized units (up to controls_for a search) that the "
             "unit never takes at that position in the data, of all their replaced values, pooled over seeds.",
-            _table(runs, names),
+            measured("baseline", {name: labelled(runs, name) for name in names}, _COLUMNS),
             _AGREEMENT_KEY,
             _matrix("Jaccard", names, jaccards),
             _matrix("Spearman's ρ", names, rhos),
-            PAPER,
-            comparison(runs),
         ),
         figures={"baselines-agreement": (grid("baselines-agreement", names, rhos), _CAPTION)},
         rows=(
@@ -75,42 +75,14 @@ def part(runs: Sequence[FinishedRun]) -> Part:
 
 
 _CAPTION = "Spearman's ρ of the strengths of all units under two baselines, mean over seeds and regimes."
-_COUNTED: tuple[tuple[str, Measure], ...] = (
-    ("localized", counts.localized),
-    ("τ-agonists", counts.tau_agonists),
-    ("HQ-T", counts.hq_t),
-    ("HQ-F", counts.hq_f),
+_COLUMNS: tuple[Column, ...] = (
+    counted("localized", counts.localized),
+    counted("τ-agonists", counts.tau_agonists),
+    counted("HQ-T", counts.hq_t),
+    counted("HQ-F", counts.hq_f),
+    *(in_percent(f"union {regime.arrow}", counts.union(regime)) for regime in REGIMES),
+    ("out of range", lambda runs: percent(outside(runs).rate)),
 )
-
-
-def comparison(runs: Sequence[FinishedRun]) -> str:
-    """The paper's two pairs of baselines, as they came out here."""
-    parts = [_told(labelled(runs, baseline.value), baseline.value) for baseline in _COMPARED]
-    return (
-        f"Here {'; '.join(parts)}. What is compared is one small model with another family's; only the baseline was "
-        "varied."
-    )
-
-
-def _told(runs: Sequence[FinishedRun], name: str) -> str:
-    union = spelled_percent(over_seeds(runs, counts.union(REGIMES[0])))
-    return (
-        f"{name} localizes {spelled(over_seeds(runs, counts.localized))} units, "
-        f"{spelled(over_seeds(runs, counts.tau_agonists))} of them τ-agonists, with union {union} in 1→0 and "
-        f"{percent(outside(runs).rate)} of the values out of range"
-    )
-
-
-def _table(runs: Sequence[FinishedRun], names: Sequence[str]) -> Table:
-    rows = []
-    for name in names:
-        some = labelled(runs, name)
-        cells = [spelled(over_seeds(some, measure)) for _, measure in _COUNTED]
-        cells += [spelled_percent(over_seeds(some, counts.union(regime))) for regime in REGIMES]
-        share = outside(some)
-        rows.append((name, *cells, percent(share.rate)))
-    header = ("baseline", *(name for name, _ in _COUNTED), "union 1→0", "union 0→1", "out of range")
-    return Table(header=header, rows=tuple(rows), align="l" + "r" * (len(header) - 1))
 
 
 def outside(runs: Sequence[FinishedRun]) -> Share:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from mecharule_ops.experiments.plan import FinishedRun
-from mecharule_ops.experiments.statistics import Interval, t_interval
+from mecharule_ops.experiments.statistics import Interval, spelled, spelled_percent, t_interval
 from mecharule_ops.findings.measures import within
 from mecharule_ops.findings.records import Findings, RecallRow, SearchOutcome
+from mecharule_ops.report.document import Table
 from mecharule_ops.rules.quality import is_hq_full, is_hq_test
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.saying.searches import recall_words, summed_recall_words, tested_all
@@ -16,6 +17,8 @@ from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
 
 Measure = Callable[[FinishedRun], float]
 """A number of one run; NaN where the run has none."""
+Column = tuple[str, Callable[[Sequence[FinishedRun]], str]]
+"""A column's name, and what stands in it for some runs."""
 REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
 THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
 """MCC from which rules are counted in experiment E1."""
@@ -24,6 +27,32 @@ THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
 def over_seeds(runs: Sequence[FinishedRun], measure: Measure) -> Interval:
     """The measure's mean over the runs, with its t-interval."""
     return t_interval([measure(run) for run in runs])
+
+
+def counted(name: str, measure: Measure) -> Column:
+    """A column of a count's means over seeds."""
+    return name, lambda runs: spelled(over_seeds(runs, measure))
+
+
+def in_percent(name: str, measure: Measure) -> Column:
+    """A column of a share's means over seeds."""
+    return name, lambda runs: spelled_percent(over_seeds(runs, measure))
+
+
+def measured(
+    first: str, rows: Mapping[str, Sequence[FinishedRun]], columns: Sequence[Column], align: str = "l"
+) -> Table:
+    """A row a group of runs, its name in the column `first`, which is aligned as `align` says."""
+    return Table(
+        header=(first, *(name for name, _ in columns)),
+        rows=tuple((name, *(words(runs) for _, words in columns)) for name, runs in rows.items()),
+        align=align + "r" * len(columns),
+    )
+
+
+def searches(runs: Sequence[FinishedRun], regime: Regime) -> list[SearchOutcome]:
+    """The searches of one regime; runs that did not analyse it are left out."""
+    return [search for run in runs if (search := run.search(regime)) is not None]
 
 
 def localized(run: FinishedRun) -> float:
@@ -102,13 +131,11 @@ def recall(regime: Regime, low: float | None = None) -> Measure:
 def recall_share(search: SearchOutcome | None, low: float | None = None) -> Share | None:
     """The counts behind `recall`; None when no exhaustive run measured them."""
     rows = () if search is None else search.recall
-    wanted = [
-        row for row in rows if row.criterion == "point" and (row.whole if low is None else _is_bin(row, low))
-    ]
-    return wanted[0].found if wanted else None
+    wanted = (row.found for row in rows if _is_of(row, None if low is None else (low,)))
+    return next(wanted, None)
 
 
-def recalled(searches: Sequence[SearchOutcome], lows: Collection[float] | None = None) -> str:
+def recalled(found_by: Sequence[SearchOutcome], lows: Collection[float] | None = None) -> str:
     """The recall of several searches in words, summed, of the bins that begin at `lows` or over all of them.
 
     Searches of one model share units, so the bound is over distinct ones: a unit counts as found where every search
@@ -116,18 +143,14 @@ def recalled(searches: Sequence[SearchOutcome], lows: Collection[float] | None =
     """
     found: dict[Neuron, bool] = {}
     shares = []
-    for search in searches:
-        localized = {agonist.neuron for agonist in search.agonists}
-        rows = [
-            row
-            for row in search.recall
-            if row.criterion == "point" and (row.whole if lows is None else not row.whole and row.low in lows)
-        ]
+    for search in found_by:
+        units = {agonist.neuron for agonist in search.agonists}
+        rows = [row for row in search.recall if _is_of(row, lows)]
         shares += [row.found for row in rows]
         for unit in search.exhaustive.units if search.exhaustive and rows else ():
             if any(within(unit.estimate.strength, row.low, row.high) for row in rows):
-                found[unit.neuron] = found.get(unit.neuron, True) and unit.neuron in localized
-    if tested_all(searches):
+                found[unit.neuron] = found.get(unit.neuron, True) and unit.neuron in units
+    if tested_all(found_by):
         return recall_words(pooled(shares), every=True)
     return summed_recall_words(pooled(shares), Share(count=sum(found.values()), n=len(found)))
 
@@ -140,9 +163,9 @@ def pooled(shares: Iterable[Share | None]) -> Share:
 
 def cost_of_n(run: FinishedRun) -> float:
     """Group ablations of all searches over the units they searched."""
-    searches = run.findings.searches
-    units = sum(search.cost.candidates for search in searches)
-    return sum(search.cost.queries for search in searches) / units if units else math.nan
+    costs = [search.cost for search in run.findings.searches]
+    units = sum(cost.candidates for cost in costs)
+    return sum(cost.queries for cost in costs) / units if units else math.nan
 
 
 def cost_of_forwards(run: FinishedRun) -> float:
@@ -162,5 +185,6 @@ def _anchored(findings: Findings) -> list[AnchoredRule]:
     return [rule for search in findings.searches for rule in search.anchored]
 
 
-def _is_bin(row: RecallRow, low: float) -> bool:
-    return not row.whole and row.low == low
+def _is_of(row: RecallRow, lows: Collection[float] | None) -> bool:
+    """Whether a row counts τ-agonists over all bins, or of one that begins at `lows`."""
+    return row.criterion == "point" and (row.whole if lows is None else not row.whole and row.low in lows)

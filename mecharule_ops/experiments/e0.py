@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from mecharule_ops.experiments import counts
@@ -30,10 +29,6 @@ _SHARES: tuple[tuple[str, Measure], ...] = (
     ("union 0→1", counts.union(DOWN)),
     ("drawn 0→1", counts.union(DOWN, drawn=True)),
 )
-PAPER = (
-    "The paper's table for arithmetic (Qwen2-7B, Qwen2-1.5B, GPT-J): localized 135, 40 and 310; HQ-T 114, 12 and 115; "
-    "HQ-F 41, 10 and 224; union 100 % in 1→0 for all three, 72.8, 48.6 and 11.7 % in 0→1."
-)
 
 
 def plan(request: Request) -> tuple[PlannedRun, ...]:
@@ -52,10 +47,8 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             f"all of the same layers, localized ones too. {_counted(runs)} HQ-T and HQ-F at MCC ≥ .70, a point "
             "estimate; HQ-T shown: those whose interval lies above 0 too and which Holm's correction leaves. "
             "Localized units are counted over both regimes. HQ-F is fitted and scored on the same records: only HQ-T "
-            "is evidence that a rule predicts.",
+            f"is evidence that a rule predicts. {_searched(runs)}",
             _layers(runs, layers),
-            PAPER,
-            comparison(runs),
         ),
         figures=drawn,
         says=says(runs),
@@ -81,6 +74,12 @@ def _counted(runs: Sequence[FinishedRun]) -> str:
     return f"Both are counted {where}; a layer's union on all records."
 
 
+def _searched(runs: Sequence[FinishedRun]) -> str:
+    """How many units a union could be of."""
+    units = max(search.cost.candidates for run in runs for search in run.findings.searches)
+    return f"{units:,} units were searched; a union grows with the units in it."
+
+
 def says(runs: Sequence[FinishedRun]) -> str:
     """What the pipeline found, in a sentence."""
     found, ruled = (over_seeds(runs, measure).mean for measure in (counts.tau_agonists, counts.hq_t))
@@ -98,22 +97,6 @@ def _union_words(runs: Sequence[FinishedRun], regime: Regime) -> str:
         spelled_percent(over_seeds(runs, counts.union(regime, drawn=drawn))) for drawn in (False, True)
     )
     return f"{mine}; as many units drawn from their layers {beside}"
-
-
-def comparison(runs: Sequence[FinishedRun]) -> str:
-    """Where the union differs from the paper's, and what was measured about why."""
-    mine, drawn = over_seeds(runs, counts.union(UP)), over_seeds(runs, counts.union(UP, drawn=True))
-    units = max(search.cost.candidates for run in runs for search in run.findings.searches)
-    if math.isnan(mine.mean):
-        return "No localized unit was tested on all records here, so there is no union to compare."
-    reach = "also all" if mine.mean == 1 else percent(mine.mean)
-    beside = "" if math.isnan(drawn.mean) else f", as many drawn from their layers {percent(drawn.mean)}"
-    return (
-        f"Here the localized units together flip {reach} of the right answers{beside}. {units:,} units were searched, "
-        "43,008 in the paper's Qwen2-1.5B, and a union grows with the units in it; whether model, baseline or number "
-        "of units makes the difference was not measured in this experiment (the experiment baselines varies one "
-        "of them)."
-    )
 
 
 _CAPTION = "Union coverage of the localized units of each layer, mean over seeds with t-intervals."
@@ -148,18 +131,17 @@ def _layers(runs: Sequence[FinishedRun], layers: Sequence[int]) -> Table:
 
 
 def _units(runs: Sequence[FinishedRun], regime: Regime, layer: int) -> Interval:
-    """Localized units of a layer; only runs that analysed the regime count."""
-    searches = [search for run in runs if (search := run.search(regime)) is not None]
+    """Localized units of a layer."""
+    searches = counts.searches(runs, regime)
     return t_interval([sum(a.neuron.layer == layer for a in search.agonists) for search in searches])
 
 
 def _cover(runs: Sequence[FinishedRun], regime: Regime, layer: int) -> Interval:
     """Union coverage of a layer; a searched layer without a localized unit covers nothing."""
-    searches = [search for run in runs if (search := run.search(regime)) is not None]
     return t_interval(
         [
             next((cover.flipped.rate for cover in search.layer_union if cover.layer == layer), 0.0)
-            for search in searches
+            for search in counts.searches(runs, regime)
         ]
     )
 

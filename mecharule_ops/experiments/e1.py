@@ -13,7 +13,16 @@ from dataclasses import dataclass
 
 from mecharule_ops.experiments import counts
 from mecharule_ops.experiments.charts import lines
-from mecharule_ops.experiments.counts import REGIMES, THRESHOLDS, Measure, over_seeds
+from mecharule_ops.experiments.counts import (
+    REGIMES,
+    THRESHOLDS,
+    Column,
+    Measure,
+    counted,
+    in_percent,
+    measured,
+    over_seeds,
+)
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import (
     MAIN,
@@ -33,7 +42,6 @@ from mecharule_ops.experiments.statistics import (
     same_words,
     simultaneous,
     spelled,
-    spelled_percent,
 )
 from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.slices import E1Condition
@@ -50,15 +58,7 @@ CONDITIONS: Mapping[str, E1Condition] = {
 _NAMES = {REFERENCE: "rule + spectral (the paper's main)", MAIN: "rule + random draw (main here)"}
 COMPARED: tuple[tuple[str, Measure], ...] = (("HQ-T", counts.hq_t), ("HQ-F", counts.hq_f))
 """What decides: rules at MCC ≥ .70, held out and all-fit, as in the paper."""
-_FOUND: tuple[tuple[str, Measure], ...] = (
-    ("localized", counts.localized),
-    ("τ-agonists", counts.tau_agonists),
-)
-PAPER = (
-    "The paper, summed over six task–model runs at MCC ≥ .70: HQ-T 399 with rule and spectral coverage, 342 with the "
-    "spectral split, 258 with random coverage, 124 with a fake rule; HQ-F 1,210, 1,087, 866 and 142. It gives no "
-    "intervals and unites up to five splitter rules a model; here one rule splits, and every seed is a row of its own."
-)
+_FOUND = (counted("localized", counts.localized), counted("τ-agonists", counts.tau_agonists))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +89,7 @@ def plan(request: Request) -> tuple[PlannedRun, ...]:
 def part(runs: Sequence[FinishedRun]) -> Part:
     """The paper's two tables with intervals, the paired differences, and the sentence that they allow."""
     by_label = {name: labelled(runs, name) for name in CONDITIONS}
+    by_name = {_NAMES.get(name, name): some for name, some in by_label.items()}
     found = differences(by_label)
     level = simultaneous(len(found))
     return Part(
@@ -97,25 +98,23 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             *_floor(runs),
             "Units with a rule that reaches each MCC on held-out records (HQ-T), a point estimate; shown are those "
             "whose interval lies above 0 too and which Holm's correction over their run leaves:",
-            _table(by_label, counts.bearing_t, counts.hq_test, ("≥ .70, shown", counts.hq_t_shown)),
+            _table(by_name, counts.bearing_t, counts.hq_test, counted("≥ .70, shown", counts.hq_t_shown)),
             "The same, fitted and scored on all eligible records (HQ-F, descriptive):",
-            _table(by_label, counts.bearing_f, counts.hq_full),
+            _table(by_name, counts.bearing_f, counts.hq_full),
             "The paper's main condition less each other one, seed by seed, at MCC ≥ .70; intervals are paired "
             f"t-intervals at {level:.1%} each; all {len(found)} hold together at {CONFIDENCE:.0%} (Bonferroni):",
             _differences(found),
-            _coverage(by_label),
+            measured(
+                "condition", by_name, [in_percent(f"union {r.arrow}", counts.union(r)) for r in REGIMES]
+            ),
             _fallbacks(by_label),
-            PAPER,
         ),
-        figures={"e1-thresholds": (_figure(by_label), _CAPTION)},
+        figures={"e1-thresholds": (_figure(by_name), _CAPTION)},
         says=sentence(found),
         rows=tuple(
-            (
-                f"{REFERENCE} − {_NAMES.get(one.other, one.other)}, {one.measure}",
-                f"{spelled(one.interval, signed=True)}{same_words(one.interval)}: {one.direction.value}",
-            )
-            for one in found
-            if one.measure == "HQ-T"
+            (f"{what}, {measure}", f"{interval}: {direction}")
+            for what, measure, interval, direction in _differences(found).rows
+            if measure == "HQ-T"
         ),
     )
 
@@ -172,19 +171,14 @@ _CAPTION = "Units with a rule of an MCC or more, held out (HQ-T) and all-fit (HQ
 
 
 def _table(
-    by_label: Mapping[str, Sequence[FinishedRun]],
+    by_name: Mapping[str, Sequence[FinishedRun]],
     bearing: Measure,
     quality: Callable[[float], Measure],
-    *more: tuple[str, Measure],
+    *more: Column,
 ) -> Table:
     """A row a condition: units, rule-bearing units, and units at each threshold of one quality."""
-    measures = [*_FOUND, ("rule-bearing", bearing), *((f"≥ {t:.2f}", quality(t)) for t in THRESHOLDS), *more]
-    rows = tuple(
-        (_NAMES.get(name, name), *(spelled(over_seeds(runs, each)) for _, each in measures))
-        for name, runs in by_label.items()
-    )
-    header = ("condition", *(name for name, _ in measures))
-    return Table(header=header, rows=rows, align="l" + "r" * len(measures))
+    reached = [counted(f"≥ {t:.2f}", quality(t)) for t in THRESHOLDS]
+    return measured("condition", by_name, [*_FOUND, counted("rule-bearing", bearing), *reached, *more])
 
 
 def _differences(found: Sequence[Difference]) -> Table:
@@ -198,17 +192,6 @@ def _differences(found: Sequence[Difference]) -> Table:
         for one in found
     )
     return Table(header=("difference", "measure", "mean and interval", "says"), rows=rows, align="llrl")
-
-
-def _coverage(by_label: Mapping[str, Sequence[FinishedRun]]) -> Table:
-    rows = [
-        (
-            _NAMES.get(name, name),
-            *(spelled_percent(over_seeds(runs, counts.union(regime))) for regime in REGIMES),
-        )
-        for name, runs in by_label.items()
-    ]
-    return Table(header=("condition", "union 1→0", "union 0→1"), rows=tuple(rows), align="lrr")
 
 
 def _fallbacks(by_label: Mapping[str, Sequence[FinishedRun]]) -> Bullets:
@@ -226,13 +209,10 @@ def _fallbacks(by_label: Mapping[str, Sequence[FinishedRun]]) -> Bullets:
     return Bullets(tuple(lines_of))
 
 
-def _figure(by_label: Mapping[str, Sequence[FinishedRun]]) -> str:
+def _figure(by_name: Mapping[str, Sequence[FinishedRun]]) -> str:
     ticks = [f"{t:.2f}" for t in THRESHOLDS]
     panels = {
-        title: {
-            _NAMES.get(name, name): [over_seeds(runs, quality(t)) for t in THRESHOLDS]
-            for name, runs in by_label.items()
-        }
+        title: {name: [over_seeds(runs, quality(t)) for t in THRESHOLDS] for name, runs in by_name.items()}
         for title, quality in (("HQ-T", counts.hq_test), ("HQ-F", counts.hq_full))
     }
     return lines("e1-thresholds", panels, dict.fromkeys(panels, ticks), xlabel="MCC at least", ylabel="units")

@@ -45,10 +45,6 @@ from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.types import Agonist, Regime
 
 OTHER, PRINTED, WRITE_NORM = "other search", "Algorithm 1", "write norm"
-PAPER = (
-    "The paper, ten comparisons on Qwen2-7B, Qwen2-1.5B and GPT-J: recall 66 % overall, 57 % in [0.2, 0.3), 78 % in "
-    "[0.3, 0.5), 97 % in [0.5, 1]; cost 2.14 % by its denominator 2N−1, 4.3 % of N."
-)
 _CHOSEN = (
     "The group sizes of `cha` and `guided` were chosen on runs of arith-tiny, so their recall there is no independent "
     "test of them; nothing of Algorithm 1 was chosen here."
@@ -101,7 +97,6 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             _CHOSEN,
             _OVERTOPPING,
             _overtopping(labelled(runs, PRINTED)),
-            PAPER,
         ),
         figures={"e2-recall": (_figure(runs), _CAPTION)},
         says=_says(runs),
@@ -160,7 +155,7 @@ def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
     for label, name in _names(runs).items():
         cells = []
         for regime in REGIMES:
-            searches = _searches(labelled(runs, label), regime)
+            searches = counts.searches(labelled(runs, label), regime)
             cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
             cells.append(f"{regime.arrow} {recalled(searches)} at {percent(cost)} of brute force")
         said[name] = "; ".join(cells)
@@ -190,10 +185,6 @@ def _names(runs: Sequence[FinishedRun]) -> dict[str, str]:
     return {label: said[label] for label in labels(runs)}
 
 
-def _searches(runs: Sequence[FinishedRun], regime: Regime) -> list[SearchOutcome]:
-    return [search for run in runs if (search := run.search(regime)) is not None]
-
-
 def _bins(runs: Sequence[FinishedRun]) -> list[tuple[float, float]]:
     rows = {
         (row.low, row.high)
@@ -209,7 +200,7 @@ def _recall(runs: Sequence[FinishedRun]) -> Table:
     bins, rows = _bins(runs), []
     for label, name in _names(runs).items():
         for regime in REGIMES:
-            found = _searches(labelled(runs, label), regime)
+            found = counts.searches(labelled(runs, label), regime)
             cells = [recalled(found, (low,)) for low, _ in bins]
             rows.append(
                 (name, regime.arrow, recalled(found), *cells, spelled_percent(_overall(runs, label, regime)))
@@ -227,7 +218,7 @@ def _cost(runs: Sequence[FinishedRun]) -> Table:
     rows = []
     for label, name in _names(runs).items():
         for regime in REGIMES:
-            costs = [search.cost for search in _searches(labelled(runs, label), regime)]
+            costs = [search.cost for search in counts.searches(labelled(runs, label), regime)]
             rows.append((name, regime.arrow, *_cost_cells(costs)))
     header = ("search", "regime", "queries", "of N", "of 2N−1", "example-forwards of brute force")
     return Table(header=header, rows=tuple(rows), align="llrrrr")
@@ -248,7 +239,7 @@ def _overtopping(runs: Sequence[FinishedRun]) -> Table:
     for regime in REGIMES:
         opened = [
             [group for group in search.dominance if group.group_strength > 0]
-            for search in _searches(runs, regime)
+            for search in counts.searches(runs, regime)
         ]
         for layer in sorted({group.layer for groups in opened for group in groups}):
             here = [[group for group in groups if group.layer == layer] for groups in opened]
@@ -280,7 +271,7 @@ def _claims(runs: Sequence[FinishedRun]) -> tuple[str, str]:
     up, down = (list(map(counts.recall(regime), runs)) for regime in REGIMES)
     regimes = paired_difference(up, down)
     bins = [low for low, _ in _bins(runs)]
-    both = [search for regime in REGIMES for search in _searches(runs, regime)]
+    both = [search for regime in REGIMES for search in counts.searches(runs, regime)]
     return (
         f"{name}: recall in 1→0 less that in 0→1, seed by seed: {_points(regimes)}; {_said(direction_of(regimes))}.",
         f"{name}: {recalled(both, bins[:1])} of the units below strength {_edge(bins)} are found and "

@@ -28,10 +28,6 @@ from mecharule_ops.tasks.registry import task_of
 from mecharule_ops.types import Regime, Share
 
 SEEDS = 3
-PAPER = (
-    "The paper, Qwen2-7B: arithmetic and jailbreaking share 9 of 246 agonists (Jaccard .037). Of attribution's top 50 "
-    "none lie in layers m3–m4 and 37 in m27, of CHA's top 50 it is 42 in m3–m4 and 4 in m26–m27."
-)
 Pair = tuple[FinishedRun, FinishedRun]
 
 
@@ -81,7 +77,6 @@ def part(runs: Sequence[FinishedRun]) -> Part:
             "tested subgroups count, so this bounds Dom^(m) from below; sequential tests stop early, so both strengths "
             "carry sampling noise.",
             _dominance(main),
-            PAPER,
         ),
         figures={"overlap-flips": (_figure(runs), _CAPTION)},
         rows=(("attribution and strength of all units", rank_sentence(main)),),

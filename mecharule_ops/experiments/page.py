@@ -68,6 +68,7 @@ def document(chapters: Sequence[Chapter], machine: str) -> Document:
         f"Made by the commands named below, on {', '.join(models)}; nothing here was written by hand.",
         *_trained(chapters),
         INTERVALS,
+        "The paper's own figures, beside which these were made, stand in docs/paper_figures.md.",
     )
     middle = [_section(chapter) for chapter in chapters]
     every = _distinct_runs(chapters)

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from mecharule_ops.experiments import counts
 from mecharule_ops.experiments.charts import lines
-from mecharule_ops.experiments.counts import REGIMES, Measure, over_seeds
+from mecharule_ops.experiments.counts import (
+    REGIMES,
+    Column,
+    Measure,
+    counted,
+    in_percent,
+    measured,
+    over_seeds,
+)
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import (
     MAIN,
@@ -19,7 +27,7 @@ from mecharule_ops.experiments.plan import (
 )
 from mecharule_ops.experiments.statistics import spelled, spelled_percent
 from mecharule_ops.numbers import plural
-from mecharule_ops.report.document import Block, Table
+from mecharule_ops.report.document import Block
 from mecharule_ops.tasks.registry import task_of
 
 SEEDS = 3
@@ -33,17 +41,12 @@ _COUNTED: tuple[tuple[str, Measure], ...] = (
     ("HQ-T", counts.hq_t),
     ("HQ-F", counts.hq_f),
 )
-_SHARED: tuple[tuple[str, Measure], ...] = (
-    ("score", counts.task_score),
-    ("queries of N", counts.cost_of_n),
-    ("forwards of brute force", counts.cost_of_forwards),
-    ("recall 1→0", counts.recall(REGIMES[0])),
-    ("recall 0→1", counts.recall(REGIMES[1])),
-)
-PAPER = (
-    "The paper, arithmetic on Qwen2-1.5B: from τ = 0.2 to 0.5 rule-bearing agonists fall from 37 to 15 and cost from "
-    "1.0 to 0.3 % of exhaustive, with 10 HQ-F anchors throughout; caps of 25, 43 and 80 thousand units give 24, 37 and "
-    "34 rule-bearing agonists. It varies neither α, nor n, nor the completion length."
+_COLUMNS: tuple[Column, ...] = (
+    *(counted(name, measure) for name, measure in _COUNTED),
+    in_percent("score", counts.task_score),
+    in_percent("queries of N", counts.cost_of_n),
+    in_percent("forwards of brute force", counts.cost_of_forwards),
+    *(in_percent(f"recall {regime.arrow}", counts.recall(regime)) for regime in REGIMES),
 )
 
 
@@ -93,9 +96,9 @@ def _label(axis: str, value: str) -> str:
 def part(runs: Sequence[FinishedRun]) -> Part:
     """A table an axis; the main condition stands in each at its own value."""
     blocks: list[Block] = [f"Each row is a mean over {plural(len(labelled(runs, MAIN)), 'seed')}."]
-    blocks += [_table(runs, axis) for axis in AXES]
+    blocks += [measured(axis, _rows(runs, axis), _COLUMNS, "r") for axis in AXES]
     return Part(
-        blocks=(*blocks, PAPER, comparison(runs)),
+        blocks=(*blocks, _bearing(runs)),
         figures={"sensitivity-units": (_figure(runs), _CAPTION)},
         rows=(
             (
@@ -136,32 +139,16 @@ def _main_value(run: FinishedRun, axis: str) -> str:
     return f"{ {'τ': config.tau, 'α': config.alpha, 'n per slice': config.slice_size}[axis]:g}"
 
 
-def comparison(runs: Sequence[FinishedRun]) -> str:
-    """What the paper reports of τ, as it came out here: units with a rule and cost at the ends of its range."""
+def _bearing(runs: Sequence[FinishedRun]) -> str:
+    """Units with a rule and cost at the ends of the paper's range of τ."""
     rows = _rows(runs, "τ")
-    ends = [value for value in ("0.2", "0.5") if value in rows]
     parts = [
         f"at τ = {value} {spelled(over_seeds(rows[value], counts.bearing_f))} units bear a rule, at "
         f"{spelled_percent(over_seeds(rows[value], counts.cost_of_n))} of N ablations"
-        for value in ends
+        for value in ("0.2", "0.5")
+        if value in rows
     ]
-    return (
-        f"Here {'; '.join(parts)}. The paper searches 43,008 units by Algorithm 1, here the default search asks "
-        "small groups of far fewer units, so the shares of cost are not comparable; e2 prices both searches."
-    )
-
-
-def _table(runs: Sequence[FinishedRun], axis: str) -> Table:
-    rows = [
-        (
-            value,
-            *(spelled(over_seeds(some, measure)) for _, measure in _COUNTED),
-            *(spelled_percent(over_seeds(some, measure)) for _, measure in _SHARED),
-        )
-        for value, some in _rows(runs, axis).items()
-    ]
-    header = (axis, *(name for name, _ in _COUNTED), *(name for name, _ in _SHARED))
-    return Table(header=header, rows=tuple(rows), align="r" * len(header))
+    return f"Here {'; '.join(parts)}."
 
 
 def _figure(runs: Sequence[FinishedRun]) -> str:

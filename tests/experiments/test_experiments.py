@@ -351,10 +351,3 @@ def test_a_page_is_the_same_every_time_and_reads_in_every_form(name: str) -> Non
     assert all(file.replace("_", "\\_") in short for file in files if file != "experiments-runs.csv")
     assert sum(isinstance(block, Table) and len(block.rows) <= 12 for block in kept.sections[0].blocks) == 1
     assert {run.planned.id for run in runs} == {row[2] for row in files["experiments-runs.csv"].rows}
-
-
-@pytest.mark.parametrize(("flipped", "said"), [(992, "flip 99 % of"), (1000, "flip also all of")])
-def test_only_a_union_of_exactly_all_is_called_all(flipped: int, said: str) -> None:
-    run = finished(0)
-    searches = tuple(replace(search, union=Share(count=flipped, n=1000)) for search in run.findings.searches)
-    assert said in e0.comparison([replace(run, findings=replace(run.findings, searches=searches))])
