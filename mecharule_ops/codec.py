@@ -4,8 +4,7 @@ Fields may be str, int, float, bool, `X | None`, a union of those scalars, an en
 it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is written as a
 finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as 0.0, so
 equal values have equal text. A field marked `ADDED` is left out while it holds its default, so that a text
-written before the field existed has the same hash today. A field with `WAS` in its metadata is read under its earlier
-name too.
+written before the field existed has the same hash today.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ T = TypeVar("T")
 _Convert = Callable[[Any], Any]
 ADDED: Mapping[str, bool] = {"added": True}
 """Metadata of a field that a later version added to a dataclass whose text is hashed."""
-WAS = "was"
-"""Key of a field's metadata: the name under which an earlier version wrote it."""
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _ACCEPTED: dict[type, tuple[type, ...]] = {
     str: (str,),
@@ -76,8 +73,6 @@ def decode(cls: type[T], data: object) -> T:
     plan = _plan(key)
     if not isinstance(data, dict):
         raise UsageError(f"expected an object with the fields of {cls.__name__}, got {data!r}")
-    if names := _names(key):
-        data = {names.get(name, name): value for name, value in data.items()}
     unknown = data.keys() - {name for name, *_ in plan}
     missing = [name for name, _, _, required in plan if required and name not in data]
     if unknown or missing:
@@ -115,12 +110,6 @@ def _plan(cls: Any) -> tuple[tuple[str, _Convert, _Convert, bool], ...]:
 def _added(cls: Any) -> Mapping[str, Any]:
     """The defaults of the fields that a later version added."""
     return {field.name: field.default for field in fields(cls) if field.metadata == ADDED}
-
-
-@cache
-def _names(cls: Any) -> Mapping[str, str]:
-    """Today's name of each field that had another."""
-    return {field.metadata[WAS]: field.name for field in fields(cls) if WAS in field.metadata}
 
 
 @cache

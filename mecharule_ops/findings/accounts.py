@@ -7,10 +7,9 @@ is the field's logit difference: of the token that the model writes over another
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.codec import WAS
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval
@@ -38,8 +37,6 @@ class PredictionKind(StrEnum):
     INTEGRATED = "integrated drop"
     """First order at several points between the unit's value and its replacement: as dear as the ablation itself, so
     a check of how linear the drop is and no prediction."""
-    FIRST_ORDER = "first-order drop"
-    """The same as steady with the final scale moving: what runs scored before it was held."""
     LEAD_ONLY = "lead only"
     """The least lead of the record lies below one threshold, fitted on train: no unit is looked at."""
     DROP_ONLY = "drop only"
@@ -50,7 +47,7 @@ class PredictionKind(StrEnum):
 class PredictionScore:
     """How well one of them says which held-out records flip; what always says yes, or never, has MCC 0."""
 
-    kind: PredictionKind = field(metadata={WAS: "law"})
+    kind: PredictionKind
     predicted: int
     """Held-out records on which it says that the answer changes."""
     held_out: MccInterval | None
@@ -122,7 +119,7 @@ class Account:
     held_out: int
     """Of these the ones that nothing was fitted on."""
     families: tuple[FamilyRule, ...]
-    predictions: tuple[PredictionScore, ...] = field(default=(), metadata={WAS: "laws"})
+    predictions: tuple[PredictionScore, ...] = ()
     becomes_right: PredictionScore | None = None
     """In 0→1 the prediction and the task together, on the flips; `predictions` are of a changed answer."""
     beside_right: tuple[PredictionScore, ...] = ()
@@ -150,8 +147,8 @@ class Account:
 
     @property
     def first_order(self) -> PredictionScore | None:
-        """The score of the cheap one: with the final scale held, or as runs scored it before it was held."""
-        return self.prediction(PredictionKind.STEADY) or self.prediction(PredictionKind.FIRST_ORDER)
+        """The score of the cheap one, with the final scale held."""
+        return self.prediction(PredictionKind.STEADY)
 
     @property
     def best(self) -> FamilyRule | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.errors import UsageError
@@ -32,21 +31,4 @@ def from_json(text: str) -> Findings:
         raise UsageError("expected an object with the keys format and findings; export the run again")
     if document["format"] != FORMAT:
         raise UsageError(f"expected format {FORMAT}, got {document['format']!r}; export the run again")
-    return decode(Findings, _of_today(document["findings"]))
-
-
-_STILL_SAID = {"neuron", "second_baseline", "second", "out_of_range"}
-
-
-def _of_today(findings: Any) -> Any:
-    """The same without what random units of an earlier kind said: they were chosen by the outcome."""
-    searches = findings.get("searches") if isinstance(findings, dict) else None
-    for search in searches if isinstance(searches, list) else ():
-        if isinstance(search, dict):
-            search.pop("random_union", None)
-            controls = search.get("controls")
-            for one in controls if isinstance(controls, list) else ():
-                if isinstance(one, dict) and "effect" in one:
-                    for key in one.keys() - _STILL_SAID:
-                        del one[key]
-    return findings
+    return decode(Findings, document["findings"])

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 from mecharule_ops.cha.audit import StratumResult
-from mecharule_ops.codec import ADDED, WAS
+from mecharule_ops.codec import ADDED
 from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Share, Verdict
 
 
@@ -61,7 +61,7 @@ class SearchCost:
     """Group ablations asked, singletons included."""
     example_forwards: int
     """Ablated generations run: the sum over queries of the examples evaluated."""
-    prediction_forwards: int = field(default=0, metadata={WAS: "law_forwards"})
+    prediction_forwards: int = 0
     """What asking for first-order predictions first took, in example-forwards; a backward counts as two."""
     candidates: int
     """N: units searched."""

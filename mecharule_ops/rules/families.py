@@ -8,10 +8,9 @@ test, corrected over all learned rules of the run (Holm), tells it apart from ch
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from mecharule_ops.codec import WAS
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.trees import Trees
 from mecharule_ops.types import ChanceTest, RuleScore
@@ -78,7 +77,7 @@ class FamilyRule:
     """Of that rule, scored once; None where there is none or too few records for an interval."""
     chance: ChanceTest | None = None
     """Of that rule on the same records; None without a rule and in runs that did not keep it."""
-    free_form: MccInterval | None = field(default=None, metadata={WAS: "ceiling"})
+    free_form: MccInterval | None = None
     """Trees of any form over the same columns, scored once on the same records."""
     trees: Trees | None = None
     """How those trees are grown; None where none were."""

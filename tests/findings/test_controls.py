@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from findings_fixture import ALPHA, EPSILON, FINDINGS, TAU, estimate
+from findings_fixture import ALPHA, EPSILON, TAU, estimate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.confidence import upper_bound
-from mecharule_ops.findings.as_json import from_json, to_json
 from mecharule_ops.findings.controls import (
     AgonistControls,
     Selective,
@@ -187,20 +185,6 @@ def test_the_headline_tells_the_undecided_from_those_that_are_not_selective() ->
 )
 def test_a_standing_that_rests_on_an_audit_says_its_confidence(standing: Standing, said: str) -> None:
     assert standing_words(AgonistControls(neuron=UNIT, standing=standing)) == f"on the slices {said}"
-
-
-def test_a_report_of_the_earlier_controls_opens_without_them() -> None:
-    """What its random units said is gone, since they were those not found; the second baseline is still said."""
-    document = json.loads(to_json(FINDINGS))
-    search = document["findings"]["searches"][0]
-    now = search["controls"][0]
-    earlier = {key: now[key] for key in ("neuron", "second_baseline", "second", "out_of_range")}
-    search["controls"] = [earlier | {"effect": "beyond random units", "effect_p": 0.001, "random_units": 8}]
-    search["random_union"] = search.pop("drawn_union")
-    read = from_json(json.dumps(document)).searches[0]
-    assert read.drawn_union is None
-    assert (read.controls[0].basis, read.controls[0].effect_p) == (None, None)
-    assert read.controls[0].second == FINDINGS.searches[0].controls[0].second
 
 
 def bernoulli(rng: np.random.Generator, rates: np.ndarray, records: int) -> Flips:
