@@ -40,7 +40,8 @@ from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.ruleshap import learn_rule
-from mecharule_ops.saying.rules import short, shown_words
+from mecharule_ops.saying.rules import short
+from mecharule_ops.saying.unit_rules import shown_words, unit_rule
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.registry import preset
 from mecharule_ops.types import Basis, Intervention
@@ -174,7 +175,7 @@ def rules_of(account: Account) -> Iterator[list[str]]:
             for found in (interval(rule.held_out), interval(rule.free_form))
             for value in (found or NOTHING).values()
         ]
-        said = (rule.family.value, shown_words(rule), rule.learned or rule.status.value)
+        said = (rule.family.value, shown_words(unit_rule(rule)), rule.learned or rule.status.value)
         yield [str(account.neuron), account.regime.arrow, *said, *map(printed, numbers)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mecharule_ops.pipeline.opening import findings_of, opened, short_name
 from mecharule_ops.report.tables import RULE
 from mecharule_ops.report.tables import rules as rule_table
-from mecharule_ops.saying.rules import shown_of_all
+from mecharule_ops.saying.unit_rules import shown_of_all
 from tools._tables import joined, shown
 from tools.arguments import Rules
 from tools.registry import Tell

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.records import Findings, TreeNode, Unit
-from mecharule_ops.rules.driven import DriveRule
-from mecharule_ops.rules.families import Family, FamilyRule
-from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.controls import NOT_RUN
-from mecharule_ops.saying.rules import predicts, shown_words
 from mecharule_ops.saying.searches import search_names
-from mecharule_ops.types import Agonist, AnchoredRule, Regime
+from mecharule_ops.saying.unit_rules import UnitRule, rules_of, shown_words
+from mecharule_ops.types import Regime
 
 if TYPE_CHECKING:
     import pandas
-
-ANCHORED = "anchored"
-"""The family column of the paper's rule (§4.5), which has no free-form trees beside it."""
-DRIVE = "drive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +153,7 @@ def unit_rows(findings: Findings) -> tuple[UnitRow, ...]:
 
 def rule_rows(findings: Findings) -> tuple[RuleRow, ...]:
     """Families of its account, then the anchored rule, of every unit that has any; in the order of `unit_rows`."""
-    return tuple(row for name, unit in _named(findings) for row in _rules(name, unit))
+    return tuple(_rule(name, unit, rule) for name, unit in _named(findings) for rule in rules_of(unit))
 
 
 def _named(findings: Findings) -> Iterator[tuple[str, Unit]]:
@@ -253,15 +246,25 @@ def _unit(search: str, unit: Unit) -> UnitRow:
     )
 
 
-def _rules(search: str, unit: Unit) -> Iterator[RuleRow]:
-    agonist, account = unit.agonist, unit.account
-    if account is not None:
-        for rule in account.families:
-            yield _family(search, agonist, rule)
-        if account.drive is not None and account.drive.learned is not None:
-            yield _row(search, agonist, DRIVE, account.drive, account.drive.rule, account.drive.held_out)
-    if unit.rule is not None:
-        yield _anchored(search, agonist, unit.rule)
+def _rule(search: str, unit: Unit, rule: UnitRule) -> RuleRow:
+    test, interval, paper = rule.chance, rule.held_out, rule.anchored
+    scored = interval if paper is None or rule.learned is None else paper.held_out
+    return RuleRow(
+        search=search,
+        unit=str(unit.neuron),
+        regime=unit.agonist.regime.arrow,
+        family=rule.family,
+        rule=rule.learned if rule.shown else None,
+        learned=rule.learned,
+        shown=shown_words(rule),
+        p=None if test is None else test.p,
+        adjusted_p=None if test is None else test.adjusted,
+        mcc=None if scored is None else scored.mcc,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        free_form_trees=None if rule.trees is None else rule.trees.mcc,
+        prompt_only=rule.shown and rule.prompt_only,
+    )
 
 
 def _scored(account: Account) -> Iterator[tuple[str, PredictionScore]]:
@@ -289,48 +292,4 @@ def _prediction(search: str, account: Account, target: str, score: PredictionSco
         records=score.records,
         threshold=score.threshold,
         nothing_above=account.nothing_above,
-    )
-
-
-def _family(search: str, agonist: Agonist, rule: FamilyRule) -> RuleRow:
-    gate = rule.rule is not None and rule.family is Family.INPUT and rule.prompt_only
-    trees = None if rule.free_form is None else rule.free_form.mcc
-    return _row(search, agonist, rule.family.value, rule, rule.rule, rule.held_out, trees=trees, gate=gate)
-
-
-def _anchored(search: str, agonist: Agonist, rule: AnchoredRule) -> RuleRow:
-    shown = predicts(rule) is not None
-    interval = None if rule.rule is None or rule.held_out is None else interval_of(rule.held_out)
-    mcc = None if rule.rule is None or rule.held_out is None else rule.held_out.mcc
-    text, gate = (rule.rule, rule.prompt_only) if shown else (None, False)
-    return replace(_row(search, agonist, ANCHORED, rule, text, interval, gate=gate), mcc=mcc)
-
-
-def _row(
-    search: str,
-    agonist: Agonist,
-    family: str,
-    rule: AnchoredRule | FamilyRule | DriveRule,
-    text: str | None,
-    interval: MccInterval | None,
-    *,
-    trees: float | None = None,
-    gate: bool = False,
-) -> RuleRow:
-    test = rule.chance
-    return RuleRow(
-        search=search,
-        unit=str(agonist.neuron),
-        regime=agonist.regime.arrow,
-        family=family,
-        rule=text,
-        learned=rule.rule if isinstance(rule, AnchoredRule) else rule.learned,
-        shown=shown_words(rule),
-        p=None if test is None else test.p,
-        adjusted_p=None if test is None else test.adjusted,
-        mcc=None if interval is None else interval.mcc,
-        low=None if interval is None else interval.low,
-        high=None if interval is None else interval.high,
-        free_form_trees=trees,
-        prompt_only=gate,
     )

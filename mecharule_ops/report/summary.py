@@ -8,8 +8,9 @@ from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets
 from mecharule_ops.saying.controls import counted_claims
 from mecharule_ops.saying.flips import by_strength, stronger_slice
-from mecharule_ops.saying.rules import predicts, short, shown_of_all
+from mecharule_ops.saying.rules import predicts, short
 from mecharule_ops.saying.searches import is_risk, recall_sentence, search_names, shared_replacement
+from mecharule_ops.saying.unit_rules import shown_of_all
 
 
 def summary(findings: Findings) -> tuple[Block, ...]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, signed, two_decimals
 from mecharule_ops.report.document import Table
-from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.saying.controls import effect_cell, selective_cell
-from mecharule_ops.saying.rules import clipped, score_words, shown_words
+from mecharule_ops.saying.rules import clipped, score_words
 from mecharule_ops.saying.searches import search_names
+from mecharule_ops.saying.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
@@ -108,9 +108,7 @@ def rules(findings: Findings, outcome: SearchOutcome) -> Table:
         "full-fit MCC",
         "checked",
     )
-    rows = tuple(
-        row for unit in findings.units_of(outcome) for row in (*_family_rows(unit), _rule_row(findings, unit))
-    )
+    rows = tuple(row for unit in findings.units_of(outcome) for row in _rule_rows(findings, unit))
     return Table(header=header, rows=rows, align="l" * len(header))
 
 
@@ -128,54 +126,25 @@ def learned(findings: Findings, outcome: SearchOutcome) -> Table:
     )
 
 
-def _family_rows(unit: Unit) -> tuple[tuple[str, ...], ...]:
-    account = unit.account
-    if account is None:
-        return ()
-    rows = tuple(
-        (
-            str(unit.neuron),
-            rule.family.value,
-            rule.learned or f"none: {rule.status.value}",
-            shown_words(rule),
-            str(rule.held_out or "–"),
-            str(rule.free_form or "–"),
-            "–",
-            "–",
-            "–",
-            _checked(rule) if rule.learned else "–",
-        )
-        for rule in account.families
-    )
-    drive = account.drive
-    if drive is None or drive.learned is None:
-        return rows
-    score = str(drive.held_out or "–")
-    return (*rows, (str(unit.neuron), "drive", drive.learned, shown_words(drive), score, *("–",) * 5))
+def _rule_rows(findings: Findings, unit: Unit) -> Iterator[tuple[str, ...]]:
+    yield from (_rule_row(findings, str(unit.neuron), rule) for rule in rules_of(unit))
+    if unit.rule is None:
+        yield (str(unit.neuron), ANCHORED, "not anchored", *("–",) * 7)
 
 
-def _checked(rule: FamilyRule) -> str:
-    """When the rule can be checked."""
-    return "after the answer" if rule.family is Family.INPUT and not rule.prompt_only else rule.family.gates
-
-
-def _rule_row(findings: Findings, unit: Unit) -> tuple[str, ...]:
-    rule = unit.rule
-    if rule is None:
-        return (str(unit.neuron), "anchored", "not anchored", *("–",) * 7)
-    held, full = rule.held_out, rule.full
-    marks = [
-        name for name, passed in (("T", findings.is_hq_t(rule)), ("F", findings.is_hq_f(rule))) if passed
-    ]
+def _rule_row(findings: Findings, unit: str, rule: UnitRule) -> tuple[str, ...]:
+    paper = rule.anchored
+    held, full = (None, None) if paper is None else (paper.held_out, paper.full)
+    is_hq = () if paper is None else (("T", findings.is_hq_t(paper)), ("F", findings.is_hq_f(paper)))
     return (
-        str(unit.neuron),
-        "anchored",
-        rule.rule or "none learned",
+        unit,
+        rule.family,
+        rule.learned or rule.absent,
         shown_words(rule),
-        score_words(held) if held else "–",
-        "–",
+        score_words(held) if held else str(rule.held_out or "–"),
+        str(rule.trees or "–"),
         percent(held.coverage) + f" of {held.n:,}" if held else "–",
-        "+".join(marks) or "–",
+        "+".join(name for name, passed in is_hq if passed) or "–",
         score_words(full) if full else "–",
-        ("before the model answers" if rule.prompt_only else "after the answer") if rule.rule else "–",
+        rule.checked or "–",
     )

@@ -27,15 +27,6 @@ class Family(StrEnum):
     """How hard the unit pushes, and what its replacement takes away to first order."""
 
     @property
-    def says(self) -> str:
-        """What its rules tell."""
-        return {
-            Family.INPUT: "which inputs",
-            Family.CLEAN_RUN: "which inputs, what the model answers and where it is unsure",
-            Family.MECHANISM: "which inputs, what the model answers, and where the unit carries the answer",
-        }[self]
-
-    @property
     def gates(self) -> str:
         """When such a rule can be checked."""
         return {
@@ -106,15 +97,3 @@ class FamilyRule:
         if self.rule is None or self.held_out is None or self.free_form is None or self.free_form.mcc <= 0:
             return None
         return self.held_out.mcc / self.free_form.mcc
-
-    @property
-    def sentence(self) -> str:
-        """The rule with its MCC and that of the trees, or why none is shown and what the columns could do."""
-        limit = (
-            "" if self.free_form is None else f"free-form trees of the same columns reach {self.free_form}"
-        )
-        if self.rule is not None:
-            return f"{self.rule}: held-out MCC {self.held_out}" + (f"; {limit}" if limit else "")
-        unshown = (FamilyStatus.NO_BETTER, FamilyStatus.NOT_APART)
-        reason = "no rule predicts" if self.status in unshown else self.status.value
-        return f"{reason}; {limit}" if limit else self.status.value

@@ -8,11 +8,9 @@ A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and covera
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
-from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.controls import p_words
@@ -34,55 +32,6 @@ def predicts(rule: AnchoredRule | None) -> MccInterval | None:
         return None
     interval = interval_of(rule.held_out)
     return interval if interval is not None and interval.above_chance else None
-
-
-def is_shown(rule: AnchoredRule | FamilyRule | DriveRule) -> bool:
-    """Whether a rule was learned and may be shown."""
-    return predicts(rule) is not None if isinstance(rule, AnchoredRule) else rule.rule is not None
-
-
-def shown_words(rule: AnchoredRule | FamilyRule | DriveRule) -> str:
-    """Whether a rule is shown and why: `yes, p = .004`, `no, p = .08`, `no, its interval reaches 0`; `–` without one.
-
-    The p is that of Fisher's exact test on held-out records, corrected over all learned rules of the run (Holm).
-    """
-    if isinstance(rule, AnchoredRule):
-        learned = rule.rule
-        interval = None if rule.held_out is None else interval_of(rule.held_out)
-    else:
-        learned, interval = rule.learned, rule.held_out
-    if learned is None:
-        return "–"
-    test = rule.chance
-    said = "not corrected" if test is None or test.adjusted is None else p_words(test.adjusted)
-    if is_shown(rule):
-        return f"yes, {said}"
-    if interval is None:
-        return "no, too few held out"
-    if not interval.above_chance:
-        return "no, its interval reaches 0"
-    return f"no, {said}" if test is not None and test.failed else "no, as good on shuffled drives"
-
-
-def shown_of_all(findings: Findings) -> str:
-    """`2 of 24 learned rules are shown (Holm over 24, α = .05)`; empty without a rule that was tested so."""
-    rules = [*chain.from_iterable(learned_rules(outcome) for outcome in findings.searches)]
-    tests = [rule.chance for rule in rules if rule.chance is not None and rule.chance.adjusted is not None]
-    if not tests:
-        return ""
-    shown = sum(map(is_shown, rules))
-    are = "is" if 1 in (shown, len(rules)) else "are"
-    over = f"Holm over {tests[0].rules}, α = {short(tests[0].level)}"
-    return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown ({over})"
-
-
-def learned_rules(outcome: SearchOutcome) -> list[AnchoredRule | FamilyRule | DriveRule]:
-    """Every rule that was learned for a unit of a search, shown or not."""
-    rules: list[AnchoredRule | FamilyRule | DriveRule] = [rule for rule in outcome.anchored if rule.rule]
-    for account in outcome.accounts:
-        rules += [rule for rule in account.families if rule.learned]
-        rules += [account.drive] if account.drive is not None and account.drive.learned else []
-    return rules
 
 
 def _failed_words(score: object, test: ChanceTest) -> str:

@@ -14,6 +14,7 @@ from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target,
 from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.rules.free_form_trees import TreeSettings
 from mecharule_ops.rules.short_rules import Learner, ShortSettings
+from mecharule_ops.saying.rules import family_words
 
 SETTINGS = AccountSettings(
     short=ShortSettings(learners=(Learner.RIPPER,), folds=3),
@@ -56,8 +57,8 @@ def test_each_family_says_what_its_columns_can() -> None:
     assert all(score is not None for score in trees)
     assert trees[0].mcc < trees[1].mcc < trees[2].mcc  # type: ignore[union-attr]
     assert mechanism.share_of_free_form == pytest.approx(1.0, abs=0.1)
-    assert "a == 7: held-out MCC " in by_input.sentence
-    assert "; free-form trees of the same columns reach ." in by_input.sentence
+    assert "a == 7 – input rule, MCC " in family_words(by_input)
+    assert "; free-form trees of the same columns reach ." in family_words(by_input)
 
 
 def test_rules_can_be_parsed_over_the_columns() -> None:
@@ -93,7 +94,9 @@ def test_without_a_rule_the_sentence_gives_the_trees() -> None:
     single = replace(SETTINGS, short=replace(SETTINGS.short, max_clauses=1, max_literals=1))
     found = account_rules(Target(flips=left * right > 0, train=TRAIN, test=TEST), families, single)[0]
     assert found.rule is None
-    assert found.sentence.startswith("no rule predicts; free-form trees of the same columns reach 1.00 [")
+    assert family_words(found).startswith(
+        "no input rule predicts (free-form trees of the same columns reach 1.00 ["
+    )
 
 
 def test_a_family_without_columns_says_so() -> None:
@@ -101,7 +104,7 @@ def test_a_family_without_columns_says_so() -> None:
     families = {Family.INPUT: INPUT, Family.MECHANISM: FAMILIES[Family.MECHANISM]}
     rules = account_rules(TARGET, families, SETTINGS)
     assert (rules[1].status, rules[1].columns, rules[1].free_form) == (FamilyStatus.NO_COLUMNS, 0, None)
-    assert rules[1].sentence == "the family has no columns here"
+    assert family_words(rules[1]) == "no clean run rule predicts: the family has no columns here"
     assert rules[2].columns > rules[0].columns
 
 

@@ -1,0 +1,132 @@
+"""Every rule of a unit as one kind of value, whichever way it was learned: what all tables of rules lay out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import plural
+from mecharule_ops.rules.driven import DriveRule
+from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.interval import MccInterval, interval_of
+from mecharule_ops.saying.controls import p_words
+from mecharule_ops.saying.rules import predicts, short
+from mecharule_ops.types import AnchoredRule, ChanceTest
+
+ANCHORED = "anchored"
+"""In place of a family: the paper's rule (§4.5), which has no free-form trees beside it."""
+DRIVE = "drive"
+"""In place of a family: where the unit's first-order drop is large."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRule:
+    """When one unit flips, or its drive is high, by one family of rules."""
+
+    family: str
+    learned: str | None
+    """What train chose, whether or not it is shown."""
+    absent: str = ""
+    """What is said where none was learned."""
+    shown: bool
+    held_out: MccInterval | None
+    """Of what train chose; None without one or on too few records."""
+    chance: ChanceTest | None
+    trees: MccInterval | None = None
+    """Of trees of any form over the same columns, on the same records."""
+    prompt_only: bool = False
+    """Whether it can be checked before the model answers."""
+    checked: str = ""
+    """When it can be checked; empty without a rule."""
+    anchored: AnchoredRule | None = None
+    """The paper's rule with its scores; None for any other."""
+
+
+def unit_rule(rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
+    """The rule as every table lists it."""
+    if isinstance(rule, AnchoredRule):
+        scored = None if rule.rule is None or rule.held_out is None else interval_of(rule.held_out)
+        checked = "before the model answers" if rule.prompt_only else "after the answer"
+        return UnitRule(
+            family=ANCHORED,
+            learned=rule.rule,
+            absent="none learned",
+            shown=predicts(rule) is not None,
+            held_out=scored,
+            chance=rule.chance,
+            prompt_only=rule.prompt_only,
+            checked=checked if rule.rule else "",
+            anchored=rule,
+        )
+    if isinstance(rule, DriveRule):
+        return UnitRule(
+            family=DRIVE,
+            learned=rule.learned,
+            shown=rule.rule is not None,
+            held_out=rule.held_out,
+            chance=rule.chance,
+        )
+    on_output = rule.family is Family.INPUT and not rule.prompt_only
+    checked = "after the answer" if on_output else rule.family.gates
+    return UnitRule(
+        family=rule.family.value,
+        learned=rule.learned,
+        absent=f"none: {rule.status.value}",
+        shown=rule.rule is not None,
+        held_out=rule.held_out,
+        chance=rule.chance,
+        trees=rule.free_form,
+        prompt_only=rule.family is Family.INPUT and rule.prompt_only,
+        checked=checked if rule.learned else "",
+    )
+
+
+def rules_of(unit: Unit) -> list[UnitRule]:
+    """The families of its account, its drive where one was learned, the anchored rule where one was sought."""
+    rules = [] if unit.account is None else _of_account(unit.account)
+    return rules if unit.rule is None else [*rules, unit_rule(unit.rule)]
+
+
+def learned_rules(outcome: SearchOutcome) -> list[UnitRule]:
+    """Every rule that was learned for a unit of a search, shown or not."""
+    rules = [unit_rule(rule) for rule in outcome.anchored]
+    for account in outcome.accounts:
+        rules += _of_account(account)
+    return [rule for rule in rules if rule.learned]
+
+
+def _of_account(account: Account) -> list[UnitRule]:
+    rules = [unit_rule(rule) for rule in account.families]
+    drive = account.drive
+    return rules if drive is None or drive.learned is None else [*rules, unit_rule(drive)]
+
+
+def shown_words(rule: UnitRule) -> str:
+    """Whether a rule is shown and why: `yes, p = .004`, `no, p = .08`, `no, its interval reaches 0`; `–` without one.
+
+    The p is that of Fisher's exact test on held-out records, corrected over all learned rules of the run (Holm).
+    """
+    if rule.learned is None:
+        return "–"
+    test = rule.chance
+    said = "not corrected" if test is None or test.adjusted is None else p_words(test.adjusted)
+    if rule.shown:
+        return f"yes, {said}"
+    if rule.held_out is None:
+        return "no, too few held out"
+    if not rule.held_out.above_chance:
+        return "no, its interval reaches 0"
+    return f"no, {said}" if test is not None and test.failed else "no, as good on shuffled drives"
+
+
+def shown_of_all(findings: Findings) -> str:
+    """`2 of 24 learned rules are shown (Holm over 24, α = .05)`; empty without a rule that was tested so."""
+    rules = [rule for outcome in findings.searches for rule in learned_rules(outcome)]
+    tests = [rule.chance for rule in rules if rule.chance is not None and rule.chance.adjusted is not None]
+    if not tests:
+        return ""
+    shown = sum(rule.shown for rule in rules)
+    are = "is" if 1 in (shown, len(rules)) else "are"
+    over = f"Holm over {tests[0].rules}, α = {short(tests[0].level)}"
+    return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown ({over})"
