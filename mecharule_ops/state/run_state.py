@@ -7,9 +7,8 @@ Events may be repeated: a resumed search tells its story again and replaces what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from mecharule_ops.events import (
     AgonistFound,
@@ -21,6 +20,8 @@ from mecharule_ops.events import (
     LayerCovered,
     LlmCost,
     LlmMessage,
+    NodeAsked,
+    NodeTested,
     Notice,
     PredictionsDropped,
     Price,
@@ -35,7 +36,7 @@ from mecharule_ops.events import (
     ToolCalled,
 )
 from mecharule_ops.state.persistent import Log
-from mecharule_ops.state.search_view import NODE_EVENTS, Counts, SearchView
+from mecharule_ops.state.search_view import Counts, SearchView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +104,46 @@ class RunState:
 
         A node event of a search that was never started is a broken invariant.
         """
-        if isinstance(event, NODE_EVENTS):
-            assert event.search in self.searches, f"{event.search} was never started"
-            return self._with_search(self.searches[event.search].apply(event))
-        handler = _HANDLERS.get(type(event))
-        return handler(self, event) if handler else self
+        match event:
+            case NodeAsked() | NodeTested():
+                return self._with_search(self._started(event.search).apply(event))
+            case RunStarted():
+                return replace(self, header=event, status="running", finished=False, stage=None)
+            case RunFinished():
+                return replace(self, status=event.status, finished=True, stage=None)
+            case StageStarted() | StageProgress() | StageFinished():
+                return self._with_stage(event)
+            case SearchStarted():
+                view = SearchView(
+                    search=event.search, regime=event.regime, layer=event.layer, units=event.units
+                )
+                kept = {key: found for key, found in self.agonists.items() if key[0] != event.search}
+                return replace(self._with_search(view), agonists=kept)
+            case SearchFinished():
+                return self._with_search(replace(self._started(event.search), result=event))
+            case PredictionsDropped():
+                return self._with_search(replace(self._started(event.search), dropped=event))
+            case AgonistFound():
+                return replace(self, agonists={**self.agonists, (event.search, event.neuron): event})
+            case RuleAnchored():
+                return replace(self, rules={**self.rules, (event.regime, event.neuron): event})
+            case LayerCovered():
+                return replace(self, coverage={**self.coverage, (event.regime, event.layer): event})
+            case CertificateWritten():
+                return replace(self, certificates={**self.certificates, event.certificate: event})
+            case HypothesisRegistered() | HypothesisDecided():
+                return self._with_hypothesis(event)
+            case LlmMessage() | ToolCalled():
+                return replace(self, dialogue=self.dialogue.append(event))
+            case LlmCost():
+                return replace(self, llm_cost=event)
+            case Price():
+                return replace(self, price=event)
+            case CostChanged():
+                return replace(self, cost=event)
+            case Notice():
+                return replace(self, notices=self.notices.append(event))
+        return self
 
     @property
     def counts(self) -> Counts:
@@ -133,96 +169,29 @@ class RunState:
         fraction = self.fraction
         return elapsed * (1 - fraction) / fraction if fraction else None
 
+    def _started(self, search: str) -> SearchView:
+        assert search in self.searches, f"{search} was never started"
+        return self.searches[search]
+
     def _with_search(self, view: SearchView) -> RunState:
         return replace(self, searches={**self.searches, view.search: view})
 
+    def _with_stage(self, event: StageStarted | StageProgress | StageFinished) -> RunState:
+        if isinstance(event, StageStarted):
+            return replace(self, stage=StageView(stage=event.stage, total=event.total, unit=event.unit))
+        here = self.stage if self.stage and self.stage.stage == event.stage else None
+        if isinstance(event, StageFinished):
+            left = None if here else self.stage
+            return replace(self, stage=left, stages={**self.stages, event.stage: event})
+        before = here or StageView(stage=event.stage)
+        total = before.total if event.total is None else event.total
+        return replace(self, stage=replace(before, done=event.done, total=total))
 
-def _run_started(state: RunState, event: RunStarted) -> RunState:
-    return replace(state, header=event, status="running", finished=False, stage=None)
-
-
-def _stage_started(state: RunState, event: StageStarted) -> RunState:
-    return replace(state, stage=StageView(stage=event.stage, total=event.total, unit=event.unit))
-
-
-def _stage_progress(state: RunState, event: StageProgress) -> RunState:
-    before = state.stage if state.stage and state.stage.stage == event.stage else StageView(stage=event.stage)
-    total = before.total if event.total is None else event.total
-    return replace(state, stage=replace(before, done=event.done, total=total))
-
-
-def _stage_finished(state: RunState, event: StageFinished) -> RunState:
-    still = state.stage if state.stage and state.stage.stage != event.stage else None
-    return replace(state, stage=still, stages={**state.stages, event.stage: event})
-
-
-def _search_started(state: RunState, event: SearchStarted) -> RunState:
-    view = SearchView(search=event.search, regime=event.regime, layer=event.layer, units=event.units)
-    agonists = {key: found for key, found in state.agonists.items() if key[0] != event.search}
-    return replace(state._with_search(view), agonists=agonists)
-
-
-def _search_finished(state: RunState, event: SearchFinished) -> RunState:
-    assert event.search in state.searches, f"{event.search} was never started"
-    return state._with_search(replace(state.searches[event.search], result=event))
-
-
-def _predictions_dropped(state: RunState, event: PredictionsDropped) -> RunState:
-    assert event.search in state.searches, f"{event.search} was never started"
-    return state._with_search(replace(state.searches[event.search], dropped=event))
-
-
-def _agonist_found(state: RunState, event: AgonistFound) -> RunState:
-    return replace(state, agonists={**state.agonists, (event.search, event.neuron): event})
-
-
-def _rule_anchored(state: RunState, event: RuleAnchored) -> RunState:
-    return replace(state, rules={**state.rules, (event.regime, event.neuron): event})
-
-
-def _layer_covered(state: RunState, event: LayerCovered) -> RunState:
-    return replace(state, coverage={**state.coverage, (event.regime, event.layer): event})
-
-
-def _certificate_written(state: RunState, event: CertificateWritten) -> RunState:
-    return replace(state, certificates={**state.certificates, event.certificate: event})
-
-
-def _hypothesis_registered(state: RunState, event: HypothesisRegistered) -> RunState:
-    known = state.hypotheses.get(event.hypothesis)
-    view = HypothesisView(registered=event, decided=known.decided if known else None)
-    return replace(state, hypotheses={**state.hypotheses, event.hypothesis: view})
-
-
-def _hypothesis_decided(state: RunState, event: HypothesisDecided) -> RunState:
-    assert event.hypothesis in state.hypotheses, f"{event.hypothesis} was never registered"
-    view = replace(state.hypotheses[event.hypothesis], decided=event)
-    return replace(state, hypotheses={**state.hypotheses, event.hypothesis: view})
-
-
-def _said(state: RunState, event: LlmMessage | ToolCalled) -> RunState:
-    return replace(state, dialogue=state.dialogue.append(event))
-
-
-_HANDLERS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
-    RunStarted: _run_started,
-    StageStarted: _stage_started,
-    StageProgress: _stage_progress,
-    StageFinished: _stage_finished,
-    SearchStarted: _search_started,
-    SearchFinished: _search_finished,
-    PredictionsDropped: _predictions_dropped,
-    AgonistFound: _agonist_found,
-    RuleAnchored: _rule_anchored,
-    LayerCovered: _layer_covered,
-    CertificateWritten: _certificate_written,
-    HypothesisRegistered: _hypothesis_registered,
-    HypothesisDecided: _hypothesis_decided,
-    LlmMessage: _said,
-    ToolCalled: _said,
-    LlmCost: lambda state, event: replace(state, llm_cost=event),
-    Price: lambda state, event: replace(state, price=event),
-    CostChanged: lambda state, event: replace(state, cost=event),
-    Notice: lambda state, event: replace(state, notices=state.notices.append(event)),
-    RunFinished: lambda state, event: replace(state, status=event.status, finished=True, stage=None),
-}
+    def _with_hypothesis(self, event: HypothesisRegistered | HypothesisDecided) -> RunState:
+        known = self.hypotheses.get(event.hypothesis)
+        if isinstance(event, HypothesisRegistered):
+            view = HypothesisView(registered=event, decided=known.decided if known else None)
+        else:
+            assert known is not None, f"{event.hypothesis} was never registered"
+            view = replace(known, decided=event)
+        return replace(self, hypotheses={**self.hypotheses, event.hypothesis: view})

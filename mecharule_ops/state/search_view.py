@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
 from mecharule_ops.state.persistent import IntMap
 from mecharule_ops.thresholds import reaches
 
-NODE_EVENTS = (NodeAsked, NodeTested)
 DECIDED = frozenset({"pruned", "kept", "dropped"})
 """Verdicts after which a node's units need no further test; its children decide a split node's."""
 
@@ -76,29 +75,22 @@ class Counts:
     decided_units: int = 0
     """Units in pruned, kept and dropped nodes."""
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            asked=self.asked + other.asked,
-            tested=self.tested + other.tested,
-            pruned=self.pruned + other.pruned,
-            split=self.split + other.split,
-            kept=self.kept + other.kept,
-            dropped=self.dropped + other.dropped,
-            decided_units=self.decided_units + other.decided_units,
-        )
+    @classmethod
+    def of(cls, node: NodeView) -> Counts:
+        """Those of one tested node."""
+        assert node.verdict is not None, node
+        units = node.size if node.verdict in DECIDED else 0
+        return cls(tested=1, decided_units=units, **{node.verdict: 1})
 
-    def with_test(self, node: NodeView, sign: int) -> Counts:
-        """Counts with a tested node added (+1) or taken out (−1)."""
-        verdict = node.verdict
-        return replace(
-            self,
-            tested=self.tested + sign,
-            pruned=self.pruned + sign * (verdict == "pruned"),
-            split=self.split + sign * (verdict == "split"),
-            kept=self.kept + sign * (verdict == "kept"),
-            dropped=self.dropped + sign * (verdict == "dropped"),
-            decided_units=self.decided_units + sign * node.size * (verdict in DECIDED),
-        )
+    def __add__(self, other: Counts) -> Counts:
+        return self._with(other, 1)
+
+    def __sub__(self, other: Counts) -> Counts:
+        return self._with(other, -1)
+
+    def _with(self, other: Counts, sign: int) -> Counts:
+        names = (field.name for field in fields(self))
+        return Counts(**{name: getattr(self, name) + sign * getattr(other, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +127,7 @@ class SearchView:
         linked = self if again else self._with_link(event)
         previous = before.previous_sibling if again else self._siblings_end(event.parent)
         after = replace(_with_test(before, event), previous_sibling=previous)
-        counts = (self.counts.with_test(before, -1) if again else self.counts).with_test(after, 1)
+        counts = (self.counts - Counts.of(before) if again else self.counts) + Counts.of(after)
         return replace(linked, nodes=linked.nodes.set(event.node, after), counts=counts)
 
     def children(self, node: int | None = None) -> tuple[int, ...]:
