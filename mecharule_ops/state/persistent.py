@@ -1,13 +1,13 @@
-"""Immutable collections that share structure: a new version costs a few small tuples, old ones never change.
+"""An immutable map that shares structure: a new version costs a few small tuples, old ones never change.
 
 `IntMap` is a trie over the bits of a key, 5 bits a level (Bagwell, 2001; as in Clojure's vectors), so a map
-with keys up to k copies ⌈log₃₂ k⌉ tuples of 32 at a change. `Log` is a list that only grows.
+with keys up to k copies ⌈log₃₂ k⌉ tuples of 32 at a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 _BITS = 5
@@ -62,41 +62,6 @@ class IntMap(Mapping[int, T], Generic[T]):
             if node is None:
                 return None
         return node
-
-
-class Log(Sequence[T], Generic[T]):
-    """A sequence that only grows."""
-
-    __slots__ = ("_items",)
-
-    def __init__(self) -> None:
-        self._items: IntMap[T] = IntMap()
-
-    def append(self, value: T) -> Log[T]:
-        """A sequence with `value` at its end."""
-        grown: Log[T] = Log()
-        grown._items = self._items.set(len(self._items), value)
-        return grown
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
-    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
-        if isinstance(index, slice):
-            return tuple(self._items[i] for i in range(*index.indices(len(self))))
-        position = index + len(self) if index < 0 else index
-        if not 0 <= position < len(self):
-            raise IndexError(index)
-        return self._items[position]
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Log) and self._items == other._items
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _with(node: tuple[Any, ...], shift: int, key: int, value: Any) -> tuple[Any, ...]:

@@ -18,11 +18,8 @@ from mecharule_ops.events import (
     HypothesisDecided,
     HypothesisRegistered,
     LayerCovered,
-    LlmCost,
-    LlmMessage,
     NodeAsked,
     NodeTested,
-    Notice,
     PredictionsDropped,
     Price,
     RuleAnchored,
@@ -33,9 +30,7 @@ from mecharule_ops.events import (
     StageFinished,
     StageProgress,
     StageStarted,
-    ToolCalled,
 )
-from mecharule_ops.state.persistent import Log
 from mecharule_ops.state.search_view import Counts, SearchView
 
 
@@ -47,11 +42,6 @@ class StageView:
     done: int = 0
     total: int | None = None
     unit: str = "steps"
-
-    @property
-    def fraction(self) -> float | None:
-        """Share done in [0, 1]; None while the total is unknown."""
-        return min(self.done / self.total, 1.0) if self.total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +79,6 @@ class RunState:
     """By certificate id."""
     hypotheses: Mapping[str, HypothesisView] = field(default_factory=dict)
     """By id, in order of registration."""
-    dialogue: Log[LlmMessage | ToolCalled] = field(default_factory=Log)
-    """What language models replied and which tools they called."""
-    llm_cost: LlmCost | None = None
-    notices: Log[Notice] = field(default_factory=Log)
     price: Price | None = None
     cost: CostChanged | None = None
     status: str = "not started"
@@ -133,41 +119,16 @@ class RunState:
                 return replace(self, certificates={**self.certificates, event.certificate: event})
             case HypothesisRegistered() | HypothesisDecided():
                 return self._with_hypothesis(event)
-            case LlmMessage() | ToolCalled():
-                return replace(self, dialogue=self.dialogue.append(event))
-            case LlmCost():
-                return replace(self, llm_cost=event)
             case Price():
                 return replace(self, price=event)
             case CostChanged():
                 return replace(self, cost=event)
-            case Notice():
-                return replace(self, notices=self.notices.append(event))
         return self
 
     @property
     def counts(self) -> Counts:
         """Counts over all searches."""
         return sum((view.counts for view in self.searches.values()), Counts())
-
-    @property
-    def search_fraction(self) -> float | None:
-        """Share of candidate units that are decided, over the searches started; None before the first."""
-        units = sum(view.units for view in self.searches.values())
-        return min(self.counts.decided_units / units, 1.0) if units else None
-
-    @property
-    def fraction(self) -> float | None:
-        """Progress in [0, 1]: of the stage when its total is known, else of the searches; 1 at the end."""
-        if self.finished:
-            return 1.0
-        of_stage = self.stage.fraction if self.stage else None
-        return self.search_fraction if of_stage is None else of_stage
-
-    def seconds_left(self, elapsed: float) -> float | None:
-        """What remains after `elapsed` seconds of what `fraction` measures, at that pace; None at 0."""
-        fraction = self.fraction
-        return elapsed * (1 - fraction) / fraction if fraction else None
 
     def _started(self, search: str) -> SearchView:
         assert search in self.searches, f"{search} was never started"

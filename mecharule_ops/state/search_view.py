@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
 from mecharule_ops.state.persistent import IntMap
@@ -63,34 +63,13 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Nodes by what became of them."""
+    """Groups and units tested, and those of them that were split."""
 
-    asked: int = 0
-    """Nodes asked at least once."""
     tested: int = 0
-    pruned: int = 0
     split: int = 0
-    kept: int = 0
-    dropped: int = 0
-    decided_units: int = 0
-    """Units in pruned, kept and dropped nodes."""
-
-    @classmethod
-    def of(cls, node: NodeView) -> Counts:
-        """Those of one tested node."""
-        assert node.verdict is not None, node
-        units = node.size if node.verdict in DECIDED else 0
-        return cls(tested=1, decided_units=units, **{node.verdict: 1})
 
     def __add__(self, other: Counts) -> Counts:
-        return self._with(other, 1)
-
-    def __sub__(self, other: Counts) -> Counts:
-        return self._with(other, -1)
-
-    def _with(self, other: Counts, sign: int) -> Counts:
-        names = (field.name for field in fields(self))
-        return Counts(**{name: getattr(self, name) + sign * getattr(other, name) for name in names})
+        return Counts(tested=self.tested + other.tested, split=self.split + other.split)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +97,7 @@ class SearchView:
     def _asked(self, node: NodeView | None, event: NodeAsked) -> SearchView:
         before = node or NodeView(node=event.node, size=event.size)
         after = replace(before, asked=True)
-        counts = self.counts if before.asked else replace(self.counts, asked=self.counts.asked + 1)
-        return replace(self, nodes=self.nodes.set(event.node, after), counts=counts)
+        return replace(self, nodes=self.nodes.set(event.node, after))
 
     def _tested(self, node: NodeView | None, event: NodeTested) -> SearchView:
         before = node or NodeView(node=event.node, size=event.size)
@@ -127,7 +105,8 @@ class SearchView:
         linked = self if again else self._with_link(event)
         previous = before.previous_sibling if again else self._siblings_end(event.parent)
         after = replace(_with_test(before, event), previous_sibling=previous)
-        counts = (self.counts - Counts.of(before) if again else self.counts) + Counts.of(after)
+        splits = (after.verdict == "split") - (before.verdict == "split")
+        counts = self.counts + Counts(tested=int(not again), split=splits)
         return replace(linked, nodes=linked.nodes.set(event.node, after), counts=counts)
 
     def children(self, node: int | None = None) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from mecharule_ops.state.persistent import IntMap, Log
+from mecharule_ops.state.persistent import IntMap
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import DECIDED
 from mecharule_ops.store.run_store import RunStore
@@ -140,7 +140,6 @@ class _Naive:
         self.certificates: dict[str, Event] = {}
         self.coverage: dict[tuple[int, str], Event] = {}
         self.stages: dict[str, Event] = {}
-        self.notices: list[Event] = []
         self.last: dict[type, Event] = {}
 
     def tell(self, event: Event) -> None:
@@ -170,8 +169,6 @@ class _Naive:
                 self.coverage[event.regime, event.layer] = event
             case StageFinished():
                 self.stages[event.stage] = event
-            case Notice():
-                self.notices.append(event)
 
     def tally(self, *verdicts: str) -> list[NodeTested]:
         found = [test for search in self.searches.values() for test in search["tests"].values()]
@@ -201,14 +198,10 @@ def _assert_same(state: RunState, naive: _Naive) -> None:
     assert dict(state.certificates) == naive.certificates
     assert dict(state.coverage) == naive.coverage
     assert dict(state.stages) == naive.stages
-    assert list(state.notices) == naive.notices
     assert state.cost == naive.last.get(CostChanged)
     counts = state.counts
-    assert counts.asked == sum(len(search["asks"]) for search in naive.searches.values())
     assert counts.tested == len(naive.tally(*_VERDICTS))
-    for verdict in _VERDICTS:
-        assert getattr(counts, verdict) == len(naive.tally(verdict))
-    assert counts.decided_units == sum(test.size for test in naive.tally("pruned", "kept", "dropped"))
+    assert counts.split == len(naive.tally("split"))
 
 
 def _fold(stream: list[Event]) -> RunState:
@@ -260,7 +253,7 @@ def test_a_replay_from_the_store_equals_the_live_run(tmp_path: Path) -> None:
 
 
 def test_a_small_search_by_hand() -> None:
-    """100 units: 40 pruned, 60 split, of them 1 kept and 19 dropped; so 60 of 100 are decided."""
+    """100 units: 40 pruned, 60 split, of them 1 kept and 19 dropped."""
     state = _fold(
         [
             run_started(),
@@ -277,7 +270,7 @@ def test_a_small_search_by_hand() -> None:
         ]
     )
     view = state.searches["s"]
-    assert (state.counts.asked, state.counts.tested, state.counts.pruned, state.counts.kept) == (4, 4, 1, 1)
+    assert (state.counts.tested, state.counts.split) == (4, 1)
     assert view.children() == (0, 1)
     assert view.children(1) == (2, 4)
     assert view.nodes[3].verdict is None
@@ -285,28 +278,20 @@ def test_a_small_search_by_hand() -> None:
     assert view.nodes[3].signed_selectivity is None
     assert view.nodes[1].strength == 0.5
     assert view.nodes[1].signed_selectivity == 0.5 - 1 / 32
-    assert state.fraction == 0.6
-    assert state.seconds_left(3.0) == pytest.approx(2.0)
     assert state.status == "running"
     ended = state.apply(RunFinished(run="0c1f", status="complete"))
-    assert (ended.status, ended.finished, ended.fraction, ended.seconds_left(9.0)) == (
-        "complete",
-        True,
-        1.0,
-        0.0,
-    )
+    assert (ended.status, ended.finished) == ("complete", True)
 
 
-def test_progress_of_a_stage_goes_before_that_of_the_searches() -> None:
-    """With a known total the stage is measured; before anything is done there is no estimate."""
+def test_the_stage_at_work_is_shown_until_it_ends() -> None:
+    """With what is done of its total; a finished one stands among the stages."""
     state = _fold([StageStarted(stage="baseline", total=200, unit="examples")])
-    assert (state.fraction, state.seconds_left(1.0)) == (0.0, None)
     state = state.apply(StageProgress(stage="baseline", done=50))
-    assert (state.fraction, state.seconds_left(10.0)) == (0.25, 30.0)
+    assert state.stage is not None
+    assert (state.stage.done, state.stage.total, state.stage.unit) == (50, 200, "examples")
     state = state.apply(StageFinished(stage="baseline", summary="ok", seconds=40.0))
     assert state.stage is None
-    assert state.fraction is None
-    assert RunState().seconds_left(5.0) is None
+    assert state.stages["baseline"].seconds == 40.0
 
 
 def test_the_strength_shown_is_the_one_of_the_search() -> None:
@@ -365,19 +350,3 @@ def test_the_integer_map_equals_a_dictionary() -> None:
     assert "1" not in grown
     with pytest.raises(KeyError):
         grown[2**60]
-
-
-def test_the_log_behaves_as_a_tuple() -> None:
-    """Indices from both ends, slices, equality; out of range is an IndexError."""
-    log: Log[str] = Log()
-    assert list(log) == []
-    versions = [log]
-    for number in range(70):
-        log = log.append(str(number))
-        versions.append(log)
-    assert list(versions[33]) == [str(i) for i in range(33)]
-    assert (log[0], log[-1], log[67:]) == ("0", "69", ("67", "68", "69"))
-    assert versions[3] == versions[2].append("2")
-    assert versions[3] != versions[4]
-    with pytest.raises(IndexError):
-        log[70]

@@ -70,21 +70,19 @@ def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
         backend.go_on.set()
         await user.press("ctrl+r")
         await user.sees("DONE", "12 units localized, 6 agonists")
-        assert user.run.state == _folded([*story()], notices=user.run.state)
+        assert user.run.state == _folded([*story()])
         await user.press("ctrl+q")
 
     app = drive(backend, script)
     assert app.return_code == 0
 
 
-def _folded(events: list, notices: RunState) -> RunState:
-    """The state of the story told by itself, with the notice that a resumed run adds."""
-    from dataclasses import replace
-
+def _folded(events: list) -> RunState:
+    """The state of the story told by itself."""
     state = RunState()
     for event in events:
         state = state.apply(event)
-    return replace(state, notices=notices.notices)
+    return state
 
 
 def test_a_stop_ends_the_work_at_its_next_event_and_quitting_ends_it_too(tmp_path: Path) -> None:
@@ -241,10 +239,10 @@ async def script(user):
     await user.until(lambda: user.run.session.activity is Activity.ENDED, "the end")
     await user.until(lambda: user.run.state is user.run.session.state, "the last snapshot")
     assert user.run.session.events == told
-    counts = user.run.state.searches["cha:1:m0"].counts
-    assert counts.tested == 10_000
+    view = user.run.state.searches["cha:1:m0"]
+    assert view.counts.tested == 10_000
     rows = [row for row in user.run.query_one(TreePane).rows if row.key.kind == "node"]
-    assert len(rows) == counts.split + counts.kept
+    assert len(rows) == sum(node.verdict in ("split", "kept") for node in view.nodes.values())
     print("drawn", len(rows), file=sys.__stdout__)
 
 drive(FakeBackend(pathlib.Path(sys.argv[1]), told), script)
