@@ -37,8 +37,7 @@ from mecharule_ops.experiments.statistics import (
     spelled_percent,
     t_interval,
 )
-from mecharule_ops.findings.measures import recall_rows
-from mecharule_ops.findings.overtopping import SMALL
+from mecharule_ops.findings.measures import SMALL, recall_rows
 from mecharule_ops.findings.records import SearchCost, SearchOutcome
 from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Bullets, Table

@@ -19,8 +19,7 @@ from mecharule_ops.experiments.counts import REGIMES, pooled, units_of
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, labels, planned
 from mecharule_ops.experiments.statistics import Interval, t_interval
-from mecharule_ops.findings.measures import jaccard
-from mecharule_ops.findings.overtopping import SMALL
+from mecharule_ops.findings.measures import SMALL, jaccard
 from mecharule_ops.numbers import k_of_n, two_decimals
 from mecharule_ops.report.document import Table
 from mecharule_ops.tasks.arithmetic import Arithmetic

@@ -17,8 +17,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.front.checked import Checked, checked
-from mecharule_ops.front.pictures import Part, pictures
-from mecharule_ops.front.plots import Plots, unit_pictures
+from mecharule_ops.front.pictures import Part, Plots, Tree, pictures, search_index, unit_pictures
 from mecharule_ops.front.rows import (
     CertificateRow,
     PredictionRow,
@@ -31,7 +30,6 @@ from mecharule_ops.front.rows import (
     rule_rows,
     unit_rows,
 )
-from mecharule_ops.front.tree import Tree, search_index
 from mecharule_ops.pipeline.opening import (
     check_direction,
     check_unit,
@@ -42,8 +40,7 @@ from mecharule_ops.pipeline.opening import (
 )
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report import render_html, render_screen
-from mecharule_ops.report.account_sections import account_section
-from mecharule_ops.report.content import opening_sections
+from mecharule_ops.report.content import account_section, opening_sections
 from mecharule_ops.report.document import Section
 from mecharule_ops.report.model_map import model_map
 from mecharule_ops.types import Basis, Neuron, Regime

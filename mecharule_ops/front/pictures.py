@@ -1,16 +1,26 @@
-"""Pictures and page parts of a run as a notebook shows them: the report's own figures and sections."""
+"""The report's own figures and sections of a run, one by one, as a notebook shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mecharule_ops.errors import StoreError
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.front.rows import TreeRow, tree_rows
+from mecharule_ops.report.account_plots import account_figures
+from mecharule_ops.report.chain_plots import chain_figures
+from mecharule_ops.report.content import search_section
 from mecharule_ops.report.document import Document, Section
 from mecharule_ops.report.drawing import standalone
 from mecharule_ops.report.html import figure_of, fragment_of
+from mecharule_ops.report.model_map import model_map
+from mecharule_ops.report.plots import search_figures
 from mecharule_ops.report.text import text_of
+from mecharule_ops.saying.searches import search_names
 
 WIDTH = 100
 """Columns of a part printed as text."""
@@ -71,3 +81,98 @@ def pictures(figures: Mapping[str, tuple[str, str]], kinds: Sequence[str] = ("",
         for name, (svg, caption) in figures.items()
         if name.startswith(tuple(kinds))
     )
+
+
+def search_index(findings: Findings, basis: str | None, regime: int | None) -> int:
+    """The place of the first search of this basis and regime. Raises `UsageError` where there is none."""
+    for index, outcome in enumerate(findings.searches):
+        if basis in (None, outcome.intervention.basis) and regime in (None, outcome.regime.value):
+            return index
+    searched = ", ".join(search_names(findings)) or "none"
+    raise UsageError(
+        f"expected a search of run {findings.run} ({searched}), got basis {basis!r}, regime {regime!r}"
+    )
+
+
+class Tree:
+    """One search. A notebook shows its section of the report with the picture of its tree."""
+
+    def __init__(self, findings: Findings, index: int) -> None:
+        self._findings, self._index = findings, index
+
+    @property
+    def rows(self) -> tuple[TreeRow, ...]:
+        """A row a tested group, in the order of the tests."""
+        return tree_rows(search_names(self._findings)[self._index], self._outcome.tree)
+
+    @property
+    def part(self) -> Part:
+        """What a notebook shows."""
+        section = search_section(self._findings, self._index)
+        return Part(
+            title=f"Run {self._findings.run}", sections=(section,), pictures=self.drawn("tree", "layers")
+        )
+
+    def drawn(self, *kinds: str) -> tuple[Picture, ...]:
+        """Its figures of these kinds: `layers`, `tree`, `recall`, `predicted`; one without data is left out."""
+        return pictures(search_figures(self._index, self._outcome), kinds)
+
+    @property
+    def _outcome(self) -> SearchOutcome:
+        return self._findings.searches[self._index]
+
+    def _repr_html_(self) -> str:
+        return self.part._repr_html_()
+
+    def __repr__(self) -> str:
+        return str(self.part)
+
+
+AccountOf = Callable[[str, int | None], tuple[Account, Chain | None]]
+"""What is known of a unit in a regime, or where it is strongest. Raises `UsageError`."""
+
+
+class Plots:
+    """The figures of a run, each as the report draws it."""
+
+    def __init__(self, findings: Findings, account_of: AccountOf) -> None:
+        self._findings, self._account_of = findings, account_of
+
+    def map(self) -> Picture:
+        """The model layer by layer with its units. Raises `UsageError` where nothing was found or ablated whole."""
+        drawn = pictures(model_map(self._findings))
+        if not drawn:
+            raise UsageError(f"expected something found to draw, run {self._findings.run} has none")
+        return drawn[0]
+
+    def layers(self, basis: str | None = None, regime: int | None = None) -> Picture:
+        """Localized units, union and whole-layer flips by layer. Raises `UsageError` where there is nothing to draw."""
+        return self._of_search("layers", basis, regime)
+
+    def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
+        """The groups that a search ablated. Raises `UsageError` where there is nothing to draw."""
+        return self._of_search("tree", basis, regime)
+
+    def account(self, unit: str, regime: int | None = None) -> Part:
+        """Every figure of a unit's account and chain. Raises `UsageError` where the run holds no account of it."""
+        account, chain = self._account_of(unit, regime)
+        drawn = unit_pictures(account, chain)
+        names = tuple(one.name for one in drawn)
+        section = Section(title=f"{account.neuron} ({account.regime.arrow})", blocks=(), figures=names)
+        return Part(title=f"Run {self._findings.run}", sections=(section,), pictures=drawn)
+
+    def _of_search(self, kind: str, basis: str | None, regime: int | None) -> Picture:
+        index = search_index(self._findings, basis, regime)
+        drawn = Tree(self._findings, index).drawn(kind)
+        if not drawn:
+            name = search_names(self._findings)[index]
+            raise UsageError(
+                f"expected {kind} to draw of {name}, run {self._findings.run} has none; see run.tree()"
+            )
+        return drawn[0]
+
+
+def unit_pictures(account: Account | None, chain: Chain | None) -> tuple[Picture, ...]:
+    """The figures of a unit's account and chain; of one that was not made none."""
+    of_account = {} if account is None else account_figures(account)
+    return pictures({**of_account, **({} if chain is None else chain_figures(chain))})

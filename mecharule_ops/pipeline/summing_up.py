@@ -16,8 +16,7 @@ from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.choices import choices_for
-from mecharule_ops.findings.measures import recall_rows
-from mecharule_ops.findings.overtopping import dominance, flip_overlaps
+from mecharule_ops.findings.measures import dominance, flip_overlaps, recall_rows
 from mecharule_ops.findings.records import (
     AgonistControls,
     CloseCompletions,

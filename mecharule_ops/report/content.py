@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural, sentence, two_decimals
 from mecharule_ops.report import tables
-from mecharule_ops.report.absence import negative, whole_layer_words
-from mecharule_ops.report.account_sections import account_sections
-from mecharule_ops.report.advice import after_audit, suggestions
-from mecharule_ops.report.cost_blocks import cost_blocks
+from mecharule_ops.report.absence import after_audit, negative, suggestions, whole_layer_words
 from mecharule_ops.report.document import Block, Bullets, Document, Section
+from mecharule_ops.report.drawing import figure_stem
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.model_map import NAME as MAP
 from mecharule_ops.report.recall_blocks import recall_blocks
-from mecharule_ops.report.run_blocks import run_blocks
+from mecharule_ops.report.run_blocks import cost_blocks, run_blocks
 from mecharule_ops.report.summary import summary
-from mecharule_ops.report.units import AGONIST_KEY, strong_blocks, weak_blocks
+from mecharule_ops.report.tables import AGONIST_KEY, strong_blocks, weak_blocks
+from mecharule_ops.saying.accounts import explained, explanation
 from mecharule_ops.saying.searches import predicted_words, search_names
 from mecharule_ops.types import Basis
 
@@ -170,3 +171,31 @@ def _question_sections(findings: Findings) -> tuple[Section, ...]:
         for answer in findings.answers
     )
     return (Section(title="Questions answered", blocks=(Bullets(items),)),)
+
+
+def account_sections(findings: Findings) -> tuple[Section, ...]:
+    """One a unit and regime, in the order of the searches; on a page all but the first are folded."""
+    sections: list[Section] = []
+    for outcome in findings.searches:
+        for account in outcome.accounts:
+            unit = findings.unit(account.neuron, account.regime)
+            chain = None if unit is None else unit.chain
+            sections.append(account_section(findings.run, account, chain, folded=bool(sections)))
+    return tuple(sections)
+
+
+def account_section(run: str, account: Account, chain: Chain | None, *, folded: bool = False) -> Section:
+    """The section of one unit; `chain` is None where it was not traced."""
+    unit, regime = account.neuron, account.regime
+    said = " ".join(explanation(explained(unit, account, chain, run)))
+    account_stem, chain_stem = (figure_stem(kind, regime, unit) for kind in ("account", "chain"))
+    traced = f" and `mecharule path {run} {unit}`" if chain else ""
+    return Section(
+        title=f"When and why {unit} flips ({regime.arrow})",
+        blocks=(said, f"All its numbers: `mecharule account {run} {unit} --regime {regime.value}`{traced}."),
+        figures=(
+            *(f"{account_stem}-{kind}" for kind in ("leads", "pushes")),
+            *(f"{chain_stem}-{kind}" for kind in ("writes", "reads", "graph")),
+        ),
+        folded=folded,
+    )

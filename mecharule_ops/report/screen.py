@@ -12,8 +12,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, plural, sentence, tied
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import strongest
-from mecharule_ops.report.absence import negative
-from mecharule_ops.report.advice import suggestions
+from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import headline
 from mecharule_ops.saying.accounts import brief_account

@@ -13,8 +13,8 @@ from bundled_run import QUICK
 
 import mecharule_ops as mr
 from mecharule_ops.events import AgonistFound, Event, RunFinished, RunStarted, StageFinished, StageProgress
+from mecharule_ops.front.door import rows_of, table_file
 from mecharule_ops.front.progress import Progress, live_progress
-from mecharule_ops.front.tables import rows_of, table_file
 from mecharule_ops.loading.registry import load
 from mecharule_ops.tasks.table import read_table
 

@@ -20,7 +20,7 @@ from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
 from mecharule_ops.pipeline.pricing import audit_tests
 from mecharule_ops.pipeline.search_settings import LARGEST, search_settings
 from mecharule_ops.report import render_text
-from mecharule_ops.report.advice import after_audit
+from mecharule_ops.report.absence import after_audit
 from mecharule_ops.saying.searches import audit_sentence, guaranteed_words, missed_words, recall_words
 from mecharule_ops.types import Regime, Share
 

@@ -42,12 +42,10 @@ from mecharule_ops.report import (
     render_text,
     tables,
 )
-from mecharule_ops.report.absence import negative
-from mecharule_ops.report.advice import suggestions
+from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.content import document
 from mecharule_ops.report.html import html_of
-from mecharule_ops.report.icicle import icicle
-from mecharule_ops.report.plots import figures
+from mecharule_ops.report.plots import figures, icicle
 from mecharule_ops.rules.algebra import score
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval
