@@ -150,15 +150,12 @@ def _by_norm(
 
 def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
     """For each search recall and cost in both directions."""
-    said = {}
-    for label, name in _names(runs).items():
-        cells = []
-        for regime in REGIMES:
-            searches = counts.searches(labelled(runs, label), regime)
-            cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
-            cells.append(f"{regime.arrow} {recalled(searches)} at {percent(cost)} of brute force")
-        said[name] = "; ".join(cells)
-    return said
+    said: dict[str, list[str]] = {}
+    for label, _, regime, searches in _by_regime(runs):
+        cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
+        cell = f"{regime.arrow} {recalled(searches)} at {percent(cost)} of brute force"
+        said.setdefault(label, []).append(cell)
+    return {name: "; ".join(said[label]) for label, name in _names(runs).items()}
 
 
 def _says(runs: Sequence[FinishedRun]) -> str:
@@ -184,51 +181,47 @@ def _names(runs: Sequence[FinishedRun]) -> dict[str, str]:
     return {label: said[label] for label in labels(runs)}
 
 
+def _by_regime(runs: Sequence[FinishedRun]) -> Iterator[tuple[str, str, Regime, list[SearchOutcome]]]:
+    """(label, name, regime, the searches of all seeds) of each kind of search."""
+    for label, name in _names(runs).items():
+        for regime in REGIMES:
+            yield label, name, regime, counts.searches(labelled(runs, label), regime)
+
+
 def _bins(runs: Sequence[FinishedRun]) -> list[tuple[float, float]]:
-    rows = {
-        (row.low, row.high)
-        for run in runs
-        for search in run.findings.searches
-        for row in search.recall
-        if row.criterion == "point" and not row.whole
-    }
-    return sorted(rows)
+    rows = (row for run in runs for search in run.findings.searches for row in search.recall)
+    return sorted({(row.low, row.high) for row in rows if row.criterion == "point" and not row.whole})
 
 
 def _recall(runs: Sequence[FinishedRun]) -> Table:
-    bins, rows = _bins(runs), []
-    for label, name in _names(runs).items():
-        for regime in REGIMES:
-            found = counts.searches(labelled(runs, label), regime)
-            cells = [recalled(found, (low,)) for low, _ in bins]
-            rows.append(
-                (name, regime.arrow, recalled(found), *cells, spelled_percent(_overall(runs, label, regime)))
-            )
+    bins = _bins(runs)
+    rows = tuple(
+        (
+            *(name, regime.arrow, recalled(found)),
+            *(recalled(found, (low,)) for low, _ in bins),
+            spelled_percent(over_seeds(labelled(runs, label), counts.recall(regime))),
+        )
+        for label, name, regime, found in _by_regime(runs)
+    )
     spans = [f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}" for low, high in bins]
     header = ("search", "regime", "overall", *spans, "mean over seeds")
-    return Table(header=header, rows=tuple(rows), align="ll" + "r" * (len(header) - 2))
-
-
-def _overall(runs: Sequence[FinishedRun], label: str, regime: Regime) -> Interval:
-    return over_seeds(labelled(runs, label), counts.recall(regime))
+    return Table(header=header, rows=rows, align="ll" + "r" * (len(header) - 2))
 
 
 def _cost(runs: Sequence[FinishedRun]) -> Table:
-    rows = []
-    for label, name in _names(runs).items():
-        for regime in REGIMES:
-            costs = [search.cost for search in counts.searches(labelled(runs, label), regime)]
-            rows.append((name, regime.arrow, *_cost_cells(costs)))
+    rows = tuple(
+        (name, regime.arrow, *_cost_cells([search.cost for search in found]))
+        for _, name, regime, found in _by_regime(runs)
+    )
     header = ("search", "regime", "queries", "of N", "of 2N−1", "example-forwards of brute force")
-    return Table(header=header, rows=tuple(rows), align="llrrrr")
+    return Table(header=header, rows=rows, align="llrrrr")
 
 
 def _cost_cells(costs: Sequence[SearchCost]) -> tuple[str, ...]:
+    shares = ("share_of_n", "share_of_2n_minus_1", "share_of_exhaustive_forwards")
     return (
         spelled(t_interval([cost.queries for cost in costs]), 0),
-        spelled_percent(t_interval([cost.share_of_n for cost in costs])),
-        spelled_percent(t_interval([cost.share_of_2n_minus_1 for cost in costs])),
-        spelled_percent(t_interval([cost.share_of_exhaustive_forwards for cost in costs])),
+        *(spelled_percent(t_interval([getattr(cost, share) for cost in costs])) for share in shares),
     )
 
 
@@ -250,17 +243,8 @@ def _overtopping(runs: Sequence[FinishedRun]) -> Table:
             cells = [spelled(t_interval(column), 2) for column in zip(*measured, strict=True)]
             size = f"{median(group.size for group in largest):.0f}"
             rows.append((regime.arrow, str(layer), str(len(largest)), size, *cells))
-    header = (
-        "regime",
-        "layer",
-        "seeds",
-        "units",
-        "group Ê",
-        "unit Ê",
-        "Dom(1)",
-        f"≤ {SMALL} Ê",
-        f"Dom({SMALL})",
-    )
+    measures = ("group Ê", "unit Ê", "Dom(1)", f"≤ {SMALL} Ê", f"Dom({SMALL})")
+    header = ("regime", "layer", "seeds", "units", *measures)
     return Table(header=header, rows=tuple(rows), align="lr" + "r" * (len(header) - 2))
 
 

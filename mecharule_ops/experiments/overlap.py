@@ -1,30 +1,37 @@
-"""Overlap: which units and which flips are shared (paper, §5 "Evaluation metrics", appendix A and C).
+"""Overlap: which units and which flips are shared, and where attribution puts its strongest units.
 
-Units are compared within one basis, flipped records within one seed and regime, where both runs saw the same ones.
+Source: the paper, §5 "Evaluation metrics", appendix A and C. Units are compared within one basis, flipped records
+within one seed and regime, where both runs saw the same ones. Attribution ranks by |EAP-IG score|; the search by the
+measured strength of its localized units. The first is no causal claim; that the two differ is what is measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import median
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from mecharule_ops.experiments import e1
-from mecharule_ops.experiments.attribution_overlap import layer_table, rank_sentence
+from mecharule_ops.experiments.baselines import strengths
 from mecharule_ops.experiments.charts import bars
-from mecharule_ops.experiments.counts import REGIMES, pooled, units_of
+from mecharule_ops.experiments.counts import REGIMES, pooled, searches, units_of
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, labels, planned
-from mecharule_ops.experiments.statistics import Interval, t_interval
+from mecharule_ops.experiments.statistics import rank_correlation, spelled, t_interval
 from mecharule_ops.findings.measures import SMALL, jaccard
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.numbers import k_of_n, two_decimals
 from mecharule_ops.report.document import Table
+from mecharule_ops.saying.flips import by_strength
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.registry import task_of
-from mecharule_ops.types import Regime, Share
+from mecharule_ops.types import Neuron, Regime, Share
 
 SEEDS = 3
 Pair = tuple[FinishedRun, FinishedRun]
@@ -103,24 +110,23 @@ def _unit_pairs(runs: Sequence[FinishedRun]) -> Iterator[tuple[str, list[Pair]]]
 
 def _units_table(runs: Sequence[FinishedRun]) -> Table:
     rows = [
-        (name, *(_shared(pairs, strong) for strong in (True, False))) for name, pairs in _unit_pairs(runs)
+        (name, *_shared_units((a.search(regime), b.search(regime)) for a, b in pairs for regime in REGIMES))
+        for name, pairs in _unit_pairs(runs)
     ]
-    main = labelled(runs, MAIN)
-    between = [
-        pooled(jaccard(*(units_of(run.search(regime), strong=strong) for regime in REGIMES)) for run in main)
-        for strong in (True, False)
-    ]
-    rows.append(("1→0, 0→1 of one run", *map(k_of_n, between)))
+    up, down = REGIMES
+    between = ((run.search(up), run.search(down)) for run in labelled(runs, MAIN))
+    rows.append(("1→0, 0→1 of one run", *_shared_units(between)))
     return Table(header=("compared", "τ-agonists", "localized"), rows=tuple(rows), align="lrr")
 
 
-def _shared(pairs: Sequence[Pair], strong: bool) -> str:
-    shares = [
-        jaccard(units_of(one.search(regime), strong=strong), units_of(other.search(regime), strong=strong))
-        for one, other in pairs
-        for regime in REGIMES
-    ]
-    return k_of_n(pooled(shares))
+def _shared_units(pairs: Iterable[tuple[SearchOutcome | None, SearchOutcome | None]]) -> tuple[str, str]:
+    """τ-agonists, then localized units, of both searches of those of either."""
+    compared = list(pairs)
+    strong, every = (
+        k_of_n(pooled(jaccard(units_of(a, strong=strong), units_of(b, strong=strong)) for a, b in compared))
+        for strong in (True, False)
+    )
+    return strong, every
 
 
 def _flip_labels(runs: Sequence[FinishedRun]) -> list[str]:
@@ -154,13 +160,8 @@ def shared_flips(
 
 def _within(main: Sequence[FinishedRun]) -> str:
     """How much two τ-agonists of one search flip the same records."""
-    shares = [
-        pair.shared
-        for run in main
-        for search in run.findings.searches
-        for pair in search.overlaps
-        if pair.shared.n
-    ]
+    found = (pair for run in main for search in run.findings.searches for pair in search.overlaps)
+    shares = [pair.shared for pair in found if pair.shared.n]
     if not shares:
         return "No search of the main condition has two τ-agonists, so their flips cannot be compared."
     middle = median(share.rate for share in shares)
@@ -175,8 +176,7 @@ def _dominance(main: Sequence[FinishedRun]) -> Table:
     for regime in REGIMES:
         groups = [
             group
-            for run in main
-            if (search := run.search(regime)) is not None
+            for search in searches(main, regime)
             for group in search.dominance
             if group.group_strength > 0
         ]
@@ -193,9 +193,73 @@ def _dominance(main: Sequence[FinishedRun]) -> Table:
 
 def _figure(runs: Sequence[FinishedRun]) -> str:
     names = _flip_labels(runs)
-    series = {regime.arrow: [_interval(runs, name, regime) for name in names] for regime in REGIMES}
+    series = {
+        regime.arrow: [t_interval([share.rate for share in _flips(runs, name, regime)]) for name in names]
+        for regime in REGIMES
+    }
     return bars("overlap-flips", names, series, xlabel="", ylabel="Jaccard index")
 
 
-def _interval(runs: Sequence[FinishedRun], name: str, regime: Regime) -> Interval:
-    return t_interval([share.rate for share in _flips(runs, name, regime)])
+TOP = 50
+
+
+def top_attributed(scores: Float[np.ndarray, "layer channel"], search: SearchOutcome) -> list[Neuron]:
+    """The units with the largest |score|, at most `TOP`; ties in the order of their names."""
+    order = np.argsort(-np.abs(scores).reshape(-1), kind="stable")[:TOP]
+    basis, width = search.intervention.basis, scores.shape[1]
+    return [Neuron(basis, int(place) // width, int(place) % width) for place in order]
+
+
+def top_localized(search: SearchOutcome) -> list[Neuron]:
+    """The strongest localized units, at most `TOP`."""
+    return [agonist.neuron for agonist in by_strength(search.agonists)[:TOP]]
+
+
+def layer_table(runs: Sequence[FinishedRun]) -> Table:
+    """By layer and regime: how many of either top list lie there, summed over seeds, and how many in both."""
+    rows = []
+    for regime in REGIMES:
+        attributed, localized, both = Counter[int](), Counter[int](), Counter[int]()
+        for scores, search in _scored(runs, regime):
+            first, second = top_attributed(scores, search), top_localized(search)
+            attributed.update(unit.layer for unit in first)
+            localized.update(unit.layer for unit in second)
+            both.update(unit.layer for unit in set(first) & set(second))
+        rows += [
+            (regime.arrow, str(layer), str(attributed[layer]), str(localized[layer]), str(both[layer]))
+            for layer in sorted({*attributed, *localized})
+        ]
+    header = ("regime", "layer", f"attribution's top {TOP}", f"strongest {TOP} localized", "in both")
+    return Table(header=header, rows=tuple(rows), align="lrrrr")
+
+
+def rank_sentence(runs: Sequence[FinishedRun]) -> str:
+    """Spearman's ρ of |score| and measured strength, where every unit was tested alone."""
+    parts = []
+    for regime in REGIMES:
+        found = t_interval([_rho(scores, search) for scores, search in _scored(runs, regime)])
+        if found.n:
+            found = replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
+            parts.append(f"{spelled(found, 2, signed=True)} in {regime.arrow}")
+    if not parts:
+        return (
+            "Not every unit was tested alone, so the rank correlation of attribution and strength is unknown."
+        )
+    return (
+        f"Spearman's ρ of |attribution| and the strength of every unit, mean over seeds: {', '.join(parts)}."
+    )
+
+
+def _scored(
+    runs: Sequence[FinishedRun], regime: Regime
+) -> list[tuple[Float[np.ndarray, "layer channel"], SearchOutcome]]:
+    """(attribution, search) of each run that analysed the regime."""
+    return [(run.scores[regime], search) for run in runs if (search := run.search(regime)) is not None]
+
+
+def _rho(scores: Float[np.ndarray, "layer channel"], search: SearchOutcome) -> float:
+    measured = strengths(search)
+    if not measured:
+        return math.nan
+    attributed = [abs(float(scores[unit.layer, unit.channel])) for unit in measured]
+    return rank_correlation(attributed, list(measured.values()))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.experiments import baselines, counts, e0, e1, e2, overlap, sensitivity
-from mecharule_ops.experiments.attribution_overlap import TOP, top_attributed
 from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
 from mecharule_ops.experiments.folder import price_of
+from mecharule_ops.experiments.overlap import TOP, top_attributed
 from mecharule_ops.experiments.page import TRAINED, Chapter, Part, as_data, brief, document, tables
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
 from mecharule_ops.findings.counts import Dominance
