@@ -11,7 +11,7 @@ from pathlib import Path
 import mecharule_ops
 
 MODULES = (
-    *("front.finished_run", "front.rows", "front.pictures", "front.checked", "front.door"),
+    *("front.finished_run", "front.rows", "front.pictures", "front.door"),
     *("config", "errors", "events", "types", "bases", "cha", "predicates.language"),
     *(
         "findings.records",

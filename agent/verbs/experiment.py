@@ -148,7 +148,7 @@ def _plans(wanted: Wanted, request: Request) -> dict[str, tuple[PlannedRun, ...]
 def _probe(wanted: Wanted, request: Request, host: Host) -> ToolResult:
     from mecharule_ops.experiments.page import as_data
     from mecharule_ops.experiments.plan import planned
-    from mecharule_ops.experiments.unit_probe import probe
+    from mecharule_ops.experiments.folder import probe
 
     units = [Neuron.parse(text) for text in str(wanted.units).split(",")]
     page = probe(planned(request.base, request.base.seed, "probe"), units, host)

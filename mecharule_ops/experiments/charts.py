@@ -10,7 +10,6 @@ from mecharule_ops.experiments.statistics import Interval
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -33,7 +32,7 @@ def bars(
             axes.errorbar(where, means, _reach(values), fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
         axes.set_xticks(range(len(groups)), groups)
         axes.set(xlabel=xlabel, ylabel=ylabel)
-        _finish(axes, legend=len(series) > 1)
+        tidy(axes, legend=len(series) > 1)
 
     return draw(name, plot)
 
@@ -67,7 +66,7 @@ def lines(
             axes.set_ylim(bottom=0)
             axes.set_title(title, fontsize=9)
             axes.set(xlabel=xlabel, ylabel=ylabel if place == 0 else "")
-            _finish(axes, legend=place == len(panels) - 1)
+            tidy(axes, legend=place == len(panels) - 1)
 
     return draw(name, plot)
 
@@ -106,9 +105,3 @@ def _reach(values: Sequence[Interval]) -> list[list[float]]:
     below = [value.mean - value.low for value in values]
     above = [value.high - value.mean for value in values]
     return [[0.0 if math.isnan(reach) else reach for reach in side] for side in (below, above)]
-
-
-def _finish(axes: Axes, *, legend: bool) -> None:
-    tidy(axes)
-    if legend and axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))

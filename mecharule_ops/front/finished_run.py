@@ -7,7 +7,7 @@ opened for each of these and closed again, so that other processes may use the r
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.front.checked import Checked, checked
-from mecharule_ops.front.pictures import Part, Plots, Tree, pictures, search_index, unit_pictures
+from mecharule_ops.front.pictures import (
+    Checked,
+    Part,
+    Plots,
+    Tree,
+    checked,
+    pictures,
+    search_index,
+    unit_pictures,
+)
 from mecharule_ops.front.rows import (
     CertificateRow,
     PredictionRow,
@@ -53,7 +61,6 @@ if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject
 
 Kind = Literal["units", "rules", "predictions", "tree", "certificates"]
-KINDS: tuple[Kind, ...] = ("units", "rules", "predictions", "tree", "certificates")
 
 
 class FinishedRun:
@@ -185,21 +192,17 @@ class FinishedRun:
 
         Raises `UsageError` where pandas is not installed, or for another kind.
         """
-        rows: dict[Kind, tuple[type, Sequence[Any]]] = {}
-        if kind == "units":
-            rows[kind] = UnitRow, self.units
-        elif kind == "rules":
-            rows[kind] = RuleRow, self.rules
-        elif kind == "predictions":
-            rows[kind] = PredictionRow, self.predictions
-        elif kind == "tree":
-            every = range(len(self.findings.searches))
-            rows[kind] = TreeRow, [row for index in every for row in Tree(self.findings, index).rows]
-        elif kind == "certificates":
-            rows[kind] = CertificateRow, self.certificates
-        else:
-            raise UsageError(f"expected a table of {', '.join(KINDS)}, got {kind!r}")
-        return frame_of(*rows[kind])
+        tables: dict[str, tuple[type, Callable[[], Sequence[Any]]]] = {
+            "units": (UnitRow, lambda: self.units),
+            "rules": (RuleRow, lambda: self.rules),
+            "predictions": (PredictionRow, lambda: self.predictions),
+            "tree": (TreeRow, lambda: [row for tree in self._trees for row in tree.rows]),
+            "certificates": (CertificateRow, lambda: self.certificates),
+        }
+        if kind not in tables:
+            raise UsageError(f"expected a table of {', '.join(tables)}, got {kind!r}")
+        row, rows = tables[kind]
+        return frame_of(row, rows())
 
     def verify(self, certificates: Sequence[str] | None = None) -> Checked:
         """Certificates run again on the reference path: all of the run's, or those of these ids.
@@ -228,6 +231,10 @@ class FinishedRun:
 
     def __repr__(self) -> str:
         return render_screen(self.findings).rstrip()
+
+    @property
+    def _trees(self) -> list[Tree]:
+        return [Tree(self.findings, index) for index in range(len(self.findings.searches))]
 
     @property
     def _bases(self) -> frozenset[str]:

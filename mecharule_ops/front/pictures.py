@@ -1,4 +1,4 @@
-"""The report's own figures and sections of a run, one by one, as a notebook shows them."""
+"""The figures and sections of a run, one by one, and its certificates run again, as a notebook shows them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.certificates.verification import Verification, VerificationStatus, verify
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.front.rows import TreeRow, tree_rows
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.content import search_section
-from mecharule_ops.report.document import Document, Section
+from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.drawing import standalone
 from mecharule_ops.report.html import figure_of, fragment_of
 from mecharule_ops.report.model_map import model_map
@@ -176,3 +179,65 @@ def unit_pictures(account: Account | None, chain: Chain | None) -> tuple[Picture
     """The figures of a unit's account and chain; of one that was not made none."""
     of_account = {} if account is None else account_figures(account)
     return pictures({**of_account, **({} if chain is None else chain_figures(chain))})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """How certificates came out."""
+
+    run: str
+    certificates: tuple[Certificate, ...]
+    verifications: tuple[Verification, ...]
+    """One a certificate, in their order."""
+
+    @property
+    def match(self) -> int:
+        """Certificates that came out the same."""
+        return self._count(VerificationStatus.MATCH)
+
+    @property
+    def differs(self) -> int:
+        """Certificates that came out otherwise: their claims are not supported."""
+        return self._count(VerificationStatus.DIFFERS)
+
+    @property
+    def cannot(self) -> int:
+        """Certificates that could not be run again here."""
+        return self._count(VerificationStatus.CANNOT)
+
+    def _count(self, status: VerificationStatus) -> int:
+        return sum(one.status is status for one in self.verifications)
+
+    @property
+    def part(self) -> Part:
+        """What a notebook shows: a line a certificate."""
+        rows = tuple(
+            (f"c:{certificate.id}", found.sentence, certificate.claim)
+            for certificate, found in zip(self.certificates, self.verifications, strict=True)
+        )
+        table = Table(header=("certificate", "second run", "claim"), rows=rows, align="lll")
+        counts = f"{self.match} of {len(rows)} certificates match"
+        return Part(
+            title=f"Run {self.run}, verified",
+            sections=(Section(title=counts, blocks=(table,) if rows else ()),),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.part._repr_html_()
+
+    def __repr__(self) -> str:
+        return str(self.part)
+
+
+def checked(run: Run, certificates: Sequence[Certificate]) -> Checked:
+    """Each certificate run again. Cost: two completions an example and certificate; the run's model is loaded.
+
+    The run is of no use for further ablations: TransformerLens has changed how its model computes attention.
+    """
+    from mecharule_ops.pipeline.second_run import bench_of_run, rerun
+
+    if not certificates:
+        return Checked(run=run.id, certificates=(), verifications=())
+    bench = bench_of_run(run)
+    found = tuple(verify(one, lambda each: rerun(bench, each)) for one in certificates)
+    return Checked(run=run.id, certificates=tuple(certificates), verifications=found)

@@ -71,8 +71,7 @@ def _leads(points: LeadsAndDrops, figure: Figure) -> None:
     axes.plot([start, end], [start, end], "--", color=INK, linewidth=0.8)
     axes.annotate("drop = lead", (end, end), ha="right", va="bottom", fontsize=7, color=INK)
     axes.set(xlabel="lead (logits)", ylabel="drop (logits)")
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    tidy(axes)
+    tidy(axes, legend=True)
 
 
 def _pushes(pushes: Pushes, figure: Figure) -> None:
@@ -90,8 +89,7 @@ def _pushes(pushes: Pushes, figure: Figure) -> None:
     axes.axvline(0, color=INK, linewidth=0.6)
     axes.set_yticks(range(rows, 0, -1), [push.predicate for push in pushes.predicates])
     axes.set(xlabel="towards a flip (log-odds)", ylim=(0.4, rows + 0.6))
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    tidy(axes)
+    tidy(axes, legend=True)
 
 
 def _spread(values: Sequence[float] | np.ndarray, width: float = 0.36) -> np.ndarray:

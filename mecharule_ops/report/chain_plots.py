@@ -113,10 +113,9 @@ def _reads(chain: Chain, figure: Figure) -> None:
     mass.set_yticks(list(places.values()), [_label(name) for name in names])
     mass.set(xlabel="share of attention", xlim=(-0.02, None))
     carried.set(xlabel="part of the lead, logits")
-    carried.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     for axes in (mass, carried):
         axes.grid(axis="y", color=GREY, alpha=0.25)
-        tidy(axes)
+        tidy(axes, legend=axes is carried)
 
 
 def _names(heads: tuple[HeadReading, ...]) -> list[str]:

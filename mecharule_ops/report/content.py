@@ -12,8 +12,7 @@ from mecharule_ops.report.document import Block, Bullets, Document, Section
 from mecharule_ops.report.drawing import figure_stem
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.model_map import NAME as MAP
-from mecharule_ops.report.recall_blocks import recall_blocks
-from mecharule_ops.report.run_blocks import cost_blocks, run_blocks
+from mecharule_ops.report.run_blocks import cost_blocks, recall_blocks, run_blocks
 from mecharule_ops.report.summary import summary
 from mecharule_ops.report.tables import AGONIST_KEY, strong_blocks, weak_blocks
 from mecharule_ops.saying.accounts import explained, explanation

@@ -74,10 +74,12 @@ def glyphs(axes: Axes, x: np.ndarray, y: np.ndarray, filled: np.ndarray, labels:
         axes.plot(x[which], y[which], glyph, label=label or None, **style)
 
 
-def tidy(axes: Axes) -> None:
-    """No background and no box around the data."""
+def tidy(axes: Axes, *, legend: bool = False) -> None:
+    """No background, no box around the data, and what the labelled glyphs mean beside it."""
     axes.patch.set_visible(False)
     axes.spines[["top", "right"]].set_visible(False)
+    if legend and axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _inline(svg: str, name: str) -> str:

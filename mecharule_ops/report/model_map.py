@@ -67,8 +67,7 @@ def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, tau: float
         )
     axes.axhline(tau, color=INK, linestyle="--", linewidth=0.8)
     axes.set(ylabel=f"flipped share, {regime.arrow}", ylim=(-0.03, 1.05))
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    tidy(axes)
+    tidy(axes, legend=True)
 
 
 def _apart(units: list[Agonist]) -> list[Agonist]:

@@ -101,9 +101,7 @@ def _layers(figure: Figure, outcome: SearchOutcome) -> None:
     cover.set(ylabel="flipped share", xlabel="layer", ylim=(-0.03, 1.03))
     cover.xaxis.get_major_locator().set_params(integer=True)
     for axes in (counts, cover):
-        tidy(axes)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        tidy(axes, legend=True)
 
 
 def _recall(figure: Figure, outcome: SearchOutcome) -> None:
@@ -129,8 +127,7 @@ def _predicted(figure: Figure, outcome: SearchOutcome) -> None:
             axes.annotate(f" {unit.rank}", (unit.predicted, unit.measured), fontsize=7, color=INK)
     axes.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.8)
     axes.set(xlabel="predicted strength", ylabel="measured strength", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    tidy(axes)
+    tidy(axes, legend=True)
 
 
 def _tree(figure: Figure, outcome: SearchOutcome) -> None:
