@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +72,7 @@ def stored_findings(path: Path) -> Findings | None:
 def finish(request: Request, runs: Sequence[PlannedRun], host: Host) -> None:
     """Every run to its end, in order. Raises `PriceDeclined`, or what a stage raises; finished runs stay."""
     waiting = distinct(runs) if host.again else unfinished(runs, host.folder)
-    asked = _Once(host.approve, price_of(waiting, request.units))
+    asked = _asked_once(host.approve, price_of(waiting, request.units))
     began = host.clock()
     for place, run in enumerate(waiting):
         host.show(Notice(text=f"run {place + 1} of {len(waiting)}: {run.name} ({run.id})"))
@@ -145,25 +145,17 @@ def opened_run(run: PlannedRun, folder: Path) -> RunStore:
     return RunStore.create(path, {"run": run.id, "settings": run.config.model_dump(mode="json")})
 
 
-class _Once:
+def _asked_once(approve: Callable[[Price], bool], whole: Price) -> Callable[[Price], bool]:
     """Asks for the price of all runs when the first search knows its pace, and keeps the answer."""
+    answers: list[bool] = []
 
-    def __init__(self, approve: Callable[[Price], bool], whole: Price) -> None:
-        self._approve, self._whole = approve, whole
-        self._answer: bool | None = None
-
-    def __call__(self, first: Price) -> bool:
-        if self._answer is None:
+    def asked(first: Price) -> bool:
+        if not answers:
             pace = first.seconds / first.example_forwards if first.example_forwards else 0.0
-            forwards = self._whole.example_forwards
-            self._answer = self._approve(
-                Price(
-                    evaluations=self._whole.evaluations,
-                    example_forwards=forwards,
-                    seconds=forwards * pace,
-                )
-            )
-        return self._answer
+            answers.append(approve(replace(whole, seconds=whole.example_forwards * pace)))
+        return answers[0]
+
+    return asked
 
 
 def probe(planned: PlannedRun, units: Sequence[Neuron], host: Host) -> Document:

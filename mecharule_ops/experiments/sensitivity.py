@@ -54,7 +54,7 @@ def plan(request: Request) -> tuple[PlannedRun, ...]:
     """The main condition and every changed setting under the first seeds."""
     few = Request(base=request.base, seeds=request.seeds[:SEEDS], units=request.units)
     changed = [
-        planned(request.base, seed, _label(axis, value), **changes)
+        planned(request.base, seed, f"{axis} {value}", **changes)
         for axis in AXES
         for value, changes in _values(few, axis).items()
         if not _is_main(request, changes)
@@ -78,19 +78,12 @@ def _values(request: Request, axis: str) -> dict[str, dict[str, object]]:
         return {str(size): {"slice_size": size} for size in sizes}
     length = task_of(base).max_new_tokens
     lengths = (max(1, length // 2), length, 2 * length)
-    return {str(n): {} if n == length else _of_length(request, n) for n in lengths}
-
-
-def _of_length(request: Request, length: int) -> dict[str, object]:
-    return {"task_settings": {**request.base.task_settings, "max_new_tokens": length}}
+    task = base.task_settings
+    return {str(n): {} if n == length else {"task_settings": {**task, "max_new_tokens": n}} for n in lengths}
 
 
 def _is_main(request: Request, changes: dict[str, object]) -> bool:
     return all(getattr(request.base, name) == value for name, value in changes.items())
-
-
-def _label(axis: str, value: str) -> str:
-    return f"{axis} {value}"
 
 
 def part(runs: Sequence[FinishedRun]) -> Part:

@@ -22,18 +22,16 @@ if TYPE_CHECKING:
 
 def account_figures(account: Account) -> Mapping[str, tuple[str, str]]:
     """Name → (SVG, caption); a figure without data is left out."""
-    stem = figure_stem("account", account.regime, account.neuron)
-    drawn = {}
-    if account.points is not None and account.points.lead:
-        name = f"{stem}-leads"
-        plot = partial(_leads, account.points)
-        drawn[name] = draw(name, plot), _leads_caption(account, account.points)
-    if account.pushes is not None and account.pushes.predicates:
-        name, rows = f"{stem}-pushes", len(account.pushes.predicates)
-        drawn[name] = (
-            draw(name, partial(_pushes, account.pushes), height=0.9 + 0.3 * rows),
-            _pushes_caption(account),
+    stem, drawn = figure_stem("account", account.regime, account.neuron), {}
+    points, pushes = account.points, account.pushes
+    if points is not None and points.lead:
+        drawn[f"{stem}-leads"] = (
+            draw(f"{stem}-leads", partial(_leads, points)),
+            _leads_caption(account, points),
         )
+    if pushes is not None and pushes.predicates:
+        svg = draw(f"{stem}-pushes", partial(_pushes, pushes), height=0.9 + 0.3 * len(pushes.predicates))
+        drawn[f"{stem}-pushes"] = svg, _pushes_caption(account, pushes)
     return drawn
 
 
@@ -52,9 +50,8 @@ def _leads_caption(account: Account, points: LeadsAndDrops) -> str:
     )
 
 
-def _pushes_caption(account: Account) -> str:
-    assert account.pushes is not None
-    records = len(account.pushes.predicates[0].holds)
+def _pushes_caption(account: Account, pushes: Pushes) -> str:
+    records = len(pushes.predicates[0].holds)
     return (
         f"What the free-form model of the prompt goes by when it predicts the flips of {account.neuron}, on {records} "
         "held-out records: Shapley values in log-odds, right is towards a flip. Filled circles: the predicate holds; "

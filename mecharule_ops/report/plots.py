@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ from mecharule_ops.types import Verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    _Plot = Callable[[Figure, SearchOutcome], None]
 
 _SHADE = {
     Verdict.PRUNED: (GREY, ""),
@@ -42,18 +42,18 @@ def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
 
 def search_figures(index: int, outcome: SearchOutcome) -> Mapping[str, tuple[str, str]]:
     """The plots of one search, which is the run's `index`-th; named and left out as `figures` does."""
-    drawn: dict[str, tuple[str, str]] = {}
-    if outcome.agonists or outcome.layer_union or outcome.whole_layers:
-        drawn[f"layers-{index}"] = _draw(f"layers-{index}", outcome, _layers), _LAYERS_CAPTION
-    if outcome.recall:
-        drawn[f"recall-{index}"] = _draw(f"recall-{index}", outcome, _recall), _RECALL_CAPTION
-    if outcome.predicted:
-        drawn[f"predicted-{index}"] = _draw(f"predicted-{index}", outcome, _predicted), _PREDICTED_CAPTION
-    if outcome.tree:
-        shown = len(icicle(outcome.tree))
-        caption = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
-        drawn[f"tree-{index}"] = _draw(f"tree-{index}", outcome, _tree), caption
-    return drawn
+    placed = outcome.agonists or outcome.layer_union or outcome.whole_layers
+    shown = len(icicle(outcome.tree))
+    groups = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
+    kinds = (
+        (f"layers-{index}", placed, _layers, _LAYERS_CAPTION),
+        (f"recall-{index}", outcome.recall, _recall, _RECALL_CAPTION),
+        (f"predicted-{index}", outcome.predicted, _predicted, _PREDICTED_CAPTION),
+        (f"tree-{index}", outcome.tree, _tree, groups),
+    )
+    return {
+        name: (draw(name, partial(plot, outcome)), caption) for name, data, plot, caption in kinds if data
+    }
 
 
 _LAYERS_CAPTION = (
@@ -77,11 +77,7 @@ _TREE_CAPTION = (
 )
 
 
-def _draw(name: str, outcome: SearchOutcome, plot: _Plot) -> str:
-    return draw(name, lambda figure: plot(figure, outcome))
-
-
-def _layers(figure: Figure, outcome: SearchOutcome) -> None:
+def _layers(outcome: SearchOutcome, figure: Figure) -> None:
     counts, cover = figure.subplots(2, 1, sharex=True)
     every = [agonist.neuron.layer for agonist in outcome.agonists]
     strong = [agonist.neuron.layer for agonist in outcome.tau_agonists]
@@ -104,7 +100,7 @@ def _layers(figure: Figure, outcome: SearchOutcome) -> None:
         tidy(axes, legend=True)
 
 
-def _recall(figure: Figure, outcome: SearchOutcome) -> None:
+def _recall(outcome: SearchOutcome, figure: Figure) -> None:
     axes = figure.subplots()
     rows = [row for row in outcome.recall if row.criterion == "point"]
     names = ["all" if row.whole else f"{row.low:.2g}–{row.high:.2g}" for row in rows]
@@ -114,7 +110,7 @@ def _recall(figure: Figure, outcome: SearchOutcome) -> None:
     tidy(axes)
 
 
-def _predicted(figure: Figure, outcome: SearchOutcome) -> None:
+def _predicted(outcome: SearchOutcome, figure: Figure) -> None:
     axes = figure.subplots()
     strong = {agonist.neuron for agonist in outcome.tau_agonists}
     predicted, measured = (
@@ -130,7 +126,7 @@ def _predicted(figure: Figure, outcome: SearchOutcome) -> None:
     tidy(axes, legend=True)
 
 
-def _tree(figure: Figure, outcome: SearchOutcome) -> None:
+def _tree(outcome: SearchOutcome, figure: Figure) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 

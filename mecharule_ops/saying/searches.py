@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mecharule_ops.confidence import lower_bound
-from mecharule_ops.findings.counts import floored
+from mecharule_ops.findings.counts import ExhaustiveRun, floored
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchCost, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
@@ -122,24 +122,25 @@ def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
         return (
             f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
         )
-    truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
-    if truth == 0:
+    if not (found := _recalled(outcome, outcome.exhaustive, tau)).n:
         return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
-    found = Share(count=truth - len(outcome.missed(tau)), n=truth)
     said = recall_words(found, every=tested_all([outcome]))
     return f"The search found {said} of the τ-agonists that testing every unit alone finds."
+
+
+def _recalled(outcome: SearchOutcome, exhaustive: ExhaustiveRun, tau: float) -> Share:
+    """τ-agonists that the search localized, of those that testing every unit alone finds."""
+    truth = sum(unit.estimate.reaches(tau) for unit in exhaustive.units)
+    return Share(count=truth - len(outcome.missed(tau)), n=truth)
 
 
 def missed_words(outcome: SearchOutcome, tau: float) -> str:
     """The same in a few words: `5 found, at most 11 missed: at least 31 % (95 % confidence)`."""
     if outcome.exhaustive is not None:
-        truth = sum(unit.estimate.reaches(tau) for unit in outcome.exhaustive.units)
-        if not truth:
+        if not (found := _recalled(outcome, outcome.exhaustive, tau)).n:
             return "testing every unit alone finds none"
-        found = Share(count=truth - len(outcome.missed(tau)), n=truth)
-        return (
-            f"{recall_words(found, every=tested_all([outcome]))} of those that testing every unit alone finds"
-        )
+        said = recall_words(found, every=tested_all([outcome]))
+        return f"{said} of those that testing every unit alone finds"
     if outcome.singletons_tested >= outcome.cost.candidates:
         return "every unit was tested alone"
     if outcome.audit is None:
