@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.report.content import document
@@ -16,7 +15,6 @@ from mecharule_ops.report.text import markdown_of, text_of
 
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""
-NARROWEST = 60
 PAGE_ROWS = 200
 """Units not ruled out on the page, which scrolls; text and Markdown list fewer."""
 
@@ -26,13 +24,9 @@ def render_screen(findings: Findings, earlier: Findings | None = None) -> str:
     return screen(findings, earlier)
 
 
-def render_text(findings: Findings, width: int = WIDEST) -> str:
-    """Plain text with aligned tables, at most min(width, 100) columns. Raises `UsageError` below 60."""
-    if width < NARROWEST:
-        raise UsageError(
-            f"expected a width of at least {NARROWEST} columns, got {width}; use Markdown or JSON"
-        )
-    return text_of(document(findings), min(width, WIDEST))
+def render_text(findings: Findings) -> str:
+    """Plain text with aligned tables, never wider than 100 columns."""
+    return text_of(document(findings), WIDEST)
 
 
 def render_markdown(findings: Findings) -> str:

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two_decimals
-from mecharule_ops.report import tables
 from mecharule_ops.report.document import Block, Table
 from mecharule_ops.saying.accounts import brief_account
 from mecharule_ops.saying.controls import CONTROLS_KEY, control_parts, effect_cell, selective_cell
@@ -27,22 +26,21 @@ SHOWN = "shown"
 
 def overview(findings: Findings) -> Table:
     """A row a search: units, anchored rules and union coverage; both flip directions side by side."""
-    rows = []
-    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
-        rows.append(
-            (
-                name,
-                f"{outcome.cost.candidates:,}",
-                f"{len(outcome.agonists):,}",
-                f"{len(outcome.tau_agonists):,}",
-                str(sum(findings.is_hq_t(rule) for rule in outcome.anchored)),
-                str(sum(findings.is_hq_f(rule) for rule in outcome.anchored)),
-                k_of_n(outcome.union),
-                k_of_n(outcome.drawn_union),
-            )
+    rows = tuple(
+        (
+            name,
+            f"{outcome.cost.candidates:,}",
+            f"{len(outcome.agonists):,}",
+            f"{len(outcome.tau_agonists):,}",
+            str(sum(findings.is_hq_t(rule) for rule in outcome.anchored)),
+            str(sum(findings.is_hq_f(rule) for rule in outcome.anchored)),
+            k_of_n(outcome.union),
+            k_of_n(outcome.drawn_union),
         )
+        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+    )
     header = ("search", "units", "localized", "τ-agonists", "HQ-T", "HQ-F", "union flips", "drawn union")
-    return Table(header=header, rows=tuple(rows), align="lrrrrrrr")
+    return Table(header=header, rows=rows, align="lrrrrrrr")
 
 
 def told_layers(findings: Findings, outcome: SearchOutcome) -> set[int]:
@@ -55,21 +53,19 @@ def layers(findings: Findings, outcome: SearchOutcome) -> Table:
     """A row a layer that has something to tell: its units, the whole layer's flips, its union coverage."""
     whole = {layer.layer: layer.estimate for layer in outcome.whole_layers}
     cover = {layer.layer: layer.flipped for layer in outcome.layer_union}
-    rows = []
-    for layer in sorted(told_layers(findings, outcome)):
-        estimate = whole.get(layer)
-        rows.append(
-            (
-                str(layer),
-                str(sum(agonist.neuron.layer == layer for agonist in outcome.agonists)),
-                str(sum(agonist.neuron.layer == layer for agonist in outcome.tau_agonists)),
-                k_of_n(estimate.associated if estimate else None),
-                k_of_n(estimate.unrelated if estimate else None),
-                k_of_n(cover.get(layer)),
-            )
+    rows = tuple(
+        (
+            str(layer),
+            str(sum(agonist.neuron.layer == layer for agonist in outcome.agonists)),
+            str(sum(agonist.neuron.layer == layer for agonist in outcome.tau_agonists)),
+            k_of_n(whole[layer].associated if layer in whole else None),
+            k_of_n(whole[layer].unrelated if layer in whole else None),
+            k_of_n(cover.get(layer)),
         )
+        for layer in sorted(told_layers(findings, outcome))
+    )
     header = ("layer", "localized", "τ-agonists", "whole layer, D+", "whole layer, D-", "union flips, all")
-    return Table(header=header, rows=tuple(rows), align="rrrrrr")
+    return Table(header=header, rows=rows, align="rrrrrr")
 
 
 def unit_table(units: Sequence[Unit]) -> Table:
@@ -170,7 +166,7 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
     strong = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
     notes = tuple((_control_line(findings, unit), _rule_line(findings, unit)) for unit in strong)
     bars = tuple(unit.estimate.strength for unit in strong)
-    table = replace(tables.unit_table(strong), notes=notes, bars=bars)
+    table = replace(unit_table(strong), notes=notes, bars=bars)
     risk = ", a risk" if is_risk(findings, outcome) else ""
     return (f"{name}: {plural(len(strong), 'τ-agonist')}{risk}, strongest first.", table)
 
@@ -182,7 +178,7 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
         return ()
     shown, hidden = weak[:most], weak[most:]
     notes = tuple((rule_line(findings, unit.rule),) if is_told(unit) else () for unit in shown)
-    table = tables.unit_table(shown)
+    table = unit_table(shown)
     uncontrolled = replace(
         table,
         header=table.header[:-2],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
@@ -59,26 +59,24 @@ def unit_rule(rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
             checked=checked if rule.rule else "",
             anchored=rule,
         )
-    if isinstance(rule, DriveRule):
-        return UnitRule(
-            family=DRIVE,
-            learned=rule.learned,
-            shown=rule.rule is not None,
-            held_out=rule.held_out,
-            chance=rule.chance,
-        )
-    on_output = rule.family is Family.INPUT and not rule.prompt_only
-    checked = "after the answer" if on_output else rule.family.gates
-    return UnitRule(
-        family=rule.family.value,
+    of_drive = UnitRule(
+        family=DRIVE,
         learned=rule.learned,
-        absent=f"none: {rule.status.value}",
         shown=rule.rule is not None,
         held_out=rule.held_out,
         chance=rule.chance,
+    )
+    if isinstance(rule, DriveRule):
+        return of_drive
+    before = rule.prompt_only and rule.family is Family.INPUT
+    late = rule.family is Family.INPUT and not before
+    return replace(
+        of_drive,
+        family=rule.family.value,
+        absent=f"none: {rule.status.value}",
         trees=rule.free_form,
-        prompt_only=rule.family is Family.INPUT and rule.prompt_only,
-        checked=checked if rule.learned else "",
+        prompt_only=before,
+        checked="" if rule.learned is None else "after the answer" if late else rule.family.gates,
     )
 
 

@@ -116,7 +116,7 @@ def test_commands_in_a_rendered_report_are_commands() -> None:
     findings = replace(FINDINGS, searches=(outcome,))
     assert set(LINE.findall(render_screen(findings))) >= {"show 0c1f --full"}
     assert wrong(iter([render_screen(findings)])) == {}
-    for text in (render_text(findings, 100), render_markdown(findings), html.unescape(render_html(findings))):
+    for text in (render_text(findings), render_markdown(findings), html.unescape(render_html(findings))):
         flat = " ".join(text.split())
         assert QUOTED.findall(flat)
         assert wrong(iter([flat])) == {}

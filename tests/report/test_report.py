@@ -28,7 +28,6 @@ from findings_fixture import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.records import ExhaustiveRun, Findings, SearchOutcome, StageCost, WholeLayer
 from mecharule_ops.findings.shown import shown_over
@@ -46,6 +45,7 @@ from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.content import document
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.plots import figures, icicle
+from mecharule_ops.report.text import text_of
 from mecharule_ops.rules.algebra import score
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval
@@ -359,7 +359,7 @@ def test_localized_only_units_are_not_called_agonists() -> None:
 
 def test_every_percentage_stands_with_its_counts() -> None:
     """Each % that is no share printed `k/n (p %)`, `k of these n of D+ (p %)` or `p % of n` is a confidence level."""
-    text = flat(render_text(FINDINGS, 100))
+    text = flat(render_text(FINDINGS))
     left = re.sub(r"\d(/| of these )[\d,]+ (of D[+-] )?\([^)]*%\)", "", text)
     left = left.replace("with its lower bound at 95 %", "")
     left = re.sub(r"[\d.]+ % of [\d,]+", "", left).replace("a % 10", "")
@@ -383,14 +383,10 @@ def test_small_held_out_samples_have_no_interval_and_show_no_rule() -> None:
     assert predicts(many) is not None
 
 
-@pytest.mark.parametrize("width", [60, 72, 80, 100, 300])
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
 def test_text_keeps_its_width(width: int) -> None:
-    assert max(map(len, render_text(FINDINGS, width).splitlines())) <= min(width, 100)
-
-
-def test_too_narrow_a_width_is_refused() -> None:
-    with pytest.raises(UsageError, match="at least 60"):
-        render_text(FINDINGS, 40)
+    assert max(map(len, text_of(document(FINDINGS), width).splitlines())) <= width
+    assert max(map(len, render_text(FINDINGS).splitlines())) <= 100
 
 
 def test_text_columns_are_aligned() -> None:
