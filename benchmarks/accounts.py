@@ -175,7 +175,11 @@ def rules_of(account: Account) -> Iterator[list[str]]:
             for found in (interval(rule.held_out), interval(rule.free_form))
             for value in (found or NOTHING).values()
         ]
-        said = (rule.family.value, shown_words(unit_rule(rule)), rule.learned or rule.status.value)
+        said = (
+            rule.family.value,
+            shown_words(unit_rule(account.neuron, rule)),
+            rule.learned or rule.status.value,
+        )
         yield [str(account.neuron), account.regime.arrow, *said, *map(printed, numbers)]
 
 

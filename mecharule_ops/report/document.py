@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+Column = tuple[str, str, Callable[[T], str]]
+"""A column's name, its side (`l` or `r`), and what stands in it for one of the things that a table lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +27,15 @@ class Table:
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.header) == len(self.align) for row in self.rows), self.header
         assert {len(self.notes), len(self.bars)} <= {0, len(self.rows)}, self.header
+
+    @classmethod
+    def of(cls, items: Iterable[T], columns: Sequence[Column[T]]) -> Table:
+        """A row a thing."""
+        return cls(
+            header=tuple(name for name, _, _ in columns),
+            rows=tuple(tuple(cell(item) for _, _, cell in columns) for item in items),
+            align="".join(side for _, side, _ in columns),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,37 +10,32 @@ from dataclasses import replace
 
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two_decimals
-from mecharule_ops.report.document import Block, Table
+from mecharule_ops.report.document import Block, Column, Table
 from mecharule_ops.saying.accounts import brief_account
 from mecharule_ops.saying.controls import CONTROLS_KEY, control_parts, effect_cell, selective_cell
 from mecharule_ops.saying.flips import stronger_slice
 from mecharule_ops.saying.rules import clipped, is_told, rule_line, score_words, untold_sentence
 from mecharule_ops.saying.searches import is_risk, search_names
 from mecharule_ops.saying.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
+from mecharule_ops.types import AnchoredRule
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
-SHOWN = "shown"
-"""The column that says whether a rule is shown, and why."""
 
 
 def overview(findings: Findings) -> Table:
     """A row a search: units, anchored rules and union coverage; both flip directions side by side."""
-    rows = tuple(
-        (
-            name,
-            f"{outcome.cost.candidates:,}",
-            f"{len(outcome.agonists):,}",
-            f"{len(outcome.tau_agonists):,}",
-            str(sum(findings.is_hq_t(rule) for rule in outcome.anchored)),
-            str(sum(findings.is_hq_f(rule) for rule in outcome.anchored)),
-            k_of_n(outcome.union),
-            k_of_n(outcome.drawn_union),
-        )
-        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+    columns: tuple[Column[tuple[str, SearchOutcome]], ...] = (
+        ("search", "l", lambda row: row[0]),
+        ("units", "r", lambda row: f"{row[1].cost.candidates:,}"),
+        ("localized", "r", lambda row: f"{len(row[1].agonists):,}"),
+        ("τ-agonists", "r", lambda row: f"{len(row[1].tau_agonists):,}"),
+        ("HQ-T", "r", lambda row: str(sum(map(findings.is_hq_t, row[1].anchored)))),
+        ("HQ-F", "r", lambda row: str(sum(map(findings.is_hq_f, row[1].anchored)))),
+        ("union flips", "r", lambda row: k_of_n(row[1].union)),
+        ("drawn union", "r", lambda row: k_of_n(row[1].drawn_union)),
     )
-    header = ("search", "units", "localized", "τ-agonists", "HQ-T", "HQ-F", "union flips", "drawn union")
-    return Table(header=header, rows=rows, align="lrrrrrrr")
+    return Table.of(zip(search_names(findings), findings.searches, strict=True), columns)
 
 
 def told_layers(findings: Findings, outcome: SearchOutcome) -> set[int]:
@@ -53,104 +48,104 @@ def layers(findings: Findings, outcome: SearchOutcome) -> Table:
     """A row a layer that has something to tell: its units, the whole layer's flips, its union coverage."""
     whole = {layer.layer: layer.estimate for layer in outcome.whole_layers}
     cover = {layer.layer: layer.flipped for layer in outcome.layer_union}
-    rows = tuple(
+    columns: tuple[Column[int], ...] = (
+        ("layer", "r", str),
+        ("localized", "r", lambda layer: str(sum(unit.neuron.layer == layer for unit in outcome.agonists))),
         (
-            str(layer),
-            str(sum(agonist.neuron.layer == layer for agonist in outcome.agonists)),
-            str(sum(agonist.neuron.layer == layer for agonist in outcome.tau_agonists)),
-            k_of_n(whole[layer].associated if layer in whole else None),
-            k_of_n(whole[layer].unrelated if layer in whole else None),
-            k_of_n(cover.get(layer)),
-        )
-        for layer in sorted(told_layers(findings, outcome))
+            "τ-agonists",
+            "r",
+            lambda layer: str(sum(unit.neuron.layer == layer for unit in outcome.tau_agonists)),
+        ),
+        ("whole layer, D+", "r", lambda layer: k_of_n(whole[layer].associated if layer in whole else None)),
+        ("whole layer, D-", "r", lambda layer: k_of_n(whole[layer].unrelated if layer in whole else None)),
+        ("union flips, all", "r", lambda layer: k_of_n(cover.get(layer))),
     )
-    header = ("layer", "localized", "τ-agonists", "whole layer, D+", "whole layer, D-", "union flips, all")
-    return Table(header=header, rows=rows, align="rrrrrr")
+    return Table.of(sorted(told_layers(findings, outcome)), columns)
 
 
-def unit_table(units: Sequence[Unit]) -> Table:
-    """A row a unit: flips a slice, strength with bounds, selectivity, then what the controls show in two columns."""
-    header = ("unit", "flips D+", "flips D-", "strength", "selectivity", "above random units", "selective")
-    return Table(header=header, rows=tuple(map(_unit_row, units)), align="lrrrrll")
+def _strength(unit: Unit) -> str:
+    bounds = f"[{two_decimals(unit.lower)}, {two_decimals(unit.agonist.ucb)}]"
+    return f"{unit.estimate.strength:.3f} {bounds}"
+
+
+_NAME: Column[Unit] = ("unit", "l", lambda unit: str(unit.neuron))
+_STATUS: Column[Unit] = (
+    "status",
+    "l",
+    lambda unit: "τ-agonist" if unit.is_tau_agonist else "not ruled out",
+)
+_FLIPS: tuple[Column[Unit], ...] = (
+    ("flips D+", "r", lambda unit: k_of_n(unit.estimate.associated)),
+    ("flips D-", "r", lambda unit: k_of_n(unit.estimate.unrelated)),
+    ("strength", "r", _strength),
+    ("selectivity", "r", lambda unit: signed(unit.estimate.signed_selectivity)),
+)
+_CONTROLS: tuple[Column[Unit], ...] = (
+    ("above random units", "l", lambda unit: effect_cell(unit.controls)),
+    ("selective", "l", lambda unit: selective_cell(unit.controls)),
+)
 
 
 def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
-    """A row a localized unit, strongest first, with its status."""
-    units = findings.units_of(outcome)
-    table = unit_table(units)
-    status = ["τ-agonist" if unit.is_tau_agonist else "not ruled out" for unit in units]
-    rows = tuple((row[0], word, *row[1:]) for row, word in zip(table.rows, status, strict=True))
-    return Table(header=(table.header[0], "status", *table.header[1:]), rows=rows, align="llrrrrll")
-
-
-def _unit_row(unit: Unit) -> tuple[str, ...]:
-    estimate = unit.estimate
-    bounds = f"[{two_decimals(unit.lower)}, {two_decimals(unit.agonist.ucb)}]"
-    return (
-        str(unit.neuron),
-        k_of_n(estimate.associated),
-        k_of_n(estimate.unrelated),
-        f"{estimate.strength:.3f} {bounds}",
-        signed(estimate.signed_selectivity),
-        effect_cell(unit.controls),
-        selective_cell(unit.controls),
-    )
+    """A row a localized unit, strongest first, with its status, its flips and what the controls show."""
+    return Table.of(findings.units_of(outcome), (_NAME, _STATUS, *_FLIPS, *_CONTROLS))
 
 
 def rules(findings: Findings, outcome: SearchOutcome) -> Table:
     """Every rule of each localized unit, shown or not: a row a family of its account, its drive, the anchored one."""
-    header = (
-        "unit",
-        "family",
-        RULE,
-        SHOWN,
-        "held-out MCC",
-        "free-form trees",
-        "coverage",
-        "HQ",
-        "full-fit MCC",
-        "checked",
-    )
-    rows = tuple(row for unit in findings.units_of(outcome) for row in _rule_rows(findings, unit))
-    return Table(header=header, rows=rows, align="l" * len(header))
+    return Table.of(_listed(findings, outcome), _rule_columns(findings))
 
 
 def learned(findings: Findings, outcome: SearchOutcome) -> Table:
     """The rules of a search that were learned, shown or not, with their texts underneath."""
-    table = rules(findings, outcome)
-    place, mark = table.header.index(RULE), table.header.index(SHOWN)
-    kept = [row for row in table.rows if row[mark] != "–"]
-    columns = [table.header.index(name) for name in ("unit", "family", SHOWN, "held-out MCC")]
-    return Table(
-        header=tuple(table.header[column] for column in columns),
-        rows=tuple(tuple(row[column] for column in columns) for row in kept),
-        align="l" * len(columns),
-        notes=tuple((clipped(row[place], findings.run),) for row in kept),
-    )
+    columns = [
+        column
+        for column in _rule_columns(findings)
+        if column[0] in ("unit", "family", "shown", "held-out MCC")
+    ]
+    kept = [rule for rule in _listed(findings, outcome) if rule.learned]
+    notes = tuple((clipped(str(rule.learned), findings.run),) for rule in kept)
+    return replace(Table.of(kept, columns), notes=notes)
 
 
-def _rule_rows(findings: Findings, unit: Unit) -> Iterator[tuple[str, ...]]:
-    yield from (_rule_row(findings, str(unit.neuron), rule) for rule in rules_of(unit))
-    if unit.rule is None:
-        yield (str(unit.neuron), ANCHORED, "not anchored", *("–",) * 7)
+def _listed(findings: Findings, outcome: SearchOutcome) -> Iterator[UnitRule]:
+    for unit in findings.units_of(outcome):
+        yield from rules_of(unit)
+        if unit.rule is None:
+            yield UnitRule(neuron=unit.neuron, family=ANCHORED, absent="not anchored")
 
 
-def _rule_row(findings: Findings, unit: str, rule: UnitRule) -> tuple[str, ...]:
-    paper = rule.anchored
-    held, full = (None, None) if paper is None else (paper.held_out, paper.full)
-    is_hq = () if paper is None else (("T", findings.is_hq_t(paper)), ("F", findings.is_hq_f(paper)))
+def _rule_columns(findings: Findings) -> tuple[Column[UnitRule], ...]:
     return (
-        unit,
-        rule.family,
-        rule.learned or rule.absent,
-        shown_words(rule),
-        score_words(held) if held else str(rule.held_out or "–"),
-        str(rule.trees or "–"),
-        percent(held.coverage) + f" of {held.n:,}" if held else "–",
-        "+".join(name for name, passed in is_hq if passed) or "–",
-        score_words(full) if full else "–",
-        rule.checked or "–",
+        ("unit", "l", lambda rule: str(rule.neuron)),
+        ("family", "l", lambda rule: rule.family),
+        (RULE, "l", lambda rule: rule.learned or rule.absent),
+        ("shown", "l", lambda rule: shown_words(rule)),
+        ("held-out MCC", "l", _held_out),
+        ("free-form trees", "l", lambda rule: str(rule.trees or "–")),
+        ("coverage", "l", lambda rule: _coverage(rule.anchored)),
+        ("HQ", "l", lambda rule: _marks(findings, rule.anchored)),
+        ("full-fit MCC", "l", lambda rule: _full(rule.anchored)),
+        ("checked", "l", lambda rule: rule.checked or "–"),
     )
+
+
+def _held_out(rule: UnitRule) -> str:
+    scored = rule.anchored and rule.anchored.held_out
+    return score_words(scored) if scored else str(rule.held_out or "–")
+
+
+def _coverage(rule: AnchoredRule | None) -> str:
+    return f"{percent(rule.held_out.coverage)} of {rule.held_out.n:,}" if rule and rule.held_out else "–"
+
+
+def _full(rule: AnchoredRule | None) -> str:
+    return score_words(rule.full) if rule and rule.full else "–"
+
+
+def _marks(findings: Findings, rule: AnchoredRule | None) -> str:
+    passed = () if rule is None else (("T", findings.is_hq_t(rule)), ("F", findings.is_hq_f(rule)))
+    return "+".join(name for name, reached in passed if reached) or "–"
 
 
 AGONIST_KEY = (
@@ -166,7 +161,7 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
     strong = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
     notes = tuple((_control_line(findings, unit), _rule_line(findings, unit)) for unit in strong)
     bars = tuple(unit.estimate.strength for unit in strong)
-    table = replace(unit_table(strong), notes=notes, bars=bars)
+    table = replace(Table.of(strong, (_NAME, *_FLIPS, *_CONTROLS)), notes=notes, bars=bars)
     risk = ", a risk" if is_risk(findings, outcome) else ""
     return (f"{name}: {plural(len(strong), 'τ-agonist')}{risk}, strongest first.", table)
 
@@ -178,15 +173,8 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
         return ()
     shown, hidden = weak[:most], weak[most:]
     notes = tuple((rule_line(findings, unit.rule),) if is_told(unit) else () for unit in shown)
-    table = unit_table(shown)
-    uncontrolled = replace(
-        table,
-        header=table.header[:-2],
-        rows=tuple(row[:-2] for row in table.rows),
-        align=table.align[:-2],
-        notes=notes,
-    )
-    blocks: list[Block] = [_not_ruled_out(findings, outcome, weak), uncontrolled]
+    table = replace(Table.of(shown, (_NAME, *_FLIPS)), notes=notes)
+    blocks: list[Block] = [_not_ruled_out(findings, outcome, weak), table]
     if hidden:
         ruled = sum(map(is_told, hidden))
         told = f", {ruled} of them with a rule (`mecharule rules {findings.run}`)" if ruled else ""

@@ -12,7 +12,7 @@ from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.controls import p_words
 from mecharule_ops.saying.rules import predicts, short
-from mecharule_ops.types import AnchoredRule, ChanceTest
+from mecharule_ops.types import AnchoredRule, ChanceTest, Neuron
 
 ANCHORED = "anchored"
 """In place of a family: the paper's rule (§4.5), which has no free-form trees beside it."""
@@ -24,15 +24,16 @@ DRIVE = "drive"
 class UnitRule:
     """When one unit flips, or its drive is high, by one family of rules."""
 
+    neuron: Neuron
     family: str
-    learned: str | None
+    learned: str | None = None
     """What train chose, whether or not it is shown."""
     absent: str = ""
     """What is said where none was learned."""
-    shown: bool
-    held_out: MccInterval | None
+    shown: bool = False
+    held_out: MccInterval | None = None
     """Of what train chose; None without one or on too few records."""
-    chance: ChanceTest | None
+    chance: ChanceTest | None = None
     trees: MccInterval | None = None
     """Of trees of any form over the same columns, on the same records."""
     prompt_only: bool = False
@@ -43,12 +44,13 @@ class UnitRule:
     """The paper's rule with its scores; None for any other."""
 
 
-def unit_rule(rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
+def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
     """The rule as every table lists it."""
     if isinstance(rule, AnchoredRule):
         scored = None if rule.rule is None or rule.held_out is None else interval_of(rule.held_out)
         checked = "before the model answers" if rule.prompt_only else "after the answer"
         return UnitRule(
+            neuron=neuron,
             family=ANCHORED,
             learned=rule.rule,
             absent="none learned",
@@ -60,6 +62,7 @@ def unit_rule(rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
             anchored=rule,
         )
     of_drive = UnitRule(
+        neuron=neuron,
         family=DRIVE,
         learned=rule.learned,
         shown=rule.rule is not None,
@@ -83,21 +86,21 @@ def unit_rule(rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
 def rules_of(unit: Unit) -> list[UnitRule]:
     """The families of its account, its drive where one was learned, the anchored rule where one was sought."""
     rules = [] if unit.account is None else _of_account(unit.account)
-    return rules if unit.rule is None else [*rules, unit_rule(unit.rule)]
+    return rules if unit.rule is None else [*rules, unit_rule(unit.neuron, unit.rule)]
 
 
 def learned_rules(outcome: SearchOutcome) -> list[UnitRule]:
     """Every rule that was learned for a unit of a search, shown or not."""
-    rules = [unit_rule(rule) for rule in outcome.anchored]
+    rules = [unit_rule(rule.neuron, rule) for rule in outcome.anchored]
     for account in outcome.accounts:
         rules += _of_account(account)
     return [rule for rule in rules if rule.learned]
 
 
 def _of_account(account: Account) -> list[UnitRule]:
-    rules = [unit_rule(rule) for rule in account.families]
+    rules = [unit_rule(account.neuron, rule) for rule in account.families]
     drive = account.drive
-    return rules if drive is None or drive.learned is None else [*rules, unit_rule(drive)]
+    return rules if drive is None or drive.learned is None else [*rules, unit_rule(account.neuron, drive)]
 
 
 def shown_words(rule: UnitRule) -> str:

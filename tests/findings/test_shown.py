@@ -177,7 +177,7 @@ def test_an_interval_that_reaches_0_is_not_shown_however_small_p_is() -> None:
     assert interval is not None
     assert not interval.above_chance
     assert predicts(done) is None
-    assert shown_words(unit_rule(done)) == "no, its interval reaches 0"
+    assert shown_words(unit_rule(done.neuron, done)) == "no, its interval reaches 0"
 
 
 def test_runs_of_before_the_correction_are_read_as_they_were() -> None:
@@ -187,7 +187,7 @@ def test_runs_of_before_the_correction_are_read_as_they_were() -> None:
     rule = decode(AnchoredRule, stored)
     assert rule.chance is None
     assert predicts(rule) is not None
-    assert shown_words(unit_rule(rule)) == "yes, not corrected"
+    assert shown_words(unit_rule(rule.neuron, rule)) == "yes, not corrected"
     old = replace(FINDINGS, searches=(replace(POSITIVE, anchored=(rule,)),))
     assert shown_of_all(old) == ""
     assert from_json(to_json(FINDINGS)) == FINDINGS
