@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import median
 
+from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.findings.records import (
     Findings,
     RecallRow,
-    SearchAudit,
     SearchCost,
     SearchOutcome,
     StageCost,
 )
 from mecharule_ops.numbers import k_of_n, percent, plural
-from mecharule_ops.report.document import Block, Table
+from mecharule_ops.report.document import Block, Column, Table
 from mecharule_ops.saying.searches import (
     audit_sentence,
     recall_words,
@@ -108,15 +108,15 @@ def _stage_blocks(stages: tuple[StageCost, ...]) -> tuple[Block, ...]:
     if not stages:
         return ()
     longest = sorted(stages, key=lambda stage: -stage.seconds)
-    counted = any(stage.example_forwards for stage in stages)
-    rows = tuple(
-        (stage.stage, f"{stage.seconds:,.1f} s", *([f"{stage.example_forwards:,}"] if counted else []))
-        for stage in longest[:STAGES]
-    )
-    header = ("stage", "wall clock", *(["example-forwards"] if counted else []))
+    columns: list[Column[StageCost]] = [
+        ("stage", "l", lambda stage: stage.stage),
+        ("wall clock", "r", lambda stage: f"{stage.seconds:,.1f} s"),
+    ]
+    if any(stage.example_forwards for stage in stages):
+        columns.append(("example-forwards", "r", lambda stage: f"{stage.example_forwards:,}"))
     total = sum(stage.seconds for stage in stages)
-    blocks: list[Block] = [f"Wall clock: {total:,.1f} s in {plural(len(stages), 'stage')}."]
-    blocks.append(Table(header=header, rows=rows, align="lrr"[: len(header)]))
+    said = f"Wall clock: {total:,.1f} s in {plural(len(stages), 'stage')}."
+    blocks: list[Block] = [said, Table.of(longest[:STAGES], columns)]
     if rest := longest[STAGES:]:
         seconds = sum(stage.seconds for stage in rest)
         blocks.append(f"… and {plural(len(rest), 'shorter stage')}, {seconds:,.1f} s in all.")
@@ -127,24 +127,19 @@ def recall_blocks(outcome: SearchOutcome) -> tuple[Block, ...]:
     """Overtopping where it was measured, then recall by strength bin, what an audit bounds, or that it is unknown."""
     told = tuple(_overtopping(outcome))
     if outcome.exhaustive is None and outcome.audit is not None:
-        return (*told, audit_sentence(outcome, outcome.audit), _strata(outcome.audit))
+        return (*told, audit_sentence(outcome, outcome.audit), Table.of(outcome.audit.strata, _STRATA))
     if outcome.exhaustive is None:
         return (*told, "Testing every unit alone was not run here: recall is unknown, not assumed.")
     heading = "Recall of the search against testing every unit alone, with its lower bound at 95 %:"
     return (*told, heading, _recall(outcome))
 
 
-def _strata(audit: SearchAudit) -> Table:
-    """A row a way in which the search left units: how many there were, were drawn, and reach τ."""
-    rows = tuple(
-        (stratum.name, f"{stratum.units:,}", f"{stratum.tested:,}", f"{stratum.found:,}")
-        for stratum in audit.strata
-    )
-    return Table(
-        header=("units that the search left", "units", "tested alone now", "τ-agonists"),
-        rows=rows,
-        align="lrrr",
-    )
+_STRATA: tuple[Column[StratumResult], ...] = (
+    ("units that the search left", "l", lambda stratum: stratum.name),
+    ("units", "r", lambda stratum: f"{stratum.units:,}"),
+    ("tested alone now", "r", lambda stratum: f"{stratum.tested:,}"),
+    ("τ-agonists", "r", lambda stratum: f"{stratum.found:,}"),
+)
 
 
 def _recall(outcome: SearchOutcome) -> Table:
