@@ -12,10 +12,16 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agent.verbs.command_line import Handler, parser, settings_of, workers_of
+from agent.verbs import arguments as verbs
+from agent.verbs.command_line import parser, told
 from mecharule_ops.errors import MechaRuleError, UsageError
+from tools.arguments import Repair
+from tools.registry import call, typed
+
+if TYPE_CHECKING:
+    from mecharule_ops.events import Event
 
 INTERRUPTED = 130
 
@@ -28,8 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not given:
             return _screens()
-        options = parser(HANDLERS, _tool).parse_args(given)
-        return options.handler(options)
+        options = parser().parse_args(given)
+        if options.verb not in HANDLERS:
+            return _print(options, call(options.verb, told(options), _tell))
+        model = verbs.VERBS.get(options.verb, Repair)
+        return HANDLERS[options.verb](typed(options.verb, model, told(options)), options)
     except KeyboardInterrupt:
         message = "interrupted; what was stored is kept, `mecharule resume` continues"
         return _failed(given, message, INTERRUPTED)
@@ -64,102 +73,93 @@ def _screens() -> int:
 # --- verbs that work for a while -------------------------------------------------------------------------
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(asked: verbs.Run, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
-    config = runner.config_from(
-        task=options.task,
-        model=options.model,
-        **settings_of(options),
-        proposer=options.llm,
-        budget=options.budget,
-        parity=options.parity,
-        suppress_only=options.suppress_only,
-        seed=options.seed,
-    )
-    if options.dry_run:
+    config = runner.config_from(**asked.chosen)
+    if asked.dry_run:
         return _print(options, runner.plan(config))
-    approve = runner.approval(options.yes or options.budget is not None, sys.stdin.isatty())
-    wanted = runner.Wanted(**workers_of(options))
+    approve = runner.approval(asked.yes or asked.budget is not None, sys.stdin.isatty())
+    wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
     return _work(
-        options,
-        lambda show: runner.start(config, show, approve, llm_budget=options.llm_budget, wanted=wanted),
+        options, lambda show: runner.start(config, show, approve, llm_budget=asked.llm_budget, wanted=wanted)
     )
 
 
-def _resume(options: argparse.Namespace) -> int:
+def _resume(asked: verbs.Resume, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
+    wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
     return _work(
         options,
         lambda show: runner.resume(
-            options.run,
-            show,
-            llm_budget=options.llm_budget,
-            device=options.device,
-            wanted=runner.Wanted(**workers_of(options)),
+            asked.run, show, llm_budget=asked.llm_budget, device=asked.device, wanted=wanted
         ),
     )
 
 
-def _fork(options: argparse.Namespace) -> int:
+def _fork(asked: verbs.Fork, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
-    config = runner.config_from(
-        base=runner.config_of(options.run),
-        **settings_of(options),
-    )
-    if options.dry_run:
+    config = runner.config_from(base=runner.config_of(asked.run), **asked.chosen)
+    if asked.dry_run:
         return _print(options, runner.plan(config))
-    approve = runner.approval(options.yes, sys.stdin.isatty())
-    wanted = runner.Wanted(**workers_of(options))
-    return _work(options, lambda show: runner.fork(options.run, config, show, approve, wanted))
+    approve = runner.approval(asked.yes, sys.stdin.isatty())
+    wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
+    return _work(options, lambda show: runner.fork(asked.run, config, show, approve, wanted))
 
 
-def _demo(options: argparse.Namespace) -> int:
+def _demo(asked: verbs.Demo, options: argparse.Namespace) -> int:
     from agent.verbs.demo import demo
 
     return _work(options, demo)
 
 
-def _refine(options: argparse.Namespace) -> int:
-    from agent.verbs.refine import Limits, refine_run, replay_refinement
+def _refine(asked: verbs.Refine, options: argparse.Namespace) -> int:
+    from agent.verbs.refine import refine_run, replay_refinement
 
-    if options.replay:
-        return _print(options, replay_refinement(options.run))
-    limits = Limits(
-        budget=options.budget,
-        tokens=options.llm_budget,
-        rounds=options.rounds,
-        units=options.units,
-        again=options.again,
-    )
-    return _work(options, lambda show: refine_run(options.run, show, llm=options.llm, limits=limits))
+    if asked.replay:
+        return _print(options, replay_refinement(asked.run))
+    return _work(options, lambda show: refine_run(asked, show))
 
 
-def _experiment(options: argparse.Namespace) -> int:
-    from agent.verbs import experiment as experimenting
-    from agent.verbs import runner
+def _experiment(asked: verbs.Experiment, options: argparse.Namespace) -> int:
+    from agent.verbs import experiment, runner
 
-    config = experimenting.config_of(task=options.task, model=options.model, **settings_of(options))
-    wanted = experimenting.Wanted(
-        name=options.name,
-        seeds=options.seeds,
-        again=options.again,
-        units=options.units,
-        out=options.out,
-        markdown=options.md,
-    )
-    if options.dry_run:
-        return _print(options, experimenting.dry_run(wanted, config))
-    approve = runner.approval(options.yes, sys.stdin.isatty())
-    return _work(options, lambda show: experimenting.experiment(wanted, config, show, approve))
+    if asked.dry_run:
+        return _print(options, experiment.dry_run(asked))
+    approve = runner.approval(asked.yes, sys.stdin.isatty())
+    return _work(options, lambda show: experiment.experiment(asked, show, approve))
 
 
-def _replay(options: argparse.Namespace) -> int:
+def _replay(asked: verbs.Replay, options: argparse.Namespace) -> int:
     from tools.replay import replay
 
-    return _work(options, lambda show: replay(options.run, show, options.speed))
+    return _work(options, lambda show: replay(asked.run, show, asked.speed))
+
+
+def _ask(asked: verbs.Ask, options: argparse.Namespace) -> int:
+    from agent.answering.chat import ask
+    from mecharule_ops.events import Notice, QuestionAnswered
+
+    def work(show: Callable[[Event], None]) -> Any:
+        def heard(event: Event) -> None:
+            # A person reads the answer itself below; a program reads it in the stream.
+            if options.output or not isinstance(event, QuestionAnswered):
+                show(event)
+
+        return ask(
+            asked.run,
+            asked.question,
+            lambda line: show(Notice(text=line)),
+            llm=asked.llm,
+            budget=asked.llm_budget,
+            earlier=None if asked.follow else (),
+            show=heard,
+        )
+
+    options.display = options.display or "plain"
+    return _work(options, work)
 
 
 def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], Any]) -> int:
@@ -193,66 +193,23 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
     return _print(options, result)
 
 
-def _repair(options: argparse.Namespace) -> int:
+def _repair(asked: Repair, options: argparse.Namespace) -> int:
     from agent.verbs.repair import repair_run
-    from tools.arguments import Repair
-    from tools.registry import typed
 
-    return _print(options, repair_run(typed("repair", Repair, _given(options)), _tell))
+    return _print(options, repair_run(asked, _tell))
 
 
-def _serve(options: argparse.Namespace) -> int:
+def _serve(asked: verbs.Serve, options: argparse.Namespace) -> int:
     from tui.serving import LOOPBACK, serve
 
     def ready(address: str) -> None:
         if options.json:
             print(json.dumps({"ok": True, "address": address}), flush=True)
         _tell(f"open {address} in a browser; ^C ends the server, and the work of every open page")
-        if options.host not in LOOPBACK:
+        if asked.host not in LOOPBACK:
             _tell("warning: whoever reaches this address can read the runs here and start new ones")
 
-    return serve(options.host, options.port, ready)
-
-
-# --- verbs that look things up ---------------------------------------------------------------------------
-
-
-def _tool(options: argparse.Namespace) -> int:
-    """Call the tool of the verb's name with the verb's options as its typed arguments."""
-    from tools.registry import call
-
-    return _print(options, call(options.verb, _given(options), _tell))
-
-
-def _given(options: argparse.Namespace) -> dict[str, Any]:
-    """What was said, as a tool takes it."""
-    skipped = {"verb", "handler", "json", "display", "output"}
-    return {name: value for name, value in vars(options).items() if name not in skipped and value is not None}
-
-
-def _ask(options: argparse.Namespace) -> int:
-    from agent.answering.chat import ask
-    from mecharule_ops.events import Event, Notice, QuestionAnswered
-
-    def work(show: Callable[[Event], None]) -> Any:
-        def heard(event: Event) -> None:
-            # A person reads the answer itself below; a program reads it in the stream.
-            if options.output or not isinstance(event, QuestionAnswered):
-                show(event)
-
-        earlier = None if options.follow else ()
-        return ask(
-            options.run,
-            options.question,
-            lambda line: show(Notice(text=line)),
-            llm=options.llm,
-            budget=options.llm_budget,
-            earlier=earlier,
-            show=heard,
-        )
-
-    options.display = options.display or "plain"
-    return _work(options, work)
+    return serve(asked.host, asked.port, ready)
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
@@ -260,7 +217,7 @@ def _print(options: argparse.Namespace, result: Any) -> int:
     return result.exit_code
 
 
-HANDLERS: Mapping[str, Handler] = {
+HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "run": _run,
     "resume": _resume,
     "fork": _fork,

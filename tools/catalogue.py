@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import isfunction
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from tools.arguments import Arguments
-from tools.registry import TOOLS
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 """The flags, or the name of a positional argument, and the keywords of `add_argument`."""
@@ -26,20 +26,30 @@ def options_of(arguments: type[Arguments]) -> Iterator[Option]:
             continue
         required = {"required": True} if field.is_required() else {}
         short = ("-m",) if name == "model" else ()
-        yield (*short, f"--{name.replace('_', '-')}"), {**_value(field), **required}
+        yield (*short, f"--{(field.alias or name).replace('_', '-')}"), {**_value(field), **required}
 
 
 def _value(field: FieldInfo) -> dict[str, Any]:
-    """How one value is read; the type itself is checked by the model, so text passes."""
-    described = {"help": (field.description or "").replace("%", "%%")}
+    """How one value is read; the type itself is checked by the model, so text passes.
+
+    A function beside the type reads the text instead; a title is the name of the value in the help.
+    """
+    option: dict[str, Any] = {"help": (field.description or "").replace("%", "%%")}
     if field.annotation is bool:
-        return {"action": "store_true", "default": None, **described}
-    for kind in _members(field.annotation):
+        return {**option, "action": "store_true", "default": None}
+    beside = list(field.metadata)
+    for member in _members(field.annotation):
+        kind, *more = get_args(member) if get_origin(member) is Annotated else (member,)
+        beside += more
         if get_origin(kind) is Literal:
-            return {"choices": get_args(kind), **described}
-        if kind is int:
-            return {"type": int, "metavar": "N", **described}
-    return described
+            option["choices"] = get_args(kind)
+        elif get_origin(kind) is list:
+            option["action"] = "append"
+        elif kind in (int, float):
+            option["type"] = kind
+            option |= {"metavar": "N"} if kind is int else {}
+    read = next(filter(isfunction, beside), None)
+    return option | ({"type": read} if read else {}) | ({"metavar": field.title} if field.title else {})
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
@@ -47,9 +57,3 @@ def _members(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) in (Union, UnionType):
         return tuple(kind for kind in get_args(annotation) if kind is not NoneType)
     return (annotation,)
-
-
-VERBS: tuple[tuple[str, str, tuple[Option, ...]], ...] = tuple(
-    (tool.name, tool.help, tuple(options_of(tool.arguments))) for tool in TOOLS.values()
-)
-"""(name, help, options) of every tool."""

@@ -6,10 +6,10 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.verbs.arguments import Experiment
 from agent.verbs.runner import Approve, Show, config_from
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.config import RunConfig
@@ -43,34 +43,18 @@ units, brute force where it is cheap."""
 WIDTH = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What the command line asks for."""
-
-    name: str
-    """An experiment, several with commas, or `all`."""
-    seeds: int
-    again: bool = False
-    units: str | None = None
-    """Units with commas: the baselines experiment asks about these alone, without a search."""
-    out: str | None = None
-    """A folder for the page as Markdown and HTML and for its figures."""
-    markdown: bool = False
-    """Print Markdown."""
-
-
-def config_of(*, settings: Sequence[tuple[str, object]], **flags: object) -> RunConfig:
+def _config(asked: Experiment) -> RunConfig:
     """The main condition of the experiments: their settings, then the user's. Raises `UsageError`."""
-    return config_from(settings=(*SETTINGS, *settings), **flags)  # type: ignore[arg-type]
+    return config_from(**{**asked.chosen, "settings": (*SETTINGS, *asked.settings)})
 
 
-def dry_run(wanted: Wanted, config: RunConfig) -> ToolResult:
+def dry_run(asked: Experiment) -> ToolResult:
     """Which runs there would be and which of them are finished; reads the model, asks it nothing."""
     from mecharule_ops.experiments.folder import price_of, unfinished
     from mecharule_ops.experiments.plan import distinct
 
-    request = _request(wanted, config)
-    runs = distinct([run for one in _plans(wanted, request).values() for run in one])
+    request = _request(asked, _config(asked))
+    runs = distinct([run for planned in _plans(asked, request).values() for run in planned])
     left = unfinished(runs, runs_directory() / FOLDER)
     price = price_of(left, request.units)
     rows = [{"run": run.id, "name": run.name, "finished": run not in left} for run in runs]
@@ -82,18 +66,18 @@ def dry_run(wanted: Wanted, config: RunConfig) -> ToolResult:
     return ToolResult(data=data, text="\n".join(lines))
 
 
-def experiment(wanted: Wanted, config: RunConfig, show: Show, approve: Approve) -> ToolResult:
+def experiment(asked: Experiment, show: Show, approve: Approve) -> ToolResult:
     """The page of one experiment or of all; finished runs are reused. Raises what planning and the runs raise."""
     from mecharule_ops.experiments.catalogue import EXPERIMENTS
     from mecharule_ops.experiments.folder import Host, finish, load
     from mecharule_ops.experiments.page import Chapter, document
 
-    folder = runs_directory() / FOLDER
-    host = Host(folder=folder, show=show, clock=time.monotonic, approve=approve, again=wanted.again)
-    request = _request(wanted, config)
-    if wanted.units is not None:
-        return _probe(wanted, request, host)
-    plans = _plans(wanted, request)
+    config, folder = _config(asked), runs_directory() / FOLDER
+    host = Host(folder=folder, show=show, clock=time.monotonic, approve=approve, again=asked.again)
+    request = _request(asked, config)
+    if asked.units is not None:
+        return _probe(asked, request, host)
+    plans = _plans(asked, request)
     finish(request, [run for runs in plans.values() for run in runs], host)
     chapters = []
     for name, runs in plans.items():
@@ -102,15 +86,15 @@ def experiment(wanted: Wanted, config: RunConfig, show: Show, approve: Approve) 
             name=name,
             title=known.title,
             question=known.question,
-            command=_command(name, wanted, config),
+            command=_command(name, asked, config),
             part=known.part(finished),
             runs=finished,
         )
         chapters.append(made)
     page = document(chapters, machine())
-    if wanted.out is not None:
-        show(Notice(text=f"written: {', '.join(_write(Path(wanted.out), wanted.name, page, chapters))}"))
-    return _result(wanted, page, chapters)
+    if asked.out is not None:
+        show(Notice(text=f"written: {', '.join(_write(Path(asked.out), asked.name, page, chapters))}"))
+    return _result(asked, page, chapters)
 
 
 def machine() -> str:
@@ -118,15 +102,15 @@ def machine() -> str:
     return f"{platform.system()} on {platform.machine()}, {os.cpu_count()} CPU cores, no GPU used"
 
 
-def _request(wanted: Wanted, config: RunConfig) -> Request:
+def _request(asked: Experiment, config: RunConfig) -> Request:
     """Raises `UsageError` or `ModelUnavailable` before any run is made."""
     from mecharule_ops.experiments.catalogue import chosen
     from mecharule_ops.experiments.plan import Request
     from mecharule_ops.loading.registry import load
 
-    chosen(wanted.name)
-    if wanted.units is not None and wanted.name != "baselines":
-        raise UsageError(f"expected --units with the experiment baselines only, got {wanted.name}")
+    chosen(asked.name)
+    if asked.units is not None and asked.name != "baselines":
+        raise UsageError(f"expected --units with the experiment baselines only, got {asked.name}")
     task_of(config)
     resolve(config.model)
     subject = load(config.model, config.device, config.dtype)
@@ -136,36 +120,36 @@ def _request(wanted: Wanted, config: RunConfig) -> Request:
             units[basis] = subject.n_layers * subject.width(basis)
         except UsageError:
             continue  # An architecture without this basis is searched in the others.
-    return Request(base=config, seeds=tuple(range(wanted.seeds)), units=units)
+    return Request(base=config, seeds=tuple(range(asked.seeds)), units=units)
 
 
-def _plans(wanted: Wanted, request: Request) -> dict[str, tuple[PlannedRun, ...]]:
+def _plans(asked: Experiment, request: Request) -> dict[str, tuple[PlannedRun, ...]]:
     from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
 
-    return {name: EXPERIMENTS[name].plan(request) for name in chosen(wanted.name)}
+    return {name: EXPERIMENTS[name].plan(request) for name in chosen(asked.name)}
 
 
-def _probe(wanted: Wanted, request: Request, host: Host) -> ToolResult:
+def _probe(asked: Experiment, request: Request, host: Host) -> ToolResult:
     from mecharule_ops.experiments.page import as_data
     from mecharule_ops.experiments.plan import planned
     from mecharule_ops.experiments.folder import probe
 
-    units = [Neuron.parse(text) for text in str(wanted.units).split(",")]
+    units = [Neuron.parse(text) for text in str(asked.units).split(",")]
     page = probe(planned(request.base, request.base.seed, "probe"), units, host)
-    return ToolResult(data=as_data(page), text=_text(wanted, page))
+    return ToolResult(data=as_data(page), text=_text(asked, page))
 
 
-def _command(name: str, wanted: Wanted, config: RunConfig) -> str:
+def _command(name: str, asked: Experiment, config: RunConfig) -> str:
     """The command line that repeats one experiment on these settings."""
-    usual = config_of(settings=(), task=config.task, model=config.model).model_dump(mode="json")
+    usual = config_from(settings=SETTINGS, task=config.task, model=config.model).model_dump(mode="json")
     given = config.model_dump(mode="json")
     changed = "".join(
         f" --set {key}={canonical_json(given[key])}" for key in given if given[key] != usual[key]
     )
-    return f"mecharule experiment {name} --task {config.task} -m {config.model} --seeds {wanted.seeds}{changed} --yes"
+    return f"mecharule experiment {name} --task {config.task} -m {config.model} --seeds {asked.seeds}{changed} --yes"
 
 
-def _result(wanted: Wanted, page: Document, chapters: Sequence[Chapter]) -> ToolResult:
+def _result(asked: Experiment, page: Document, chapters: Sequence[Chapter]) -> ToolResult:
     from mecharule_ops.experiments.page import as_data
 
     runs = [
@@ -173,13 +157,13 @@ def _result(wanted: Wanted, page: Document, chapters: Sequence[Chapter]) -> Tool
         for chapter in chapters
         for run in chapter.runs
     ]
-    return ToolResult(data={**as_data(page), "runs": runs}, text=_text(wanted, page))
+    return ToolResult(data={**as_data(page), "runs": runs}, text=_text(asked, page))
 
 
-def _text(wanted: Wanted, page: Document) -> str:
+def _text(asked: Experiment, page: Document) -> str:
     from mecharule_ops.report.text import markdown_of, text_of
 
-    return markdown_of(page).rstrip() if wanted.markdown else text_of(page, WIDTH).rstrip()
+    return markdown_of(page).rstrip() if asked.md else text_of(page, WIDTH).rstrip()
 
 
 def _write(folder: Path, name: str, page: Document, chapters: Sequence[Chapter]) -> tuple[str, ...]:

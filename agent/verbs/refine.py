@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
@@ -14,6 +13,7 @@ from agent.refining.comparing import compared
 from agent.refining.loop import Refined, played_again, refine
 from agent.refining.state import Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
+from agent.verbs.arguments import Refine
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.pipeline.opening import findings_of, opened
@@ -28,34 +28,18 @@ Show = Callable[[Event], None]
 WIDTH = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much a refinement may ask."""
-
-    budget: int | None = None
-    """Most suggestions asked for in all, retries included; None for the rounds alone."""
-    tokens: int | None = None
-    """Most tokens of a language model in all; None for what is configured."""
-    rounds: int = 3
-    """Most rounds a unit."""
-    units: int = 12
-    """Most units, strongest first."""
-    again: bool = False
-    """Ask anew although the same refinement was done before."""
-
-
-def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> ToolResult:
+def refine_run(asked: Refine, show: Show) -> ToolResult:
     """The report: HQ-T before and after, each unit, each hypothesis with how it was decided.
 
     Exit code 5 when the budget ended it, 3 when the suggester could never be asked. Raises what opening the run and
     choosing a model raise.
     """
-    choice = choose(llm, budget=limits.tokens)
+    choice = choose(asked.llm, budget=asked.llm_budget)
     model = make_model(choice)
     show(Notice(text=str(choice)))
-    with opened(name) as run:
+    with opened(asked.run) as run:
         findings_of(run)
-    with opened(name, write=True) as run:
+    with opened(asked.run, write=True) as run:
 
         def emit(event: Event) -> None:
             run.store.append([event])
@@ -63,9 +47,9 @@ def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> Too
 
         suggester: Suggester
         if model is None:
-            suggester = OfflineSuggester(most_suggestions=limits.budget)
+            suggester = OfflineSuggester(most_suggestions=asked.budget)
         else:
-            most = limits.budget or 3 * limits.rounds * limits.units
+            most = asked.budget or 3 * asked.rounds * asked.units
             asker = Asker(
                 model=model,
                 sleep=time.sleep,
@@ -78,14 +62,14 @@ def refine_run(name: str, show: Show, *, llm: str | None, limits: Limits) -> Too
         refined = refine(
             run,
             suggester,
-            rounds=limits.rounds,
-            most_units=limits.units,
-            again=limits.again,
+            rounds=asked.rounds,
+            most_units=asked.units,
+            again=asked.again,
             emit=emit,
         )
         beside = []
         if model is not None and not all(report["failed"] for report in refined.reports):
-            offline = refine(run, OfflineSuggester(), rounds=limits.rounds, most_units=limits.units)
+            offline = refine(run, OfflineSuggester(), rounds=asked.rounds, most_units=asked.units)
             beside = compared(refined, offline)
         if model is not None and not refined.reused:
             beside.append(f"{choice.short}: {asker.bill}")

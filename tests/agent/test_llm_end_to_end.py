@@ -15,7 +15,8 @@ from werkzeug import Request as WireRequest
 from werkzeug import Response
 
 from agent.answering.chat import ask
-from agent.verbs.refine import Limits, refine_run
+from agent.verbs.arguments import Refine
+from agent.verbs.refine import refine_run
 from mecharule_ops.events import Event
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.store.event_json import event_to_json
@@ -132,11 +133,11 @@ def test_a_refinement_through_the_sdk_and_a_refused_key(
     said = json.dumps({"predicates": ["digit(a, 0) >= 6"], "hypothesis": None})
     _served(httpserver, provider, monkeypatch, _refused, reply(said))
     shown: list[Event] = []
-    limits = Limits(rounds=1, units=1)
-    failed: Any = refine_run("last", shown.append, llm=f"{provider}/test", limits=limits)
+    asked = Refine(rounds=1, units=1, llm=f"{provider}/test")
+    failed: Any = refine_run(asked, shown.append)
     assert failed.exit_code == 3
     assert "HTTP 401" in failed.text
-    again: Any = refine_run("last", shown.append, llm=f"{provider}/test", limits=limits)
+    again: Any = refine_run(asked, shown.append)
     assert again.exit_code == 0
     assert again.data["units"][0]["ended"].startswith("the rounds are spent")
     _holds_no_key(copied_run.parent, [failed.text, again.text], shown, again.data)

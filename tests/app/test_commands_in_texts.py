@@ -36,7 +36,7 @@ LINE = re.compile(
     r"^\s*(?:(?:\$|Command:|Ask:|All:|\x00) *)?(?:\S*/)?mecharule ([a-z].*?)(?: \(\d+ runs.*)?$", re.MULTILINE
 )
 LOOSE = re.compile(r"(?<![.\w])mecharule [a-z]+[^`\n]*")
-COMMAND = parser({}, lambda options: 0)
+COMMAND = parser()
 
 
 def shown(text: str) -> Iterator[str]:

@@ -321,7 +321,7 @@ def test_without_a_repair_it_says_what_one_is_and_a_command_that_the_parser_take
         command = re.search(r"`mecharule ([^`]+)`", said)
         assert command is not None
         assert command[1] == "repair b00d"
-        assert parser({}, lambda options: 0).parse_args(command[1].split()).what == "b00d"
+        assert parser().parse_args(command[1].split()).what == "b00d"
         await user.press("e")
         assert user.app.told[-1] == "there is nothing to save here yet"
         await user.press("right_square_bracket", "escape")
