@@ -12,6 +12,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -91,7 +92,9 @@ async def live(photo: Photographer) -> None:
 
 async def finished(photo: Photographer) -> None:
     """A question and its answer beside the card, then the rules and the figures."""
-    photo.app.read_run(photo.app.backend.run)  # type: ignore[attr-defined]
+    app = photo.app
+    reading = partial(app.backend.read, app.backend.run)  # type: ignore[attr-defined]
+    app.push_screen(RunScreen(app.begin(reading, reading=True)))
     await photo.until(lambda: isinstance(photo.app.screen, RunScreen))
     await photo.until(lambda: photo.screen.session.activity is Activity.READ)
     await photo.pilot.press("f2")

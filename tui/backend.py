@@ -182,12 +182,6 @@ class Backend:
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
         return render_html(session.findings)
 
-    def tools(self) -> tuple[tuple[str, str], ...]:
-        """(name, help) of every tool that the chat may call."""
-        from tools.registry import TOOLS
-
-        return tuple((tool.name, tool.help) for tool in TOOLS.values())
-
     def call(self, line: str, run: str | None, tell: Tell) -> ToolResult:
         """The result of a tool called as on a shell, `why m4.12`, about the open run. Raises `UsageError`."""
         from tools.registry import TOOLS, call

@@ -6,17 +6,30 @@ A command `name` is carried out by the method `do_name` of the screen (dashes as
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
+from textual import work
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
+from textual.css.query import NoMatches
 
 EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger", "repair"})
-_VIEWS = frozenset({"run", "replay"})
-_LISTS = _VIEWS | {"home", "compare", "ledger", "repair"}
-_TABLES = _VIEWS | {"compare", "ledger", "repair"}
+_HOME, _NEW, _RUN, _REPLAY, _REPAIR = map(frozenset, (["home"], ["new"], ["run"], ["replay"], ["repair"]))
+_VIEWS = _RUN | _REPLAY
+_TABLES = _VIEWS | _REPAIR | {"compare", "ledger"}
+_LISTS = _TABLES | _HOME
+_SAID = {
+    "right_square_bracket": "]",
+    "left_square_bracket": "[",
+    "slash": "/",
+    "full_stop": ".",
+    "comma": ",",
+    "escape": "Esc",
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Command:
     """One thing a person can do."""
 
@@ -24,7 +37,8 @@ class Command:
     """The word after the slash."""
     help: str
     """One line, as an order."""
-    keys: tuple[str, ...] = ()
+    binding: str
+    """Its keys, with commas."""
     screens: frozenset[str] = EVERYWHERE
     takes: str = ""
     """What may follow the slash command; empty when it takes nothing."""
@@ -35,149 +49,77 @@ class Command:
     def method(self) -> str:
         return f"do_{self.name.replace('-', '_')}"
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self.binding.split(","))
 
-def _at(*screens: str) -> frozenset[str]:
-    return frozenset(screens)
+    @property
+    def key(self) -> str:
+        """Its first key as a person reads it."""
+        return key_said(self.keys[0])
+
+
+def key_said(key: str) -> str:
+    """A key as a person reads it: `^R`, `F3`, `]`, `Shift+Left`."""
+    if key.startswith("ctrl+"):
+        return f"^{key[5:].upper()}"
+    return _SAID.get(key) or (key if len(key) == 1 else key.title())
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command(name="help", help="explain the focused widget and list the keys", keys=("f1",), first=True),
+    Command("help", "explain the focused widget and list the keys", "f1", first=True),
+    Command("back", "close what is open, stop the model or (twice) the search, or go back", "escape"),
+    Command("interrupt", "stop the search, or quit when pressed twice", "ctrl+c", first=True),
+    Command("quit", "end the work, keep the checkpoint, leave", "ctrl+q", first=True),
+    Command("demo", "run the demo: bundled model, no key, no download", "d", _HOME),
+    Command("new", "set up a new run", "n", _HOME),
+    Command("open", "open the run under the cursor", "o", _HOME),
+    Command("resume", "continue this run from its checkpoint", "ctrl+r", _HOME | _RUN),
+    Command("mark", "mark the run to be compared", "space", _HOME),
+    Command("compare-runs", "compare two marked runs, or the regimes of this one", "c", _HOME | _RUN),
+    Command("refresh", "read the list of runs again", "r", _HOME),
+    Command("start", "start the run as set up here", "ctrl+s", _NEW, first=True),
+    Command("pane-chat", "go to the chat", "f2", _RUN, first=True),
+    Command("pane-tree", "go to the CHA tree", "f3", _VIEWS, first=True),
+    Command("pane-rules", "go to the rules table", "f4", _VIEWS, first=True),
+    Command("pane-figures", "go to the figures", "f5", _VIEWS, first=True),
+    Command("pane-card", "go to the neuron card", "f6", _VIEWS, first=True),
+    Command("down", "move down", "j", _LISTS),
+    Command("up", "move up", "k", _LISTS),
+    Command("top", "go to the first line", "g", _LISTS),
+    Command("bottom", "go to the last line and follow it", "G", _LISTS),
+    Command("expand", "open or close the line under the cursor", "space", _VIEWS),
+    Command("next-layer", "show the next layer or regime", "right_square_bracket", _VIEWS),
+    Command("previous-layer", "show the layer or regime before", "left_square_bracket", _VIEWS),
+    Command("follow", "follow the search again, wherever it is", "f", _VIEWS),
+    Command("freeze", "freeze or release the view; the work goes on", "p", _RUN),
+    Command("search", "find a unit in the tree, filter the rules", "slash", _VIEWS, takes="TEXT"),
+    Command("sort", "sort the rules by the next column", "s", _VIEWS),
+    Command("maximise", "give the focused pane the whole screen, or take it back", "z", _VIEWS),
+    Command("copy", "copy the line or card; a file has it too", "y", _TABLES),
+    Command("save", "write the table to files, and say where", "e", _TABLES),
+    Command("report", "write the HTML report and open it", "o", _RUN),
+    Command("why-unit", "ask why the unit under the cursor flips", "w", _RUN),
+    Command("verify-unit", "verify the certificate of this unit", "v", _RUN),
+    Command("tool-output", "show or hide what tools printed", "ctrl+o", _RUN, first=True),
+    Command("ledger", "read the hypothesis ledger: what was predicted, and what came out", "h", _VIEWS),
     Command(
-        name="back",
-        help="close what is open, stop the model or (twice) the search, or go back",
-        keys=("escape",),
+        "repairs",
+        "read the repairs: right answers before and after, beside controls, with the gates",
+        "r",
+        _RUN,
     ),
-    Command(
-        name="interrupt", help="stop the search, or quit when pressed twice", keys=("ctrl+c",), first=True
-    ),
-    Command(name="quit", help="end the work, keep the checkpoint, leave", keys=("ctrl+q",), first=True),
-    Command(
-        name="demo",
-        help="run the demo: bundled model, no key, no download",
-        keys=("d",),
-        screens=_at("home"),
-    ),
-    Command(name="new", help="set up a new run", keys=("n",), screens=_at("home")),
-    Command(name="open", help="open the run under the cursor", keys=("o",), screens=_at("home")),
-    Command(
-        name="resume",
-        help="continue this run from its checkpoint",
-        keys=("ctrl+r",),
-        screens=_at("home", "run"),
-    ),
-    Command(name="mark", help="mark the run to be compared", keys=("space",), screens=_at("home")),
-    Command(
-        name="compare-runs",
-        help="compare two marked runs, or the regimes of this one",
-        keys=("c",),
-        screens=_at("home", "run"),
-    ),
-    Command(name="refresh", help="read the list of runs again", keys=("r",), screens=_at("home")),
-    Command(
-        name="start", help="start the run as set up here", keys=("ctrl+s",), screens=_at("new"), first=True
-    ),
-    Command(name="pane-chat", help="go to the chat", keys=("f2",), screens=_at("run"), first=True),
-    Command(name="pane-tree", help="go to the CHA tree", keys=("f3",), screens=_VIEWS, first=True),
-    Command(name="pane-rules", help="go to the rules table", keys=("f4",), screens=_VIEWS, first=True),
-    Command(name="pane-figures", help="go to the figures", keys=("f5",), screens=_VIEWS, first=True),
-    Command(name="pane-card", help="go to the neuron card", keys=("f6",), screens=_VIEWS, first=True),
-    Command(name="down", help="move down", keys=("j",), screens=_LISTS),
-    Command(name="up", help="move up", keys=("k",), screens=_LISTS),
-    Command(name="top", help="go to the first line", keys=("g",), screens=_LISTS),
-    Command(name="bottom", help="go to the last line and follow it", keys=("G",), screens=_LISTS),
-    Command(name="expand", help="open or close the line under the cursor", keys=("space",), screens=_VIEWS),
-    Command(
-        name="next-layer",
-        help="show the next layer or regime",
-        keys=("right_square_bracket",),
-        screens=_VIEWS,
-    ),
-    Command(
-        name="previous-layer",
-        help="show the layer or regime before",
-        keys=("left_square_bracket",),
-        screens=_VIEWS,
-    ),
-    Command(name="follow", help="follow the search again, wherever it is", keys=("f",), screens=_VIEWS),
-    Command(
-        name="freeze", help="freeze or release the view; the work goes on", keys=("p",), screens=_at("run")
-    ),
-    Command(
-        name="search",
-        help="find a unit in the tree, filter the rules",
-        keys=("slash",),
-        screens=_VIEWS,
-        takes="TEXT",
-    ),
-    Command(name="sort", help="sort the rules by the next column", keys=("s",), screens=_VIEWS),
-    Command(
-        name="maximise",
-        help="give the focused pane the whole screen, or take it back",
-        keys=("z",),
-        screens=_VIEWS,
-    ),
-    Command(
-        name="copy",
-        help="copy the line or card; a file has it too",
-        keys=("y",),
-        screens=_TABLES,
-    ),
-    Command(name="save", help="write the table to files, and say where", keys=("e",), screens=_TABLES),
-    Command(name="report", help="write the HTML report and open it", keys=("o",), screens=_at("run")),
-    Command(name="why-unit", help="ask why the unit under the cursor flips", keys=("w",), screens=_at("run")),
-    Command(name="verify-unit", help="verify the certificate of this unit", keys=("v",), screens=_at("run")),
-    Command(
-        name="tool-output",
-        help="show or hide what tools printed",
-        keys=("ctrl+o",),
-        screens=_at("run"),
-        first=True,
-    ),
-    Command(
-        name="ledger",
-        help="read the hypothesis ledger: what was predicted, and what came out",
-        keys=("h",),
-        screens=_VIEWS,
-    ),
-    Command(
-        name="repairs",
-        help="read the repairs: right answers before and after, beside controls, with the gates",
-        keys=("r",),
-        screens=_at("run"),
-    ),
-    Command(
-        name="next-repair",
-        help="show the repair made before this one",
-        keys=("right_square_bracket",),
-        screens=_at("repair"),
-    ),
-    Command(
-        name="previous-repair",
-        help="show the repair made after this one",
-        keys=("left_square_bracket",),
-        screens=_at("repair"),
-    ),
-    Command(
-        name="make-repair",
-        help="make a repair of this run; its price is said first",
-        keys=("m",),
-        screens=_at("repair"),
-    ),
-    Command(name="replay", help="scrub through the search", keys=("t",), screens=_at("run")),
-    Command(name="forward", help="one event forward", keys=("right",), screens=_at("replay")),
-    Command(name="backward", help="one event back", keys=("left",), screens=_at("replay")),
-    Command(
-        name="leap", help="a twentieth forward", keys=("shift+right", "full_stop"), screens=_at("replay")
-    ),
-    Command(name="leap-back", help="a twentieth back", keys=("shift+left", "comma"), screens=_at("replay")),
-    Command(name="start-of-run", help="to the first event", keys=("home",), screens=_at("replay")),
-    Command(name="end-of-run", help="to the last event", keys=("end",), screens=_at("replay")),
-    Command(
-        name="why-opened",
-        help="say why the group under the cursor was opened",
-        keys=("w",),
-        screens=_at("replay"),
-    ),
+    Command("next-repair", "show the repair made before this one", "right_square_bracket", _REPAIR),
+    Command("previous-repair", "show the repair made after this one", "left_square_bracket", _REPAIR),
+    Command("make-repair", "make a repair of this run; its price is said first", "m", _REPAIR),
+    Command("replay", "scrub through the search", "t", _RUN),
+    Command("forward", "one event forward", "right", _REPLAY),
+    Command("backward", "one event back", "left", _REPLAY),
+    Command("leap", "a twentieth forward", "shift+right,full_stop", _REPLAY),
+    Command("leap-back", "a twentieth back", "shift+left,comma", _REPLAY),
+    Command("start-of-run", "to the first event", "home", _REPLAY),
+    Command("end-of-run", "to the last event", "end", _REPLAY),
+    Command("why-opened", "say why the group under the cursor was opened", "w", _REPLAY),
 )
 
 
@@ -194,13 +136,22 @@ def command_named(name: str, screen: str) -> Command | None:
 def bindings_of(screen: str, only: Collection[str] | None = None) -> list[BindingType]:
     """The key bindings of a screen's commands, or of some of them."""
     return [
-        Binding(
-            ",".join(command.keys),
-            f"command('{command.name}')",
-            command.help,
-            show=False,
-            priority=command.first,
-        )
-        for command in commands_of(screen)
-        if command.keys and (only is None or command.name in only)
+        Binding(each.binding, f"command('{each.name}')", each.help, show=False, priority=each.first)
+        for each in commands_of(screen)
+        if only is None or each.name in only
     ]
+
+
+class Palette(CommandPalette):
+    """Textual's own, whose list has no lines until it is drawn and which may be closed while it is filled."""
+
+    ID = "--command-palette"
+
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        with suppress(NoMatches):
+            await CommandPalette._gather_commands.__wrapped__(self, search_value)  # type: ignore[attr-defined]
+
+    def _action_command_list(self, action: str) -> None:
+        with suppress(KeyError):
+            super()._action_command_list(action)

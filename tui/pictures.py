@@ -14,7 +14,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
 from mecharule_ops.thresholds import ALPHA
-from tui.units import Singles, strongest, unit_node
+from tui.session import Singles, strongest
 from tui.words import arrow, counted, lower_bound, rate, recalled, upper_bound
 
 if TYPE_CHECKING:
@@ -153,19 +153,23 @@ def _found(state: RunState, search: str) -> tuple[int, int]:
 def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
     """Two lines a unit, D+ and D-: the flip rate on [0, 1] between the bounds of that unit alone."""
     alpha = state.header.alpha if state.header else ALPHA
-    found = strongest(state)[:MOST_UNITS]
     lines = [Text("Flip rates (0 to 1), intervals of one unit each", "bold")]
     room = max(12, min(40, width - 41))
-    for agonist in found:
-        node = unit_node(state, singles, agonist.search, agonist.neuron)
+    for agonist in strongest(state)[:MOST_UNITS]:
+        view, number = state.searches.get(agonist.search), singles.get((agonist.search, agonist.neuron), -1)
+        node = view.nodes.get(number) if view else None
         if node is None:
             continue
         slices = (
-            ("D+", node.associated_flips, node.associated_n),
-            ("D-", node.unrelated_flips, node.unrelated_n),
+            (
+                f"{plain(agonist.neuron)} {arrow(agonist.regime)}",
+                "D+",
+                node.associated_flips,
+                node.associated_n,
+            ),
+            ("", "D-", node.unrelated_flips, node.unrelated_n),
         )
-        for name, flips, n in slices:
-            label = f"{plain(agonist.neuron)} {arrow(agonist.regime)}" if name == "D+" else ""
+        for label, name, flips, n in slices:
             lines.append(_rate_line(f"{label:>13} {name} ", flips, n, alpha, room))
     return lines if len(lines) > 1 else [*lines, Text("nothing is localized yet", "dim")]
 

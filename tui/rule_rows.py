@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tui.units import strongest
+from tui.session import strongest
 from tui.words import arrow, rate, signed_rate
 
 if TYPE_CHECKING:
@@ -127,23 +127,3 @@ def _order(value: str | float | None) -> tuple[bool, float, str]:
     if value is None or value == "":
         return True, 0.0, ""
     return (False, 0.0, value) if isinstance(value, str) else (False, -value, "")
-
-
-def as_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The table as Markdown; the cells are code, so that nothing in them is markup."""
-    lines = [_markdown_row(header), _markdown_row(["---"] * len(header))]
-    return "\n".join([*lines, *(_markdown_row([_code(cell) for cell in row]) for row in rows)]) + "\n"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _code(cell: str) -> str:
-    fence = "`" * (max((len(run) for run in _ticks(cell)), default=0) + 1)
-    space = " " if cell.startswith("`") or cell.endswith("`") else ""
-    return f"{fence}{space}{cell.replace('|', chr(92) + '|')}{space}{fence}" if cell else ""
-
-
-def _ticks(cell: str) -> list[str]:
-    return "".join(char if char == "`" else " " for char in cell).split()

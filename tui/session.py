@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.events import Event, Price
+from mecharule_ops.events import AgonistFound, Event, NodeTested, Price
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
 from tui.turns import Entry, narrated
-from tui.units import note_single
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
     from mecharule_ops.findings.records import Findings
+
+
+Singles = Mapping[tuple[str, str], int]
+"""(search, printed unit) → id of the node that tested the unit alone."""
 
 
 class Activity(Enum):
@@ -85,7 +89,8 @@ class Session:
         if self._stop.is_set():
             raise WorkStopped
         self.events.append(event)
-        note_single(self.singles, event)
+        if isinstance(event, NodeTested) and event.size == 1:
+            self.singles[event.search, event.units] = event.node
         self.state = self.state.apply(event)
         turn = narrated(event)
         if turn is not None:
@@ -152,3 +157,9 @@ class Session:
             self.activity = Activity.STOPPED
         else:
             self.activity, self.failure = Activity.FAILED, sentence
+
+
+def strongest(state: RunState) -> list[AgonistFound]:
+    """Localized units, strongest first, each once a regime; the exhaustive run's own are left out."""
+    found = [agonist for (search, _), agonist in state.agonists.items() if kind_of(search) != EXHAUSTIVE]
+    return sorted(found, key=lambda agonist: (-agonist.strength, agonist.neuron, agonist.regime))

@@ -15,8 +15,8 @@ from tui_story import FakeBackend, big_search
 
 from mecharule_ops.events import StageProgress, StageStarted
 from tui.app import MechaRuleApp
-from tui.files import Outbox
 from tui.session import Session
+from tui.working_app import Outbox
 
 from .memory import resident
 from .result import Figure, Result, Setting

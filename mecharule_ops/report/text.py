@@ -39,7 +39,7 @@ def markdown_of(document: Document, pictures: Mapping[str, tuple[str, str]] | No
     for section in document.sections:
         parts.append(f"## {_escape(section.title)}")
         parts += [_picture(*known[name]) for name in section.opening if name in known]
-        parts += [_markdown_block(block) for block in section.blocks]
+        parts += [markdown_block(block) for block in section.blocks]
         parts += [_picture(*known[name]) for name in section.figures if name in known]
     return "\n\n".join(parts) + "\n"
 
@@ -140,7 +140,8 @@ def _picture(path: str, caption: str) -> str:
     return f"![{_escape(caption)}]({path})\n\n{_escape(caption)}"
 
 
-def _markdown_block(block: Block) -> str:
+def markdown_block(block: Block) -> str:
+    """One block as `markdown_of` prints it."""
     if isinstance(block, str):
         return _escape(block)
     if isinstance(block, Bullets):

@@ -12,8 +12,8 @@ from textual.widgets import Input
 
 from tui.app import MechaRuleApp
 from tui.backend import Backend
-from tui.files import Outbox
 from tui.screens.run import RunScreen
+from tui.working_app import Outbox
 
 PATIENCE = 20.0
 Script = Callable[["Driver"], Awaitable[None]]

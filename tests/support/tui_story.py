@@ -285,9 +285,6 @@ class FakeBackend(Backend):
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
         return "<!doctype html><title>report</title>"
 
-    def tools(self) -> tuple[tuple[str, str], ...]:
-        return (("why", "explain a unit"), ("verify", "run certified ablations again"))
-
     def call(self, line: str, run: str | None, tell: Callable[[str], None]) -> ToolResult:
         self.called.append((line, run))
         if not line.startswith(("why ", "verify ", "export")):

@@ -25,8 +25,7 @@ from mecharule_ops.state.run_state import RunState
 from tools.result import ToolResult
 from tui.backend import Listener
 from tui.panes.chat import ChatPane
-from tui.panes.reading import ReadingPane
-from tui.panes.table import TextTable
+from tui.panes.reading import ReadingPane, TextTable
 from tui.panes.tree import TreePane
 from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen

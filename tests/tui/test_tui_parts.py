@@ -28,7 +28,8 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
 from mecharule_ops.plain_text import plain as report_plain
-from mecharule_ops.report.text import csv_of
+from mecharule_ops.report.document import Table
+from mecharule_ops.report.text import csv_of, markdown_block
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.run_state import RunState
@@ -36,31 +37,26 @@ from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
 from tui.app import MechaRuleApp
-from tui.ascii import ascii_only
 from tui.backend import Backend
-from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of
-from tui.comparison import Side, compare
-from tui.files import Outbox
-from tui.form import fields_of, settings_of
+from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.headline import progress
-from tui.hypothesis_rows import hypothesis_rows, hypothesis_text
-from tui.keys import key_said
-from tui.layout import PANES, Arrangement, arrangement, panes_shown
 from tui.neuron_card import OnFile, card
 from tui.pictures import bar, coverage, figures, interval
-from tui.rule_rows import HEADER, arranged, as_markdown, rule_rows
+from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.base import CommandScreen, fitted
-from tui.screens.compare import CompareScreen
+from tui.screens.compare import CompareScreen, Side, compare
 from tui.screens.home import HomeScreen
-from tui.screens.ledger import LedgerScreen
-from tui.screens.new_run import NewRunScreen
+from tui.screens.ledger import LedgerScreen, hypothesis_rows, hypothesis_text
+from tui.screens.new_run import NewRunScreen, fields_of, settings_of
+from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
 from tui.screens.repair import RepairScreen
-from tui.screens.replay import ReplayScreen
+from tui.screens.replay import STRIDE, ReplayScreen, Timeline
 from tui.screens.run import RunScreen
-from tui.timeline import STRIDE, Timeline
+from tui.terminal import ascii_only
 from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
 from tui.turns import Entry, entry_text, plain_columns
 from tui.words import rate, said, signed_rate
+from tui.working_app import Outbox
 
 PIECES = [
     *"[]/\\{}()<>|`*_#:;'\"=.,- ",
@@ -143,7 +139,8 @@ def test_hostile_texts_pass_through_every_pure_view() -> None:
         assert (plain(text) or "no rule") in {row[HEADER.index("rule")] for row in rows}
         back = list(csv.reader(io.StringIO(csv_of(HEADER, rows))))
         assert len(back) == len(rows) + 1
-        assert as_markdown(HEADER, rows).count("\n") == len(rows) + 2
+        table = Table(header=HEADER, rows=tuple(rows), align="l" * len(HEADER))
+        assert markdown_block(table).count("\n") == len(rows) + 1
         entry = next(iter(state.hypotheses.values()))
         entry = replace(entry, registered=replace(entry.registered, statement=text, condition=text))
         assert hypothesis_rows(replace(state, hypotheses={"x": entry}))[0][-2:] == (plain(text), plain(text))

@@ -29,7 +29,6 @@ from mecharule_ops.types import RIGHT_OR_WRONG, OutcomeWords
 from tools import repair as tool
 from tools.arguments import Repair as Arguments
 from tools.registry import call
-from tui.ascii import ascii_only
 from tui.backend import Backend, _given
 from tui.panes.chat import ChatPane
 from tui.pictures import axis, changed_bars, interval_around_zero
@@ -37,6 +36,7 @@ from tui.repair_text import HeldRepairs, empty_text, repair_text
 from tui.screens.popups import HelpPopup, PricePopup
 from tui.screens.repair import RepairScreen
 from tui.screens.run import RunScreen
+from tui.terminal import ascii_only
 
 WIDTHS = (38, 58, 78, 118)
 REFUSED = OutcomeWords(success="answered", failure="refused", success_is_harm=True)

@@ -1,8 +1,10 @@
-"""What every screen shares: commands by name, and the one line of state at its foot."""
+"""What every screen shares: commands by name, moving, a key to be pressed twice, one line of state at its foot."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from functools import partialmethod
 from typing import ClassVar, cast
 
 from rich.text import Text
@@ -10,8 +12,15 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tui.commands import command_named, commands_of
-from tui.keys import key_said
-from tui.owner import Owner
+from tui.panes.chat import ChatPane
+from tui.panes.reading import ReadingPane, TextTable
+from tui.panes.tree import TreePane
+from tui.working_app import WorkingApp
+
+Pane = TreePane | TextTable | ReadingPane | ChatPane
+_FAR = 1_000_000
+TWICE_SECONDS = 3.0
+"""A second press within this time counts."""
 
 
 class CommandScreen(Screen[None]):
@@ -21,9 +30,13 @@ class CommandScreen(Screen[None]):
     """The screen's word in the command table."""
 
     @property
-    def owner(self) -> Owner:
-        """The app, as far as a screen asks anything of it."""
-        return cast(Owner, self.app)
+    def app(self) -> WorkingApp:  # type: ignore[override]
+        return cast(WorkingApp, super().app)
+
+    @property
+    def moved(self) -> Pane:
+        """What the keys of movement move: the only table, unless a screen has more."""
+        return self.query_one(TextTable)
 
     def action_command(self, name: str) -> None:
         """Carry out the command of a key."""
@@ -33,7 +46,7 @@ class CommandScreen(Screen[None]):
         """Carry out a command of this screen by its name."""
         command = command_named(name, self.NAME)
         assert command is not None, (name, self.NAME)
-        does = getattr(self, command.method, None) or getattr(self.owner, command.method)
+        does = getattr(self, command.method, None) or getattr(self.app, command.method)
         if command.takes:
             does(argument)
         else:
@@ -41,20 +54,43 @@ class CommandScreen(Screen[None]):
 
     def do_back(self) -> None:
         # A second key that came before the first one's screen was gone must not close the screen under it.
-        if self.owner.screen is self:
-            self.owner.pop_screen()
+        if self.app.screen is self:
+            self.app.pop_screen()
+
+    def _move(self, lines: int) -> None:
+        self.moved.move(lines)
+
+    do_down = partialmethod(_move, 1)
+    do_up = partialmethod(_move, -1)
+    do_top = partialmethod(_move, -_FAR)
+    do_bottom = partialmethod(_move, _FAR)
+
+
+class PressedTwice:
+    """A key that ends work only when it is pressed twice; remembers the first press."""
+
+    def __init__(self) -> None:
+        self._pressed = float("-inf")
+
+    def again(self) -> bool:
+        """Whether this press is the second one; else it is the first."""
+        now = time.monotonic()
+        if now - self._pressed <= TWICE_SECONDS:
+            return True
+        self._pressed = now
+        return False
 
 
 def hint_parts(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> list[str]:
-    """`^R resume`, `F1 help`: the keys of some commands with a word each."""
+    """`^R resume`, `F1 help`: the keys of some commands with a word each, and that of the palette."""
     commands = {command.name: command for command in commands_of(screen)}
-    shown = [commands[name] for name in names if commands[name].keys]
-    return [f"{key_said(each.keys[0])} {(words or {}).get(each.name, each.name)}" for each in shown]
+    said = [f"{commands[name].key} {(words or {}).get(name, name)}" for name in names]
+    return [*said, "^P palette"]
 
 
 def hints(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> str:
-    """`^R resume · F1 help`."""
-    return " · ".join(hint_parts(screen, names, words))
+    """` ^R resume · F1 help · ^P palette`."""
+    return f" {' · '.join(hint_parts(screen, names, words))}"
 
 
 def fitted(parts: Sequence[str], width: int, last: int = 2) -> str:

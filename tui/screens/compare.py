@@ -1,23 +1,88 @@
-"""Compare: two runs, or the two regimes of one, unit by unit."""
+"""Compare: two runs, or the two regimes of one, unit by unit: which they share, and how strong each is."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual.app import ComposeResult
 
+from mecharule_ops.events import AgonistFound
+from mecharule_ops.plain_text import plain
+from mecharule_ops.state.run_state import RunState
 from tui.commands import bindings_of
-from tui.comparison import HEADER, Side, compare
-from tui.panes.table import TextTable
-from tui.rule_rows import as_markdown
-from tui.screens.base import Line, hints
-from tui.screens.tables import TableScreen
+from tui.panes.reading import TextTable
+from tui.screens.base import CommandScreen, Line, hints
+from tui.session import strongest
+from tui.words import arrow, rate, signed_rate
 
 COMPARE_HELP = (
     "Localized units of both sides, the strongest first. The Jaccard index is the share of all units that both "
     "sides localized."
 )
+HEADER = ("unit", "flips", "in", "E left", "E right", "difference", "rule left", "rule right")
 
 
-class CompareScreen(TableScreen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One side of a comparison."""
+
+    name: str
+    state: RunState
+    regime: int | None = None
+    """Only this regime, or both."""
+
+    def units(self, match_regimes: bool) -> dict[tuple[str, int], AgonistFound]:
+        """Its localized units by name and regime; regime −1 where those of both sides are not to match."""
+        found = [unit for unit in strongest(self.state) if self.regime in (None, unit.regime)]
+        return {(unit.neuron, unit.regime if match_regimes else -1): unit for unit in found}
+
+    def rule(self, found: AgonistFound | None) -> str:
+        """The rule that predicts a unit's flips; empty without one."""
+        rule = self.state.rules.get((found.regime, found.neuron)) if found else None
+        return plain(rule.rule) if rule and rule.predicts else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The rows of the table and the sentence above it."""
+
+    sentence: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+def compare(left: Side, right: Side) -> Comparison:
+    """Units by the larger of their two strengths; a unit is one neuron of one regime."""
+    match_regimes = left.regime is None and right.regime is None
+    ours, theirs = left.units(match_regimes), right.units(match_regimes)
+    both = ours.keys() & theirs.keys()
+
+    def largest(key: tuple[str, int]) -> float:
+        return max(found.strength for found in (ours.get(key), theirs.get(key)) if found)
+
+    every = sorted(ours.keys() | theirs.keys(), key=lambda key: (-largest(key), key))
+    jaccard = rate(len(both) / len(every)) if every else "undefined, nothing was localized"
+    sentence = (
+        f"{plain(left.name)}: {len(ours)} localized · {plain(right.name)}: {len(theirs)} localized · "
+        f"shared {len(both)} · Jaccard {jaccard}"
+    )
+    rows = []
+    for key in every:
+        one, other = ours.get(key), theirs.get(key)
+        cells = (
+            plain(key[0]),
+            arrow(key[1]) if key[1] >= 0 else "each",
+            "both" if one and other else "left only" if one else "right only",
+            rate(one.strength if one else None),
+            rate(other.strength if other else None),
+            signed_rate(other.strength - one.strength if one and other else None),
+            left.rule(one),
+            right.rule(other),
+        )
+        rows.append(cells)
+    return Comparison(sentence=sentence, rows=tuple(rows))
+
+
+class CompareScreen(CommandScreen):
     """One table of both sides."""
 
     NAME = "compare"
@@ -31,19 +96,16 @@ class CompareScreen(TableScreen):
         yield Line(" Compare", classes="title")
         yield Line(f" {self.comparison.sentence}", id="sentence")
         yield TextTable(HEADER, COMPARE_HELP, id="comparison")
-        yield Line(f" {hints('compare', ('copy', 'save', 'back', 'help'))} · ^P palette", classes="status")
+        yield Line(hints("compare", ("copy", "save", "back", "help")), classes="status")
 
     def on_mount(self) -> None:
-        table = self.table
+        table = self.query_one(TextTable)
         table.focus()
         self.call_after_refresh(table.show, self.comparison.rows)
 
     def do_copy(self) -> None:
-        selected = self.table.selected
-        self.owner.copy("comparison", "\t".join(selected) if selected else self.comparison.sentence)
+        selected = self.query_one(TextTable).selected
+        self.app.copy("comparison", "\t".join(selected) if selected else self.comparison.sentence)
 
     def do_save(self) -> None:
-        from mecharule_ops.report.text import csv_of
-
-        self.owner.save("comparison.csv", csv_of(HEADER, self.comparison.rows))
-        self.owner.save("comparison.md", as_markdown(HEADER, self.comparison.rows))
+        self.app.save_table("comparison", HEADER, self.comparison.rows)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
 from tui.commands import bindings_of
-from tui.panes.table import RUNS_HELP, TextTable
-from tui.screens.base import Line, hints
-from tui.screens.tables import TableScreen
+from tui.panes.reading import RUNS_HELP, TextTable
+from tui.screens.base import CommandScreen, Line, hints
+from tui.screens.compare import CompareScreen, Side
+from tui.screens.new_run import NewRunScreen, fields_of
+from tui.screens.run import RunScreen
+from tui.session import Session
 from tui.words import counted
 
 if TYPE_CHECKING:
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 HEADER = ("run", "status", "model", "task", "when (UTC)")
 
 
-class HomeScreen(TableScreen):
+class HomeScreen(CommandScreen):
     """Recent runs, resume, demo, new."""
 
     NAME = "home"
@@ -39,22 +44,17 @@ class HomeScreen(TableScreen):
         yield Line(" n  new run: choose task, model and settings; the price is asked first")
         yield Line(" reading the stored runs …", id="count")
         yield TextTable(HEADER, RUNS_HELP, id="runs")
-        yield Line(id="status", classes="status")
-
-    def on_mount(self) -> None:
-        self._say_keys()
+        words = {"compare-runs": "compare"}
+        keys = hints("home", ("demo", "new", "resume", "compare-runs", "help", "quit"), words)
+        yield Line(keys, id="status", classes="status")
 
     def on_screen_resume(self) -> None:
-        self.table.focus()
+        self.query_one(TextTable).focus()
         self.do_refresh()
 
     def do_refresh(self) -> None:
         """Read the folder again, off the screen's thread."""
-        self.run_worker(self._read, thread=True, exclusive=True, group="runs")
-
-    def _read(self) -> None:
-        summaries = self.owner.backend.runs()
-        self.app.call_from_thread(self._list, summaries)
+        self.app.fetch("runs", self.app.backend.runs, self._list)
 
     def _list(self, summaries: tuple[RunSummary, ...]) -> None:
         self.summaries = summaries
@@ -73,37 +73,40 @@ class HomeScreen(TableScreen):
             )
             for run in self.summaries or ()
         ]
-        self.table.show(rows)
-
-    def _say_keys(self) -> None:
-        keys = hints(
-            "home", ("demo", "new", "resume", "compare-runs", "help", "quit"), {"compare-runs": "compare"}
-        )
-        self.query_one("#status", Line).say(f" {keys} · ^P palette")
+        self.query_one(TextTable).show(rows)
 
     @property
     def selected(self) -> RunSummary | None:
         """The run under the cursor."""
-        table = self.table
+        table = self.query_one(TextTable)
         return self.summaries[table.cursor_row] if self.summaries and table.selected else None
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()
         self.do_open()
 
+    def _watch(self, job: Callable[[Session], None], *, reading: bool = False) -> None:
+        """Begin work and watch it."""
+        self.app.push_screen(RunScreen(self.app.begin(job, reading=reading)))
+
     def do_demo(self) -> None:
-        self.owner.work_on(self.owner.backend.demo)
+        self._watch(self.app.backend.demo)
 
     def do_new(self) -> None:
-        self.owner.open_form()
+        """The form of a new run, once its schema is there."""
+        self.app.fetch(
+            "form",
+            lambda: fields_of(self.app.backend.schema()),
+            lambda fields: self.app.push_screen(NewRunScreen(fields)),
+        )
 
     def do_open(self) -> None:
         if self.selected is not None:
-            self.owner.read_run(self.selected.id)
+            self._watch(partial(self.app.backend.read, self.selected.id), reading=True)
 
     def do_resume(self) -> None:
         if self.selected is not None:
-            self.owner.resume_run(self.selected.id)
+            self._watch(partial(self.app.backend.resume, self.selected.id))
 
     def do_mark(self) -> None:
         run = self.selected
@@ -116,10 +119,21 @@ class HomeScreen(TableScreen):
         self._show_rows()
 
     def do_compare_runs(self) -> None:
-        if len(self.marked) == 2:
-            self.owner.compare_runs(self.marked[0], self.marked[1])
-        else:
-            self.owner.tell("mark two runs with Space first")
+        if len(self.marked) != 2:
+            self.app.tell("mark two runs with Space first")
+            return
+
+        def side(run: str) -> Side:
+            session = Session()
+            session.replay(self.app.backend.events(run))
+            return Side(name=f"run {run}", state=session.state)
+
+        marked = tuple(self.marked)
+        self.app.fetch(
+            "compare",
+            lambda: [side(run) for run in marked],
+            lambda both: self.app.push_screen(CompareScreen(*both)),
+        )
 
     def do_back(self) -> None:
-        self.owner.tell("this is the first screen; ^Q leaves")
+        self.app.tell("this is the first screen; ^Q leaves")

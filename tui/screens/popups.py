@@ -13,8 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mecharule_ops.events import Price
-from tui.commands import commands_of
-from tui.keys import key_said
+from tui.commands import commands_of, key_said
 from tui.words import clock
 
 
@@ -60,8 +59,7 @@ class HelpPopup(ModalScreen[None]):
         grid.add_column(justify="right", no_wrap=True)
         grid.add_column(ratio=1)
         for command in commands:
-            keys = ", ".join(map(key_said, command.keys)) or "–"
-            grid.add_row(Text(keys, "bold"), Text(command.help))
+            grid.add_row(Text(", ".join(map(key_said, command.keys)), "bold"), Text(command.help))
         grid.add_row(Text("^P", "bold"), Text("every command by name"))
         names = f"\nIn the chat of a run each is /its-name: {', '.join(command.name for command in commands)}"
         with VerticalScroll(classes="popup tall"):

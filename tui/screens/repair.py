@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
+
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.events import Resize
@@ -9,14 +11,11 @@ from textual.events import Resize
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.plain_text import plain
 from tui.commands import bindings_of, command_named
-from tui.keys import key_said
 from tui.panes.reading import ReadingPane
 from tui.repair_text import REPAIR_HELP, HeldRepairs, empty_text, repair_text, title
-from tui.screens.base import Line, fitted, hint_parts
+from tui.screens.base import CommandScreen, Line, PressedTwice, fitted, hint_parts
 from tui.screens.popups import PricePopup
-from tui.screens.tables import MovingScreen
 from tui.session import Activity, Session
-from tui.twice import Twice
 from tui.words import clock, said
 
 REFRESHES_A_SECOND = 8
@@ -27,7 +26,7 @@ _DONE = {
 """What is said when making one is over, unless it failed."""
 
 
-class RepairScreen(MovingScreen):
+class RepairScreen(CommandScreen):
     """One repair of a run, the latest first; what working threads publish is looked at a few times a second."""
 
     NAME = "repair"
@@ -45,7 +44,7 @@ class RepairScreen(MovingScreen):
         self.notice = ""
         """What is said below the text: why nothing could be read or made, or that it was."""
         self._drawn: tuple[object, ...] = ()
-        self._stopping = Twice()
+        self._stopping = PressedTwice()
 
     def compose(self) -> ComposeResult:
         yield Line(" Repairs", id="repair-title", classes="title")
@@ -73,7 +72,7 @@ class RepairScreen(MovingScreen):
 
     def _read(self) -> None:
         try:
-            self.held = self.owner.backend.repairs(self.run_id)
+            self.held = self.app.backend.repairs(self.run_id)
         except (MechaRuleError, OSError) as error:
             self.notice = str(error)
 
@@ -117,7 +116,7 @@ class RepairScreen(MovingScreen):
             return repair_text(self.held, self.place, width)
         command = command_named("make-repair", self.NAME)
         assert command is not None
-        return empty_text(self.held, width, key_said(command.keys[0]))
+        return empty_text(self.held, width, command.key)
 
     def _progress(self) -> str:
         making = self.making
@@ -131,7 +130,7 @@ class RepairScreen(MovingScreen):
         words = {"next-repair": "next", "make-repair": "make one", "back": "stop" if self.making else "back"}
         several = ["next-repair"] if self.held is not None and len(self.held.repairs) > 1 else []
         names = ("back", *several, "make-repair", "copy", "save", "help")
-        return [*hint_parts(self.NAME, names, words), "^P palette"]
+        return hint_parts(self.NAME, names, words)
 
     # commands ------------------------------------------------------------------------------------------
 
@@ -141,39 +140,36 @@ class RepairScreen(MovingScreen):
         elif self._stopping.again():
             self.making.stop()
         else:
-            self.owner.tell("press Esc again to stop the repair (nothing of it is kept)")
-
-    def do_next_repair(self) -> None:
-        self._turn(1)
-
-    def do_previous_repair(self) -> None:
-        self._turn(-1)
+            self.app.tell("press Esc again to stop the repair (nothing of it is kept)")
 
     def _turn(self, step: int) -> None:
         if self.held is not None and self.held.repairs:
             self.place = (self.place + step) % len(self.held.repairs)
             self.draw()
 
+    do_next_repair = partialmethod(_turn, 1)
+    do_previous_repair = partialmethod(_turn, -1)
+
     def do_make_repair(self) -> None:
         if self.making is not None:
-            self.owner.tell("a repair is being made; Esc twice stops it")
+            self.app.tell("a repair is being made; Esc twice stops it")
         elif self.session.busy:
-            self.owner.tell("the search is still running; make a repair when it has ended or was stopped")
+            self.app.tell("the search is still running; make a repair when it has ended or was stopped")
         else:
-            run, backend = self.run_id, self.owner.backend
+            run, backend = self.run_id, self.app.backend
             self.notice = ""
-            self.making = self.owner.begin(lambda session: backend.make_repair(run, session))
+            self.making = self.app.begin(lambda session: backend.make_repair(run, session))
 
     def do_copy(self) -> None:
-        self.owner.copy("repair", self.moved.text.plain)
+        self.app.copy("repair", self.moved.text.plain)
 
     def do_save(self) -> None:
         if self.held is None or not self.held.repairs:
-            self.owner.tell("there is nothing to save here yet")
+            self.app.tell("there is nothing to save here yet")
             return
         from mecharule_ops.report.repairs import gates_table
         from mecharule_ops.report.text import csv_of, markdown_of
 
         gates = gates_table(self.held.repairs[self.place])
-        self.owner.save(f"{self.run_id}-gates.csv", csv_of(gates.header, gates.rows))
-        self.owner.save(f"{self.run_id}-repair.md", markdown_of(self.held.document(self.place)))
+        self.app.save(f"{self.run_id}-gates.csv", csv_of(gates.header, gates.rows))
+        self.app.save(f"{self.run_id}-repair.md", markdown_of(self.held.document(self.place)))

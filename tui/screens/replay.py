@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partialmethod
+from itertools import islice
+
 from rich.text import Text
 
+from mecharule_ops.events import Event
+from mecharule_ops.state.run_state import RunState
 from mecharule_ops.thresholds import TAU
 from tui.commands import bindings_of
 from tui.headline import headline, progress
-from tui.layout import PANES
 from tui.neuron_card import OnFile
 from tui.panes.tree import TreePane
 from tui.pictures import bar
 from tui.screens.base import Line, fitted, hint_parts
-from tui.screens.pane_commands import PaneCommands
+from tui.screens.panes import PANES
+from tui.screens.view import RunView
 from tui.session import Session
-from tui.timeline import Timeline
 from tui.tree_rows import why_opened
 
 LEAPS = 20
 """Leaps from one end to the other."""
+STRIDE = 256
+"""Snapshots share structure, so one is kept every so many events and the way from there is folded again."""
 
 
-class ReplayScreen(PaneCommands):
+class Timeline:
+    """The states of a fixed list of events."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = tuple(events)
+        self._kept = [RunState()]
+
+    def __len__(self) -> int:
+        """Positions run from 0, before the first event, to this."""
+        return len(self.events)
+
+    def at(self, position: int) -> RunState:
+        """The state after that many events; each event is folded at most once to get there, plus a stride."""
+        position = min(max(position, 0), len(self.events))
+        while len(self._kept) <= position // STRIDE:
+            begin = (len(self._kept) - 1) * STRIDE
+            self._kept.append(self._folded(self._kept[-1], begin, begin + STRIDE))
+        nearest = position // STRIDE
+        return self._folded(self._kept[nearest], nearest * STRIDE, position)
+
+    def _folded(self, state: RunState, begin: int, end: int) -> RunState:
+        for event in islice(self.events, begin, end):
+            state = state.apply(event)
+        return state
+
+
+class ReplayScreen(RunView):
     """A recorded run with a place in time."""
 
     NAME = "replay"
@@ -53,20 +86,19 @@ class ReplayScreen(PaneCommands):
         self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
         words = {"forward": "on", "backward": "back", "leap": "leap", "why-opened": "why", "back": "leave"}
         names = ("backward", "forward", "leap", "why-opened", "ledger", "follow", "back", "help")
-        keys = [*hint_parts("replay", names, words), "^P palette"]
+        keys = hint_parts("replay", names, words)
         self.query_one("#status", Line).say(fitted(keys, self.app.size.width))
 
-    def do_forward(self) -> None:
-        self.go(self.position + 1)
+    def _step(self, events: int) -> None:
+        self.go(self.position + events)
 
-    def do_backward(self) -> None:
-        self.go(self.position - 1)
+    def _leap(self, direction: int) -> None:
+        self._step(direction * max(1, len(self.timeline) // LEAPS))
 
-    def do_leap(self) -> None:
-        self.go(self.position + max(1, len(self.timeline) // LEAPS))
-
-    def do_leap_back(self) -> None:
-        self.go(self.position - max(1, len(self.timeline) // LEAPS))
+    do_forward = partialmethod(_step, 1)
+    do_backward = partialmethod(_step, -1)
+    do_leap = partialmethod(_leap, 1)
+    do_leap_back = partialmethod(_leap, -1)
 
     def do_start_of_run(self) -> None:
         self.go(0)
@@ -77,7 +109,7 @@ class ReplayScreen(PaneCommands):
     def do_why_opened(self) -> None:
         node, view = self.query_one(TreePane).node, self.view
         if view is None or node is None or node not in view.nodes:
-            self.owner.tell("move the cursor of the tree to a group or unit first")
+            self.app.tell("move the cursor of the tree to a group or unit first")
             return
         tau = self.state.header.tau if self.state.header else TAU
-        self.owner.tell(why_opened(view, node, tau))
+        self.app.tell(why_opened(view, node, tau))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import deque
 
 from mecharule_ops.state.run_state import RunState
 from tui.commands import bindings_of
-from tui.comparison import Side
 from tui.headline import activity_word, headline, progress, status_line
-from tui.layout import Arrangement
 from tui.panes.chat import ChatPane
-from tui.panes.table import TextTable
+from tui.panes.reading import TextTable
 from tui.panes.tree import TreePane
-from tui.screens.base import Line, fitted, hint_parts
+from tui.screens.base import Line, PressedTwice, fitted, hint_parts
+from tui.screens.compare import CompareScreen, Side
+from tui.screens.panes import Arrangement
 from tui.screens.popups import PricePopup
 from tui.screens.repair import RepairScreen
+from tui.screens.replay import ReplayScreen
 from tui.screens.talking import Talking
 from tui.session import Activity, Session
-from tui.twice import Twice
 from tui.words import arrow
 
 FLUSHES_A_SECOND = 8
@@ -38,7 +40,7 @@ class RunScreen(Talking):
         self._drawn: tuple[object, ...] = ()
         self._turns = 0
         """Turns of the session that the chat has."""
-        self._stopping = Twice()
+        self._stopping = PressedTwice()
         self._paces: deque[tuple[float, int]] = deque()
 
     def on_mount(self) -> None:
@@ -83,8 +85,8 @@ class RunScreen(Talking):
         else:
             then = ("repairs", "report") if self.session.state.finished else ("report", "resume")
             names = ("back", "pane-chat", "why-unit", "replay", "ledger", *then, "help")
-        model = [] if narrow else [f"LLM {self.owner.backend.provider}"]
-        return [*model, *hint_parts("run", names, words), "^P palette"]
+        model = [] if narrow else [f"LLM {self.app.backend.provider}"]
+        return [*model, *hint_parts("run", names, words)]
 
     def _pace(self) -> str:
         """` 6/s`: ablations a second over the last few."""
@@ -109,7 +111,7 @@ class RunScreen(Talking):
         if self.maximised:
             self.do_maximise()
         elif self.give_up():
-            self.owner.tell("the model was stopped; what is known without it follows")
+            self.app.tell("the model was stopped; what is known without it follows")
         elif self.session.busy:
             self._stop_when_twice()
         elif self.pane_of(self.focused) == "chat" and self.arrangement is not Arrangement.SINGLE:
@@ -120,28 +122,28 @@ class RunScreen(Talking):
     def _stop_when_twice(self) -> None:
         if self._stopping.again():
             self.session.stop()
-            self.owner.tell("stopping after this batch; the checkpoint is kept")
+            self.app.tell("stopping after this batch; the checkpoint is kept")
         else:
-            self.owner.tell("press Esc again to stop the search (checkpoint kept)")
+            self.app.tell("press Esc again to stop the search (checkpoint kept)")
 
     def do_freeze(self) -> None:
         self.frozen = not self.frozen
-        self.owner.tell("the view is frozen, the work goes on" if self.frozen else "the view follows again")
+        self.app.tell("the view is frozen, the work goes on" if self.frozen else "the view follows again")
 
     def do_resume(self) -> None:
         if self.session.busy:
-            self.owner.tell("this run is being worked on")
+            self.app.tell("this run is being worked on")
         elif self.session.run is None:
-            self.owner.tell("this run has no checkpoint yet")
+            self.app.tell("this run has no checkpoint yet")
         else:
-            self.session, self._turns = self.owner.resumed(self.session.run), 0
+            self.session, self._turns = self.app.resumed(self.session.run), 0
             self.query_one(TreePane).follow()
 
     @property
     def unit(self) -> str | None:
         """The unit under the cursor of the rules table or the tree."""
-        if isinstance(self.at_work, TextTable):
-            return self.at_work.selected[0] if self.at_work.selected else None
+        if isinstance(self.moved, TextTable):
+            return self.moved.selected[0] if self.moved.selected else None
         node, view = self.query_one(TreePane).node, self.view
         seen = view.nodes.get(node) if view and node is not None else None
         return seen.units if seen and seen.size == 1 else None
@@ -154,31 +156,41 @@ class RunScreen(Talking):
         if own:
             self._about_unit(f"/verify {own[-1]}")
         else:
-            self.owner.tell("no certificate for this line yet; w asks why, which writes one")
+            self.app.tell("no certificate for this line yet; w asks why, which writes one")
 
     def _about_unit(self, line: str) -> None:
         if self.unit is None:
-            self.owner.tell("move the cursor to a single unit first")
+            self.app.tell("move the cursor to a single unit first")
             return
         self.choose("chat")
         self.say(line.format(unit=self.unit))
 
     def do_replay(self) -> None:
-        self.owner.open_replay(self.session)
+        if self.session.busy:
+            self.app.tell("the search is still running; replay when it has ended or was stopped")
+        else:
+            self.app.push_screen(ReplayScreen(self.session))
 
     def do_repairs(self) -> None:
         if self.session.run is None:
-            self.owner.tell("this run has not begun yet")
+            self.app.tell("this run has not begun yet")
         else:
             self.app.push_screen(RepairScreen(self.session))
 
     def do_report(self) -> None:
-        self.owner.write_report(self.session)
+        """The HTML report as a file; opened where a browser can be."""
+
+        def opened(page: str) -> None:
+            path = self.app.save(f"{self.session.run}-report.html", page)
+            if path is not None and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
+                self.app.open_url(path.as_uri())
+
+        self.app.fetch("report", lambda: self.app.backend.report(self.session), opened)
 
     def do_compare_runs(self) -> None:
         regimes = self.state.header.regimes if self.state.header else ()
         if len(regimes) < 2:
-            self.owner.tell("this run has one regime; mark two runs on the first screen to compare them")
+            self.app.tell("this run has one regime; mark two runs on the first screen to compare them")
             return
         left, right = (Side(name=arrow(each), state=self.state, regime=each) for each in regimes[:2])
-        self.owner.open_comparison(left, right)
+        self.app.push_screen(CompareScreen(left, right))

@@ -12,7 +12,7 @@ from tools.result import ToolResult
 from tui.backend import Listener
 from tui.commands import command_named
 from tui.panes.chat import ChatLine, ChatPane
-from tui.screens.pane_commands import PaneCommands
+from tui.screens.view import RunView
 from tui.session import Session
 from tui.turns import Entry
 
@@ -20,7 +20,7 @@ MOST_OFFERED = 3
 """Questions offered after an answer."""
 
 
-class Talking(PaneCommands):
+class Talking(RunView):
     """A run view whose chat is answered."""
 
     def __init__(self, session: Session) -> None:
@@ -65,7 +65,7 @@ class Talking(PaneCommands):
             self._become(turn, Entry(who="tool", text=f"{words} · {doing}"))
 
         try:
-            result = self.owner.backend.call(words, self.session.run, tell)
+            result = self.app.backend.call(words, self.session.run, tell)
         except (MechaRuleError, OSError) as error:
             self._become(turn, Entry(who="error", text=f"{words}: {error}"))
             return
@@ -91,7 +91,7 @@ class Talking(PaneCommands):
 
         listener = Listener(tell=tell, hear=hear, earlier=tuple(self.exchanges), should_stop=given_up.is_set)
         try:
-            result = self.owner.backend.ask(question, self.session.run, listener)
+            result = self.app.backend.ask(question, self.session.run, listener)
         except (MechaRuleError, OSError) as error:
             self._become(turn, Entry(who="error", text=str(error)))
             return
@@ -117,7 +117,7 @@ class Talking(PaneCommands):
 
     def _show_captured(self, chat: ChatPane) -> None:
         """One closed turn with what programs printed, kept up to date."""
-        output = self.owner.output
+        output = self.app.output
         if not output:
             return
         turn = Entry(who="tool", text=f"captured output, {len(output)} lines", detail="\n".join(output))

@@ -1,6 +1,8 @@
-"""What a snapshot of a run draws on its panes, live and replayed alike."""
+"""A run on its panes, live and replayed alike: what a snapshot draws, and searching, copying, saving, turning."""
 
 from __future__ import annotations
+
+from functools import partialmethod
 
 from textual.widgets import DataTable
 
@@ -8,14 +10,15 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
 from tui.neuron_card import OnFile, card, thresholds
-from tui.panes.reading import ReadingPane
-from tui.panes.table import TextTable
+from tui.panes.reading import ReadingPane, TextTable
 from tui.panes.tree import TreePane
 from tui.pictures import figures
-from tui.rule_rows import STRENGTH, arranged, rule_rows
-from tui.screens.paned import PanedScreen
-from tui.session import Session
-from tui.units import strongest
+from tui.rule_rows import HEADER, STRENGTH, arranged, rule_rows
+from tui.screens.base import Pane
+from tui.screens.ledger import LedgerScreen
+from tui.screens.panes import PanedScreen
+from tui.screens.popups import SearchPopup
+from tui.session import Session, strongest
 from tui.words import arrow, said
 
 
@@ -128,3 +131,90 @@ class RunView(PanedScreen):
 
     def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
         self._draw_card()
+
+    # commands -----------------------------------------------------------------------------------------
+
+    @property
+    def here(self) -> str:
+        """The name of the pane that has the focus, or was chosen last."""
+        return self.pane_of(self.focused) or self.chosen[-1]
+
+    @property
+    def moved(self) -> Pane:
+        """The pane that has the focus, or was chosen last."""
+        pane = self.query_one(f"#{self.here}")
+        assert isinstance(pane, Pane)
+        return pane
+
+    def do_expand(self) -> None:
+        self.query_one(TreePane).toggle()
+
+    def do_follow(self) -> None:
+        self.search = None
+        self.query_one(TreePane).follow()
+        self.draw()
+
+    def _turn(self, step: int) -> None:
+        names = list(self.state.searches)
+        if names:
+            here = names.index(self.view.search) if self.view else 0
+            self.search = names[(here + step) % len(names)]
+            self.draw()
+
+    do_next_layer = partialmethod(_turn, 1)
+    do_previous_layer = partialmethod(_turn, -1)
+
+    def do_maximise(self) -> None:
+        self.maximised = not self.maximised
+        self.choose(self.here)
+
+    def do_sort(self) -> None:
+        self.sorted_by = (self.sorted_by + 1) % len(HEADER)
+        self.app.tell(f"rules by {HEADER[self.sorted_by]}")
+        self.choose("rules")
+
+    def do_search(self, text: str = "") -> None:
+        in_rules = isinstance(self.moved, TextTable)
+        find = self._filter_rules if in_rules else self._find_unit
+        if text:
+            find(text)
+            return
+        prompt = "Show rules that contain (empty shows all):" if in_rules else "Find a unit, such as m4.12:"
+        self.app.push_screen(
+            SearchPopup(prompt, self.filter if in_rules else ""),
+            lambda typed: None if typed is None else find(typed),
+        )
+
+    def _find_unit(self, text: str) -> None:
+        if not text or not self.query_one(TreePane).find(text):
+            self.app.tell(
+                f"no tested group of this layer is named {text!r}; its units may be in a pruned group"
+            )
+
+    def _filter_rules(self, text: str) -> None:
+        self.filter = text
+        self.draw()
+
+    def do_copy(self) -> None:
+        text = self._copied(self.moved)
+        if text:
+            self.app.copy(f"{self.session.run or 'run'}-{self.here}", text)
+        else:
+            self.app.tell("there is nothing to copy here yet")
+
+    def _copied(self, pane: Pane) -> str:
+        """What `y` takes from a pane: a line, a row, a card, the last turn."""
+        if isinstance(pane, TreePane):
+            return pane.line_text(pane.cursor).strip() if pane.rows else ""
+        if isinstance(pane, TextTable):
+            return "\t".join(pane.selected or ())
+        if isinstance(pane, ReadingPane):
+            return pane.text.plain
+        entries = pane.entries()
+        return f"{entries[-1].text}\n{entries[-1].detail}".strip() if entries else ""
+
+    def do_ledger(self) -> None:
+        self.app.push_screen(LedgerScreen(lambda: self.latest))
+
+    def do_save(self) -> None:
+        self.app.save_table(f"{self.session.run or 'run'}-rules", HEADER, self.rule_cells)

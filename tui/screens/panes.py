@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import Enum
+from functools import partialmethod
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,10 +13,8 @@ from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.layout import PANES, Arrangement, arrangement, panes_shown
 from tui.panes.chat import ChatPane
-from tui.panes.reading import CARD_HELP, FIGURES_HELP, ReadingPane
-from tui.panes.table import RULES_HELP, TextTable
+from tui.panes.reading import CARD_HELP, FIGURES_HELP, RULES_HELP, ReadingPane, TextTable
 from tui.panes.tree import TreePane
 from tui.rule_rows import HEADER
 from tui.screens.base import CommandScreen, Line
@@ -28,6 +29,48 @@ _TITLES = {
     "card": "F6 card",
     "chat": "F2 chat",
 }
+PANES = ("tree", "rules", "figures", "card", "chat")
+"""In the order in which they are named on the screen."""
+WIDE, TABS = 120, 80
+LEAST_WIDTH, LEAST_HEIGHT = 40, 10
+
+
+class Arrangement(Enum):
+    """The value is the style class of the screen."""
+
+    COLUMNS = "columns"
+    """Two columns: tree, rules or figures, and the card; chat below."""
+    TABBED = "tabbed"
+    """One of tree, rules, figures and card; chat below."""
+    SINGLE = "single"
+    """One pane at a time."""
+    TINY = "tiny"
+    """Too small: one line says what to run instead."""
+
+
+def arrangement(width: int, height: int) -> Arrangement:
+    """The arrangement of a terminal of so many columns and rows."""
+    if width < LEAST_WIDTH or height < LEAST_HEIGHT:
+        return Arrangement.TINY
+    if width < TABS:
+        return Arrangement.SINGLE
+    return Arrangement.COLUMNS if width >= WIDE else Arrangement.TABBED
+
+
+def panes_shown(how: Arrangement, chosen: Sequence[str], maximised: bool) -> frozenset[str]:
+    """The panes on show; `chosen` are those asked for, the latest last, and hold one of each kind."""
+    if how is Arrangement.TINY:
+        return frozenset()
+    if maximised or how is Arrangement.SINGLE:
+        return frozenset({chosen[-1]})
+    left = ("tree", "rules", "figures")
+    if how is Arrangement.COLUMNS:
+        return frozenset({_latest(chosen, left), "card", "chat"})
+    return frozenset({_latest(chosen, (*left, "card")), "chat"})
+
+
+def _latest(chosen: Sequence[str], among: Sequence[str]) -> str:
+    return next(pane for pane in reversed(chosen) if pane in among)
 
 
 class PanedScreen(CommandScreen):
@@ -107,6 +150,12 @@ class PanedScreen(CommandScreen):
         # Not `focus()`, which takes effect later: a key pressed at once would go to the old pane.
         self.set_focus(self.query_one("#ask" if pane == "chat" else f"#{pane}"))
         self.call_after_refresh(self.draw)
+
+    do_pane_tree = partialmethod(choose, "tree")
+    do_pane_rules = partialmethod(choose, "rules")
+    do_pane_figures = partialmethod(choose, "figures")
+    do_pane_card = partialmethod(choose, "card")
+    do_pane_chat = partialmethod(choose, "chat")
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         pane = self.pane_of(event.widget)

@@ -1,0 +1,138 @@
+"""The app as its screens see it: work on threads, sentences in passing, copies on the clipboard, files.
+
+Nothing here imports torch or the engine: the `Backend` does, on a working thread, when work begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+from textual.app import App
+from textual.worker import Worker, WorkerState
+
+from mecharule_ops.errors import MechaRuleError, StoreError
+from mecharule_ops.plain_text import plain
+from tui.backend import Backend
+from tui.session import Session
+
+OUTPUT_LINES = 500
+"""Lines of captured program output kept for reading."""
+_Found = TypeVar("_Found")
+
+
+class Outbox:
+    """Writes what a person asked for into one folder and remembers what it wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.written: list[Path] = []
+
+    def write(self, name: str, text: str) -> Path:
+        """The path of a file after writing it, in place of an older one. Raises `StoreError`."""
+        path = self.folder / re.sub(r"[^\w.-]+", "-", name)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"expected to write {path}, the system says: {error.strerror}") from error
+        if path not in self.written:
+            self.written.append(path)
+        return path
+
+
+class WorkingApp(App[Any]):
+    """An app that works, says things and writes files."""
+
+    def __init__(self, backend: Backend, outbox: Outbox | None) -> None:
+        super().__init__()
+        self.backend = backend
+        self.outbox = outbox
+        self.told: list[str] = []
+        """Everything said in passing."""
+        self.output: deque[str] = deque(maxlen=OUTPUT_LINES)
+        """What programs printed while the app ran."""
+        self.working: Session | None = None
+        """The session that began last."""
+        self._begun = WeakSet[Session]()
+        """Sessions, held by their threads; one that works when another begins must end with the app too."""
+
+    # work ---------------------------------------------------------------------------------------------
+
+    def begin(self, job: Callable[[Session], None], *, reading: bool = False) -> Session:
+        """A session whose job runs on a working thread from now on."""
+        session = self.working = Session()
+        self._begun.add(session)
+        self.run_worker(
+            lambda: session.work(job, reading=reading),
+            thread=True,
+            group="engine",
+            exit_on_error=False,
+            name="engine",
+        )
+        return session
+
+    def resumed(self, run: str) -> Session:
+        """A session that continues a run."""
+        return self.begin(lambda session: self.backend.resume(run, session))
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """An error that nobody named ends the work, not the app."""
+        if event.state is WorkerState.ERROR and event.worker.name == "engine" and self.working:
+            error = event.worker.error
+            self.working.fail(f"{type(error).__name__}: {error}")
+
+    def end_work(self) -> None:
+        """Ask all work to stop at its next event."""
+        for session in set(self._begun):
+            session.stop()
+
+    def fetch(self, what: str, job: Callable[[], _Found], then: Callable[[_Found], object]) -> None:
+        """Hand what a job gives, on a working thread, to the screen's thread; an error that can be named is said."""
+
+        def work() -> None:
+            try:
+                found = job()
+            except MechaRuleError as error:
+                self.call_from_thread(self.tell, str(error))
+            else:
+                self.call_from_thread(then, found)
+
+        self.run_worker(work, thread=True, exclusive=True, group=what)
+
+    # what leaves the app ------------------------------------------------------------------------------
+
+    def tell(self, sentence: str) -> None:
+        """Say something in passing."""
+        self.told.append(sentence)
+        self.notify(plain(sentence), markup=False, timeout=6)
+
+    def save(self, name: str, text: str) -> Path | None:
+        """Write a file and say where; None when that failed, which is said too."""
+        if self.outbox is None:
+            self.outbox = Outbox(self.backend.folder().parent / "exports")
+        try:
+            path = self.outbox.write(name, text)
+        except MechaRuleError as error:
+            self.tell(str(error))
+            return None
+        self.tell(f"written to {path}")
+        return path
+
+    def save_table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table as CSV and as Markdown."""
+        from mecharule_ops.report.document import Table
+        from mecharule_ops.report.text import csv_of, markdown_block
+
+        table = Table(header=tuple(header), rows=tuple(map(tuple, rows)), align="l" * len(header))
+        self.save(f"{name}.csv", csv_of(table.header, table.rows))
+        self.save(f"{name}.md", markdown_block(table) + "\n")
+
+    def copy(self, name: str, text: str) -> None:
+        """Put a text on the terminal's clipboard (OSC 52) and in a file, for terminals that have none."""
+        self.copy_to_clipboard(text)
+        self.save(f"copied-{name}.txt", text + "\n")
