@@ -18,7 +18,6 @@ from tui.commands import COMMANDS, Palette, bindings_of, commands_of, key_said
 from tui.screens.base import CommandScreen, PressedTwice
 from tui.screens.home import HomeScreen
 from tui.screens.popups import HelpPopup
-from tui.style import STYLE
 from tui.terminal import AsciiFilter, screen_kept
 from tui.working_app import Outbox, WorkingApp
 
@@ -27,7 +26,7 @@ class MechaRuleApp(WorkingApp):
     """Watch a search, read what it found, ask about it."""
 
     TITLE = "MechaRule"
-    CSS = STYLE
+    CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("home", only=("help", "interrupt", "quit"))
 

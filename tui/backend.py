@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mecharule_ops.errors import MechaRuleError, UsageError
-from tui.turns import Entry
+from tui.session import Entry, Session
 
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
     from mecharule_ops.store.run_directory import RunSummary
+    from mecharule_ops.store.run_store import RunStore
     from tools.result import ToolResult
     from tui.repair_text import HeldRepairs
-    from tui.session import Session
 
 Tell = Callable[[str], None]
 
@@ -44,7 +44,8 @@ class Listener:
 class Backend:
     """The engine and the stored runs of this machine."""
 
-    _provider = "none (offline)"
+    provider = "none (offline)"
+    """Who answers questions in the chat, in a few words."""
 
     def warm(self) -> None:
         """Loads what the first screens will need, off the screen's thread. Never torch."""
@@ -53,9 +54,9 @@ class Backend:
         from agent.llm.choice import choose
 
         try:
-            self._provider = str(choose()).removeprefix("LLM: ").split(": ")[0]
+            self.provider = str(choose()).removeprefix("LLM: ").split(": ")[0]
         except MechaRuleError as error:
-            self._provider = f"none ({error})"
+            self.provider = f"none ({error})"
 
     def folder(self) -> Path:
         """Where runs lie."""
@@ -68,6 +69,12 @@ class Backend:
         from mecharule_ops.store.run_directory import list_runs
 
         return list_runs(self.folder())
+
+    def _file(self, run: str) -> RunStore:
+        from mecharule_ops.store.run_directory import find_run
+        from mecharule_ops.store.run_store import RunStore
+
+        return RunStore.open(find_run(run, self.folder()), read_only=True)
 
     def schema(self) -> Mapping[str, Any]:
         """The JSON schema of a run's settings."""
@@ -92,7 +99,7 @@ class Backend:
         """The demo: the bundled model, no questions asked."""
         from agent.verbs.demo import demo
 
-        told: Mapping[str, Any] = demo(session.show, session.should_stop).data
+        told: Any = demo(session.show, session.should_stop).data
         answer, verification = told["answer"], told["verification"]
         session.turns += [
             Entry(who="you", text=str(answer["question"])),
@@ -117,38 +124,26 @@ class Backend:
 
     def events(self, run: str) -> list[Event]:
         """Every event of a stored run."""
-        from mecharule_ops.store.run_directory import find_run
-        from mecharule_ops.store.run_store import RunStore
-
-        with RunStore.open(find_run(run, self.folder()), read_only=True) as store:
+        with self._file(run) as store:
             return [event for _, _, event in store.events()]
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
         from mecharule_ops.findings.as_json import from_json
         from mecharule_ops.store.keys import FINDINGS
-        from mecharule_ops.store.run_directory import find_run
-        from mecharule_ops.store.run_store import RunStore
 
         assert session.run is not None
-        with RunStore.open(find_run(session.run, self.folder()), read_only=True) as store:
+        with self._file(session.run) as store:
             session.certificates = store.certificates()
             if store.has(FINDINGS):
                 session.findings = from_json(store.get(FINDINGS))
 
-    @property
-    def provider(self) -> str:
-        """Who answers questions in the chat, in a few words."""
-        return self._provider
-
     def repairs(self, run: str) -> HeldRepairs:
         """The repairs that a run's file holds, latest first. Raises `StoreError`, and what its task raises."""
         from mecharule_ops.pipeline.contents import RunContents
-        from mecharule_ops.store.run_directory import find_run
-        from mecharule_ops.store.run_store import RunStore
         from tui.repair_text import HeldRepairs
 
-        with RunStore.open(find_run(run, self.folder()), read_only=True) as store:
+        with self._file(run) as store:
             held = RunContents(store)
             return HeldRepairs(
                 run=held.id, repairs=held.repairs[::-1], words=held.task.words, concealed=held.task.concealed

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -41,6 +41,7 @@ from mecharule_ops.events import (
     ToolCalled,
 )
 from mecharule_ops.plain_text import plain
+from tui.words import clock
 
 DISPLAYS = ("rich", "plain", "log", "none")
 HQ_FLOOR = 0.70
@@ -49,16 +50,11 @@ SECONDS_BETWEEN_LINES = 5.0
 """A plain display repeats the progress of one stage at most this often."""
 
 
-class Display(Protocol):
-    """Is told every event; is closed once, also after an error."""
+def make_display(name: str | None, stream: TextIO | None = None) -> LineDisplay | RichDisplay:
+    """The display of that name on stderr; None picks `rich` on a terminal and `plain` elsewhere.
 
-    def show(self, event: Event) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def make_display(name: str | None, stream: TextIO | None = None) -> Display:
-    """The display of that name on stderr; None picks `rich` on a terminal and `plain` elsewhere."""
+    It is told every event, and closed once, also after an error.
+    """
     stream = stream or sys.stderr
     name = name or ("rich" if stream.isatty() else "plain")
     if name not in DISPLAYS:
@@ -106,15 +102,10 @@ class Progress:
         if self.cost.group_evaluations or self.cost.reused:
             ahead = f", {self.cost.speculative:,} forwards ahead" if self.cost.speculative else ""
             parts.append(f"{self.cost.group_evaluations:,} ablations ({self.cost.reused:,} reused{ahead})")
-        parts.append(clock_text(self.elapsed))
+        parts.append(clock(self.elapsed))
         if self.left is not None:
-            parts.append(f"~{clock_text(self.left)} left in this stage")
+            parts.append(f"~{clock(self.left)} left in this stage")
         return " · ".join(parts)
-
-
-def clock_text(seconds: float) -> str:
-    """Minutes and seconds, `3:07`."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def narrate(event: Event) -> str | None:
@@ -131,7 +122,9 @@ def _sentence(event: Event) -> str | None:
                 f"τ {event.tau}, ε {event.epsilon}, α {event.alpha}, n {event.slice_size} a slice"
             )
         case Price():
-            return f"price: {event.ablations} ({event.example_forwards:,} example-forwards), {event.time(clock_text)}"
+            return (
+                f"price: {event.ablations} ({event.example_forwards:,} example-forwards), {event.time(clock)}"
+            )
         case StageFinished():
             return f"{event.stage}: {event.summary}" + (" (from the run file)" if event.reused else "")
         case SearchFinished() if event.localized:
@@ -146,13 +139,6 @@ def _sentence(event: Event) -> str | None:
             return f"warning: {event.text}" if event.level == "warning" else event.text
         case RunFinished():
             return f"run {event.run}: {event.status}"
-        case _:
-            return _agent_sentence(event)
-
-
-def _agent_sentence(event: Event) -> str | None:
-    """What a language model, its tools and the hypothesis ledger did."""
-    match event:
         case LlmMessage():
             said = event.text if event.ok else f"failed: {event.text}"
             spent = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"

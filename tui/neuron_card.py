@@ -17,7 +17,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
 from tui.pictures import interval, leads_and_drops
-from tui.words import arrow, look_of, lower_bound, node_lower_bound, rate, signed_rate, upper_bound
+from tui.words import arrow, bounds, look_of, node_lower_bound, rate, signed_rate, slices_of
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
@@ -56,7 +56,7 @@ def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width:
         return text.append("asked, not decided yet")
     text.append(f"E {rate(node.strength)} [{rate(node_lower_bound(node, alpha))},{rate(node.ucb)}]")
     text.append(f"  U={node.size:,}  depth {node.depth}\n")
-    for name, flips, n in _slices(node):
+    for name, flips, n in slices_of(node):
         text.append_text(_slice_line(name, flips, n, alpha, width))
     if node.signed_selectivity is not None:
         text.append(
@@ -69,17 +69,10 @@ def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width:
     return text
 
 
-def _slices(node: NodeView) -> tuple[tuple[str, int, int], tuple[str, int, int]]:
-    return (
-        ("D+", node.associated_flips, node.associated_n),
-        ("D-", node.unrelated_flips, node.unrelated_n),
-    )
-
-
 def _slice_line(name: str, flips: int, n: int, alpha: float, width: int) -> Text:
     if not n:
         return Text(f"{name} no examples\n", "dim")
-    low, high = lower_bound(flips, n, alpha / 2), upper_bound(flips, n, alpha / 2)
+    low, high = bounds(flips, n, alpha / 2)
     line = Text(f"{name} {rate(flips / n):>4} {f'{flips}/{n}':>7} ")
     return line.append(interval(low, flips / n, high, max(10, min(28, width - 18))), "cyan").append("\n")
 

@@ -15,7 +15,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
 from mecharule_ops.thresholds import ALPHA
 from tui.session import Singles, strongest
-from tui.words import arrow, counted, lower_bound, rate, recalled, upper_bound
+from tui.words import arrow, bounds, counted, rate, slices_of
 
 if TYPE_CHECKING:
     from mecharule_ops.findings.accounts import LeadsAndDrops
@@ -160,16 +160,8 @@ def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
         node = view.nodes.get(number) if view else None
         if node is None:
             continue
-        slices = (
-            (
-                f"{plain(agonist.neuron)} {arrow(agonist.regime)}",
-                "D+",
-                node.associated_flips,
-                node.associated_n,
-            ),
-            ("", "D-", node.unrelated_flips, node.unrelated_n),
-        )
-        for label, name, flips, n in slices:
+        for name, flips, n in slices_of(node):
+            label = f"{plain(agonist.neuron)} {arrow(agonist.regime)}" if name == "D+" else ""
             lines.append(_rate_line(f"{label:>13} {name} ", flips, n, alpha, room))
     return lines if len(lines) > 1 else [*lines, Text("nothing is localized yet", "dim")]
 
@@ -177,13 +169,15 @@ def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
 def _rate_line(label: str, flips: int, n: int, alpha: float, room: int) -> Text:
     if not n:
         return Text(f"{label}no examples", "dim")
-    low, high = lower_bound(flips, n, alpha / 2), upper_bound(flips, n, alpha / 2)
+    low, high = bounds(flips, n, alpha / 2)
     line = Text(label).append(interval(low, flips / n, high, room), "cyan")
     return line.append(f" {rate(flips / n)} [{rate(low)},{rate(high)}] {flips}/{n}")
 
 
 def recall(findings: Findings | None, width: int) -> list[Text]:
     """A line a strength bin: how many exhaustive agonists the search localized."""
+    from mecharule_ops.saying.searches import recall_words
+
     lines = [Text("Recall under exhaustive ablation, by strength", "bold")]
     room = max(6, min(24, width - 40))
     for outcome in findings.searches if findings else ():
@@ -194,7 +188,7 @@ def recall(findings: Findings | None, width: int) -> list[Text]:
             line = Text(f"{outcome.intervention.basis.value:>10} {outcome.regime.arrow} {name:>8} ")
             line.append(bar(row.found.rate, room), "magenta")
             every = outcome.singletons_tested >= outcome.cost.candidates
-            lines.append(line.append(f" {recalled(row.found, every)} found"))
+            lines.append(line.append(f" {recall_words(row.found, every=every)} found"))
     return lines if len(lines) > 1 else [*lines, Text("no exhaustive run to compare with", "dim")]
 
 

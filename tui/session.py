@@ -9,14 +9,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.events import AgonistFound, Event, NodeTested, Price
+from mecharule_ops.events import (
+    AgonistFound,
+    CertificateWritten,
+    Event,
+    LlmMessage,
+    NodeTested,
+    Price,
+    RuleAnchored,
+    RunStarted,
+    SearchFinished,
+    ToolCalled,
+)
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
-from tui.turns import Entry, narrated
+from tui.display import narrate
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
@@ -25,6 +37,22 @@ if TYPE_CHECKING:
 
 Singles = Mapping[tuple[str, str], int]
 """(search, printed unit) → id of the node that tested the unit alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One turn."""
+
+    who: str
+    """`you`, `tool`, `agent`, `note` or `error`."""
+    text: str
+    detail: str = ""
+    """What opens under the line."""
+    is_open: bool = False
+
+
+_ON_OTHER_PANES = (RunStarted, SearchFinished, AgonistFound, RuleAnchored, CertificateWritten)
+"""Events that the chat need not tell."""
 
 
 class Activity(Enum):
@@ -163,3 +191,10 @@ def strongest(state: RunState) -> list[AgonistFound]:
     """Localized units, strongest first, each once a regime; the exhaustive run's own are left out."""
     found = [agonist for (search, _), agonist in state.agonists.items() if kind_of(search) != EXHAUSTIVE]
     return sorted(found, key=lambda agonist: (-agonist.strength, agonist.neuron, agonist.regime))
+
+
+def narrated(event: Event) -> Entry | None:
+    """The turn in which the work itself says something; None for events that the other panes show."""
+    sentence = None if isinstance(event, _ON_OTHER_PANES) else narrate(event)
+    who = {LlmMessage: "agent", ToolCalled: "tool"}.get(type(event), "note")
+    return Entry(who=who, text=sentence) if sentence else None

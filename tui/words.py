@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.search_view import NodeView
-
-if TYPE_CHECKING:
-    from mecharule_ops.types import Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,31 +76,21 @@ def counted(count: int, noun: str) -> str:
 
 
 @lru_cache(65536)
-def lower_bound(flips: int, n: int, alpha: float) -> float:
-    """One-sided Clopper–Pearson lower bound at level 1 − α."""
-    from mecharule_ops.confidence import lower_bound as bound
+def bounds(flips: int, n: int, alpha: float) -> tuple[float, float]:
+    """One-sided Clopper–Pearson lower and upper bound, each at level 1 − α."""
+    from mecharule_ops.confidence import lower_bound, upper_bound
 
-    return bound(flips, n, alpha)
-
-
-@lru_cache(65536)
-def upper_bound(flips: int, n: int, alpha: float) -> float:
-    """One-sided Clopper–Pearson upper bound at level 1 − α."""
-    from mecharule_ops.confidence import upper_bound as bound
-
-    return bound(flips, n, alpha)
+    return lower_bound(flips, n, alpha), upper_bound(flips, n, alpha)
 
 
-def recalled(found: Share, every: bool) -> str:
-    """A recall with its lower bound, as a report words it; `every` where the search tested every unit alone."""
-    from mecharule_ops.saying.searches import recall_words
-
-    return recall_words(found, every=every)
+def slices_of(node: NodeView) -> tuple[tuple[str, int, int], tuple[str, int, int]]:
+    """The name of each slice of a node, its flips and its examples."""
+    return (
+        ("D+", node.associated_flips, node.associated_n),
+        ("D-", node.unrelated_flips, node.unrelated_n),
+    )
 
 
 def node_lower_bound(node: NodeView, alpha: float) -> float:
     """The larger lower bound of the two slices, each at α/2."""
-    return max(
-        lower_bound(node.associated_flips, node.associated_n, alpha / 2),
-        lower_bound(node.unrelated_flips, node.unrelated_n, alpha / 2),
-    )
+    return max(bounds(flips, n, alpha / 2)[0] for _, flips, n in slices_of(node))

@@ -18,7 +18,7 @@ from mecharule_ops.events import (
 )
 from mecharule_ops.state.run_state import RunState
 from tui.display import narrate
-from tui.turns import narrated
+from tui.session import narrated
 
 HOSTILE = "\x1b[31m[red]\u202e\nsecond line"
 REPLY = LlmMessage(

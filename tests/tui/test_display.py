@@ -24,7 +24,8 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from tui.display import LineDisplay, Progress, RichDisplay, clock_text, make_display, narrate
+from tui.display import LineDisplay, Progress, RichDisplay, make_display, narrate
+from tui.words import clock
 
 HOSTILE = "x == '\x1b[31m' and [red]\u202eop in [/,*]\nsecond line"
 
@@ -220,12 +221,12 @@ def test_time_left_is_known_once_something_is_done() -> None:
     assert progress.elapsed == 10.0
 
 
-def test_clock_text() -> None:
-    """Minutes and seconds, hours as minutes."""
-    assert [clock_text(seconds) for seconds in (0, 59.9, 60, 187, 3661)] == [
+def test_clock() -> None:
+    """Minutes and seconds, and hours where there are any."""
+    assert [clock(seconds) for seconds in (0, 59.9, 60, 187, 3661)] == [
         "0:00",
         "0:59",
         "1:00",
         "3:07",
-        "61:01",
+        "1:01:01",
     ]

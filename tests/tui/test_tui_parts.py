@@ -41,6 +41,7 @@ from tui.backend import Backend
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.headline import progress
 from tui.neuron_card import OnFile, card
+from tui.panes.chat import entry_text, plain_columns
 from tui.pictures import bar, coverage, figures, interval
 from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.base import CommandScreen, fitted
@@ -52,9 +53,9 @@ from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
 from tui.screens.repair import RepairScreen
 from tui.screens.replay import STRIDE, ReplayScreen, Timeline
 from tui.screens.run import RunScreen
+from tui.session import Entry
 from tui.terminal import ascii_only
 from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
-from tui.turns import Entry, entry_text, plain_columns
 from tui.words import rate, said, signed_rate
 from tui.working_app import Outbox
 

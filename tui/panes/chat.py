@@ -4,18 +4,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rich.table import Table
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.turns import Entry, entry_view
+from mecharule_ops.plain_text import plain
+from tui.session import Entry
 
 CHAT_HELP = (
     "Ask about the open run, or give a slash command: /why m4.12, /why-not m4.13, /flip, /ablate, /verify and "
     "all others of the command line; the open run is filled in. Up and down recall what you typed; page up and "
     "page down scroll. ^O opens and closes what tools printed."
 )
+_STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "error": "bold red"}
+
+
+def entry_text(entry: Entry) -> Text:
+    """What a turn says, in plain lines."""
+    text = Text("▾ " if entry.is_open else "▸ ") if entry.who == "tool" else Text()
+    text.append("\n".join(map(plain, entry.text.splitlines())))
+    if entry.is_open:
+        text.append("".join(f"\n{plain_columns(line)}" for line in entry.detail.splitlines()), "dim")
+    return text
+
+
+def entry_view(entry: Entry) -> Table:
+    """The turn as drawn: the word of who speaks, and beside it the text."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=5, justify="right")
+    grid.add_column(ratio=1)
+    grid.add_row(Text(entry.who, _STYLES[entry.who]), entry_text(entry))
+    return grid
+
+
+def plain_columns(line: str) -> str:
+    """A line of a printed table: plain, with its runs of spaces."""
+    return " ".join(plain(word) for word in line.split(" "))
 
 
 class ChatLine(Static):

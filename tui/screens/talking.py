@@ -13,8 +13,7 @@ from tui.backend import Listener
 from tui.commands import command_named
 from tui.panes.chat import ChatLine, ChatPane
 from tui.screens.view import RunView
-from tui.session import Session
-from tui.turns import Entry
+from tui.session import Entry, Session
 
 MOST_OFFERED = 3
 """Questions offered after an answer."""
