@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
@@ -15,16 +14,28 @@ if TYPE_CHECKING:
     from mecharule_ops.findings.records import Findings
     from mecharule_ops.rules.families import FamilyRule
 
-HEADER = ("unit", "flips", "E", "MCC", "trees", "family", "rule", "reads", "Sel", "UCB", "MCC all")
-"""Column titles: `MCC` is the held-out score, `trees` that of free-form trees of the same columns, `MCC all` the
-descriptive score of an anchored rule (HQ-F)."""
+_COLUMNS: tuple[tuple[str, Callable[[Any], str]], ...] = (
+    ("unit", str),
+    ("flips", arrow),
+    ("E", rate),
+    ("MCC", rate),
+    ("trees", rate),
+    ("family", str),
+    ("rule", lambda rule: rule or "none predicts"),
+    ("reads", str),
+    ("Sel", signed_rate),
+    ("UCB", rate),
+    ("MCC all", rate),
+)
+"""The titles in the order of a row's values, and how each is printed: `MCC` is the held-out score, `trees` that of
+free-form trees of the same columns, `MCC all` the descriptive score of an anchored rule (HQ-F)."""
+HEADER = tuple(title for title, _ in _COLUMNS)
 STRENGTH = HEADER.index("E")
 ANCHORED = "anchored"
 """In place of a family: the rule of the paper, learned after each search."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRow:
+class RuleRow(NamedTuple):
     """One rule of a localized unit, or that it has none."""
 
     unit: str
@@ -36,26 +47,14 @@ class RuleRow:
     rule: str = ""
     reads: str = ""
     """`prompt` or `output`, or what of the model's own run."""
-    selectivity: float
-    ucb: float
+    selectivity: float | None = None
+    ucb: float | None = None
     full: float | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The row as printed, in the order of `HEADER`."""
-        return (
-            self.unit,
-            arrow(self.regime),
-            rate(self.strength),
-            rate(self.held_out),
-            rate(self.trees),
-            self.family,
-            self.rule or "none predicts",
-            self.reads,
-            signed_rate(self.selectivity),
-            rate(self.ucb),
-            rate(self.full),
-        )
+        return tuple(printed(value) for value, (_, printed) in zip(self, _COLUMNS, strict=True))
 
 
 def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]:
@@ -82,8 +81,7 @@ def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]
             continue
         shown = learned if learned.predicts else None
         rows.append(
-            replace(
-                bare,
+            bare._replace(
                 held_out=learned.held_out_mcc,
                 family=ANCHORED,
                 full=learned.full_mcc,
@@ -106,8 +104,7 @@ def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:
     from mecharule_ops.rules.families import Family
 
     own_run = {Family.CLEAN_RUN: "clean run", Family.MECHANISM: "gradients"}
-    return replace(
-        bare,
+    return bare._replace(
         held_out=one.held_out.mcc if one.held_out else None,
         trees=one.free_form.mcc if one.free_form else None,
         family=one.family.value,
@@ -120,7 +117,7 @@ def arranged(rows: Sequence[RuleRow], column: int, text: str) -> list[RuleRow]:
     """The rows that contain a text, by one column: numbers from the largest, words from A; blanks last."""
     wanted = text.casefold()
     kept = [row for row in rows if wanted in " ".join(row.cells).casefold()]
-    return sorted(kept, key=lambda row: _order(astuple(row)[column]))
+    return sorted(kept, key=lambda row: _order(row[column]))
 
 
 def _order(value: str | float | None) -> tuple[bool, float, str]:

@@ -18,8 +18,8 @@ from mecharule_ops.errors import BudgetSpent, ModelUnavailable
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.document import Document, Section, Table
-from mecharule_ops.report.text import text_of
+from mecharule_ops.report.document import Table
+from mecharule_ops.report.text import block_lines
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.ledger import Hypothesis, Ledger
 from tools.result import ToolResult
@@ -138,8 +138,7 @@ def _table(reports: Sequence[UnitReport]) -> str:
         for report in reports
     )
     table = Table(header=("unit", "held-out MCC", "refined", "rule"), rows=rows, align="lrrl")
-    text = text_of(Document(title="", sections=(Section(title="", blocks=(table,)),)), WIDTH)
-    return text.strip("\n=- ")
+    return "\n".join(line.rstrip() for line in block_lines(table, WIDTH))
 
 
 def _score(mcc: float | None, good: bool) -> str:

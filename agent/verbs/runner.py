@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agent.verbs.dry_run import as_data, told
 from mecharule_ops.codec import parse_json
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.errors import BudgetSpent, StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.placement import place, this_machine
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 Show = Callable[[Event], None]
 Approve = Callable[[Price], bool]
-BUDGET_SPENT = 5
 ALONE = Wanted()
 """No workers: this process answers itself."""
 
@@ -283,5 +282,5 @@ def report_of(findings: Findings, earlier: Findings | None = None) -> ToolResult
     return ToolResult(
         data=json.loads(to_json(findings)),
         text=render_screen(findings, earlier),
-        exit_code=BUDGET_SPENT if spent else 0,
+        exit_code=BudgetSpent.exit_code if spent else 0,
     )

@@ -79,14 +79,12 @@ class TreePane(ScrollView, can_focus=True):
         self.view, self._thresholds = view, (tau, alpha)
         self._rebuild()
 
-    def _rebuild(self) -> None:
-        key = self._key
+    def _rebuild(self, key: Key | None = None) -> None:
+        """Make the lines anew; the cursor stands on the key's afterwards, else where it stood."""
+        key = key or self._key
         self.rows = rows_of(self.view, self._open, self._branches) if self.view else []
         self.virtual_size = Size(self.size.width, len(self.rows))
-        self.cursor = self._newest() if self.following else self._position(key)
-        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
-        self.refresh()
-        self.post_message(self.Picked(self.node))
+        self._point(self._newest() if self.following else self._position(key))
 
     def _newest(self) -> int:
         if self._favourite is not None:
@@ -104,7 +102,10 @@ class TreePane(ScrollView, can_focus=True):
 
     def _place(self, index: int) -> None:
         self.following = False
-        self.cursor = min(max(index, 0), max(0, len(self.rows) - 1))
+        self._point(min(max(index, 0), max(0, len(self.rows) - 1)))
+
+    def _point(self, index: int) -> None:
+        self.cursor = index
         self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
         self.refresh()
         self.post_message(self.Picked(self.node))
@@ -129,9 +130,7 @@ class TreePane(ScrollView, can_focus=True):
             return False
         self._reveal(self.view, found)
         self.following = False
-        self.rows = rows_of(self.view, self._open, self._branches)
-        self.virtual_size = Size(self.size.width, len(self.rows))
-        self._place(self._position(Key("node", found)))
+        self._rebuild(Key("node", found))
         return True
 
     def _reveal(self, view: SearchView, number: int) -> None:

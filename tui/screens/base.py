@@ -15,6 +15,8 @@ from tui.commands import command_named, commands_of
 from tui.panes.chat import ChatPane
 from tui.panes.reading import ReadingPane, TextTable
 from tui.panes.tree import TreePane
+from tui.screens.popups import PricePopup
+from tui.session import Session
 from tui.working_app import WorkingApp
 
 Pane = TreePane | TextTable | ReadingPane | ChatPane
@@ -56,6 +58,12 @@ class CommandScreen(Screen[None]):
         # A second key that came before the first one's screen was gone must not close the screen under it.
         if self.app.screen is self:
             self.app.pop_screen()
+
+    def put_question(self, session: Session) -> None:
+        """Put the price that waits for a yes or no, once nothing stands over this screen."""
+        if session.question is not None and self.is_current:
+            price, session.question = session.question, None
+            self.app.push_screen(PricePopup(price), lambda yes: session.answer(bool(yes)))
 
     def _move(self, lines: int) -> None:
         self.moved.move(lines)

@@ -14,7 +14,6 @@ from tui.commands import bindings_of, command_named
 from tui.panes.reading import ReadingPane
 from tui.repair_text import REPAIR_HELP, HeldRepairs, empty_text, repair_text, title
 from tui.screens.base import CommandScreen, Line, PressedTwice, fitted, hint_parts
-from tui.screens.popups import PricePopup
 from tui.session import Activity, Session
 from tui.words import clock, said
 
@@ -79,9 +78,8 @@ class RepairScreen(CommandScreen):
     def look(self) -> None:
         """Put the question of the work, take its end in, and draw."""
         making = self.making
-        if making is not None and making.question is not None and self.is_current:
-            price, making.question = making.question, None
-            self.app.push_screen(PricePopup(price), lambda yes: making.answer(bool(yes)))
+        if making is not None:
+            self.put_question(making)
         if making is not None and making.ended is not None:
             self.making = None
             self.notice = _DONE.get(making.activity, making.failure)

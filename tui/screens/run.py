@@ -16,7 +16,6 @@ from tui.panes.tree import TreePane
 from tui.screens.base import Line, PressedTwice, fitted, hint_parts
 from tui.screens.compare import CompareScreen, Side
 from tui.screens.panes import Arrangement
-from tui.screens.popups import PricePopup
 from tui.screens.repair import RepairScreen
 from tui.screens.replay import ReplayScreen
 from tui.screens.talking import Talking
@@ -50,9 +49,7 @@ class RunScreen(Talking):
     def flush(self) -> None:
         """Draw the latest snapshot when there is a new one, and put the question of the work."""
         session = self.session
-        if session.question is not None and self.is_current:
-            price, session.question = session.question, None
-            self.app.push_screen(PricePopup(price), lambda yes: session.answer(bool(yes)))
+        self.put_question(session)
         while self._turns < len(session.turns):
             self.query_one(ChatPane).add(session.turns[self._turns])
             self._turns += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from mecharule_ops.errors import MechaRuleError
@@ -47,43 +47,53 @@ class Talking(RunView):
         name, _, argument = words.partition(" ")
         if not line.startswith("/"):
             turn = chat.add(Entry(who="agent", text="…"))
-            self.run_worker(lambda: self._ask(turn, words), thread=True, group="tools")
+            self._answer(turn, lambda: self._asked(turn, words))
         elif command_named(name, self.NAME) is not None:
             self.carry_out(name, argument.strip())
         else:
             turn = chat.add(Entry(who="tool", text=f"{words} …"))
-            self.run_worker(lambda: self._call(turn, words), thread=True, group="tools")
+            self._answer(turn, lambda: self._called(turn, words), f"{words}: ")
+
+    def _answer(self, turn: ChatLine, job: Callable[[], list[Entry]], named: str = "") -> None:
+        """Put what a job says, on a working thread, in place of a turn; its error where it fails."""
+
+        def work() -> None:
+            try:
+                first, *others = job()
+            except (MechaRuleError, OSError) as error:
+                self._become(turn, Entry(who="error", text=f"{named}{error}"))
+                return
+            self._become(turn, first)
+            for entry in others:
+                self.app.call_from_thread(self.query_one(ChatPane).add, entry)
+            self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
+
+        self.run_worker(work, thread=True, group="tools")
 
     # on a working thread -------------------------------------------------------------------------------
 
-    def _call(self, turn: ChatLine, words: str) -> None:
-        """Call a tool, and turn what comes back into a turn."""
+    def _called(self, turn: ChatLine, words: str) -> list[Entry]:
+        """Call a tool: its turn, open."""
         began = time.monotonic()
 
         def tell(doing: str) -> None:
             self._become(turn, Entry(who="tool", text=f"{words} · {doing}"))
 
-        try:
-            result = self.app.backend.call(words, self.session.run, tell)
-        except (MechaRuleError, OSError) as error:
-            self._become(turn, Entry(who="error", text=f"{words}: {error}"))
-            return
+        result = self.app.backend.call(words, self.session.run, tell)
         line = f"{words}  {time.monotonic() - began:.1f}s {_mark(result.exit_code == 0)}"
-        self._become(turn, Entry(who="tool", text=line, detail=result.text, is_open=True))
-        self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
+        return [Entry(who="tool", text=line, detail=result.text, is_open=True)]
 
-    def _ask(self, turn: ChatLine, question: str) -> None:
+    def _asked(self, turn: ChatLine, question: str) -> list[Entry]:
         """Put a question; the words of a model are shown as they come, the checked answer in their place."""
-        began, heard, given_up = time.monotonic(), [""], threading.Event()
+        began, heard, given_up = time.monotonic(), "", threading.Event()
 
         def hear(piece: str) -> None:
+            nonlocal heard
             if given_up not in self._asking:
                 self._asking.append(given_up)
-            heard[0] += piece
-            seconds = time.monotonic() - began
-            self._become(
-                turn, Entry(who="agent", text=f"{heard[0].rstrip()} … {seconds:.0f} s, Esc ends the model")
-            )
+            heard += piece
+            waited = f"{time.monotonic() - began:.0f} s, Esc ends the model"
+            self._become(turn, Entry(who="agent", text=f"{heard.rstrip()} … {waited}"))
 
         def tell(doing: str) -> None:
             self._become(turn, Entry(who="agent", text=f"… {doing}"))
@@ -91,17 +101,10 @@ class Talking(RunView):
         listener = Listener(tell=tell, hear=hear, earlier=tuple(self.exchanges), should_stop=given_up.is_set)
         try:
             result = self.app.backend.ask(question, self.session.run, listener)
-        except (MechaRuleError, OSError) as error:
-            self._become(turn, Entry(who="error", text=str(error)))
-            return
         finally:
             self._asking = [asked for asked in self._asking if asked is not given_up]
         self.exchanges.append((question, str(result.data.get("answer", result.text))))
-        first, *others = answer_turns(result, time.monotonic() - began)
-        self._become(turn, first)
-        for entry in others:
-            self.app.call_from_thread(self.query_one(ChatPane).add, entry)
-        self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
+        return answer_turns(result, time.monotonic() - began)
 
     def _become(self, turn: ChatLine, entry: Entry) -> None:
         self.app.call_from_thread(turn.become, entry)
