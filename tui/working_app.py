@@ -76,10 +76,6 @@ class WorkingApp(App[Any]):
         )
         return session
 
-    def resumed(self, run: str) -> Session:
-        """A session that continues a run."""
-        return self.begin(lambda session: self.backend.resume(run, session))
-
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """An error that nobody named ends the work, not the app."""
         if event.state is WorkerState.ERROR and event.worker.name == "engine" and self.working:

@@ -1,7 +1,8 @@
 """What each verb that is more than a tool may be told: one frozen model a verb, as `tools.arguments` has for tools.
 
-A model's docstring is the verb's help, its fields are its options, under their aliases where they have one; a
-function beside a field's type reads what a shell gives.
+A model's docstring is the verb's help, its fields are its options, under their aliases where they have one, and a
+field's docstring is the option's help; a function beside its type reads what a shell gives. Bases come in the help
+from the last to the first.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections import deque
+from functools import partial
 
 from mecharule_ops.state.run_state import RunState
 from tui.commands import bindings_of
@@ -133,7 +134,8 @@ class RunScreen(Talking):
         elif self.session.run is None:
             self.app.tell("this run has no checkpoint yet")
         else:
-            self.session, self._turns = self.app.resumed(self.session.run), 0
+            self.session = self.app.begin(partial(self.app.backend.resume, self.session.run))
+            self._turns = 0
             self.query_one(TreePane).follow()
 
     @property

@@ -123,9 +123,7 @@ class RunView(PanedScreen):
         if view is None:
             return "CHA tree"
         names = list(self.state.searches)
-        kind, _, place = (
-            view.search.split(":", 2) if view.search.count(":") == 2 else ("cha", "", view.search)
-        )
+        kind, _, place = view.search.split(":", 2)
         title = "CHA tree" if kind == "cha" else kind
         return f"{title} · {place} {arrow(view.regime)} · {names.index(view.search) + 1} of {len(names)}"
 
