@@ -1,4 +1,4 @@
-"""How questions about a run are answered: by rules, through bad models, through a model in a file; and the checker.
+"""How questions about a run are answered: by rules, through bad models, through a model in a file; what is left out.
 
     python -m benchmarks.agent_bench [--run FILE] [--model FILE.gguf --questions N] [--tokenizer FOLDER] [--write]
 
@@ -32,7 +32,7 @@ from fact_talk import LIES, TRUTHS, case  # noqa: E402
 
 from agent.answering import conversation, toolbox  # noqa: E402
 from agent.answering.chat import answer  # noqa: E402
-from agent.answering.prose import render  # noqa: E402
+from agent.answering.prose import read  # noqa: E402
 from agent.answering.referring import Topic, topic_of  # noqa: E402
 from agent.llm.asking import Asker  # noqa: E402
 from agent.llm.choice import Choice, make_model  # noqa: E402
@@ -101,7 +101,7 @@ def verdict(wanted: Asked, result: ToolResult) -> str:
     answered = bool(data["understood"]) and "There is no answer to that" not in data["answer"]
     if not answered:
         return "right" if wanted.calls is None else "refused"
-    if wanted.calls is None or "~~" in data["answer"]:
+    if wanted.calls is None:
         return "wrong"
     holds = all(fact in data["answer"] for fact in wanted.facts)
     fits = len(called) == len(wanted.calls) and all(
@@ -263,13 +263,14 @@ def counter(folder: str | None) -> tuple[str, Callable[[str], int]]:
 
 
 def checker_rows() -> Iterator[tuple[str, str, str]]:
-    """Lies that pass unmarked and truths that are marked."""
+    """Lies of which anything but whole facts is shown, and sentences left out that state nothing."""
     lies = [(case(draw), lie, draw) for lie in LIES.values() for draw in range(DRAWS)]
-    passed = sum(not render(lie(told, random.Random(draw)), told.facts).marks for told, lie, draw in lies)
+    replies = [read(lie(told, random.Random(draw)), told.facts) for told, lie, draw in lies]
+    passed = sum(bool(reply.sentence) or not reply.left_out for reply in replies)
     yield f"lies shown unmarked, of {len(lies)} in {len(LIES)} kinds", "0 of ≥ 600", str(passed)
     truths = [(case(seed), truth) for seed in range(SEEDS) for truth in TRUTHS]
-    marked = sum(bool(render(truth(told), told.facts).marks) for told, truth in truths)
-    yield f"truths marked, of {len(truths)} in {len(TRUTHS)} wordings", "0 of 400", str(marked)
+    lost = sum(not read(truth(told), told.facts).sentence for told, truth in truths)
+    yield f"sentences left out that state nothing, of {len(truths)} in {len(TRUTHS)} wordings", "0", str(lost)
 
 
 def local_rows(

@@ -101,7 +101,7 @@ async def finished(photo: Photographer) -> None:
     photo.screen.query_one(Input).value = QUESTION
     await photo.pilot.press("enter")
     chat = photo.screen.query_one(ChatPane)
-    await photo.until(lambda: any("every number checked" in entry.text for entry in chat.entries()))
+    await photo.until(lambda: any("put in from" in entry.text for entry in chat.entries()))
     await photo.pilot.press("f3")
     await photo.picture("card")
     for key, name in (("f4", "rules"), ("f5", "figures")):

@@ -1,4 +1,4 @@
-"""What is known of a unit as short JSON and as lines of text; the two say the same."""
+"""What several tools say of a unit, as short JSON and as facts: flips, examples, rule, controls."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from dataclasses import asdict
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
 from mecharule_ops.certificates.concealment import shown_rows
-from mecharule_ops.confidence import lower_bound, searched_alpha
-from mecharule_ops.findings.records import AgonistControls, Findings
-from mecharule_ops.numbers import signed
+from mecharule_ops.findings.records import AgonistControls
 from mecharule_ops.plain_text import plain
-from mecharule_ops.questions.unit_account import UnitAccount
-from mecharule_ops.saying.controls import claims_words, control_parts, effect_words, selective_cell
-from mecharule_ops.saying.flips import leaning, of_these
-from mecharule_ops.saying.rules import anchored_words, predicts
+from mecharule_ops.saying.controls import claims_words, control_parts
+from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.flips import of_these
+from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Share
 
 SHOWN = 5
@@ -29,18 +27,14 @@ def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
     }
 
 
-def _bounded_slices(certificate: Certificate, alpha: float) -> dict[str, dict[str, object]]:
-    """The same with lower bounds at another α/2, that of all units searched at once."""
-    data = slices_data(certificate)
-    for total in certificate.totals:
-        data[total.slice]["lower"] = lower_bound(total.flips, total.n, alpha / 2)
-    return data
-
-
 def slice_words(total: SliceTotal, tau: float, units: int = 0) -> str:
     """`28 of these 64 of D+ (44 %)`."""
-    name = {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
-    return of_these(FlipCount(flips=total.flips, n=total.n), name, tau, units)
+    return of_these(FlipCount(flips=total.flips, n=total.n), slice_name(total), tau, units)
+
+
+def slice_name(total: SliceTotal) -> str:
+    """`D+` or `D-`; the name itself of any other set of records."""
+    return {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
 
 
 def flipped_rows(certificate: Certificate, show_text: bool = False) -> list[ExampleRow]:
@@ -104,21 +98,8 @@ def controls_data(
         "second_baseline": None if controls.second_baseline is None else controls.second_baseline.value,
         "second": _counts(controls.second),
         "depends_on_baseline": controls.depends_on_baseline(main, tau),
-        "out_of_range": None if controls.out_of_range is None else _finite(controls.out_of_range.rate),
+        "out_of_range": None if controls.out_of_range is None else finite(controls.out_of_range.rate),
     }
-
-
-def controls_lines(controls: AgonistControls | None, main: FlipEstimate, tau: float) -> list[str]:
-    """The same for a person: the two claims, then a line a control."""
-    if controls is None:
-        return ["  controls  none ran"]
-    first, *rest = control_parts(controls, main, tau)
-    return [
-        f"  rank      {effect_words(controls)}",
-        f"  selective {selective_cell(controls)}",
-        f"  controls  {first}",
-        *(f"            {part}" for part in rest),
-    ]
 
 
 def _counts(estimate: FlipEstimate | None) -> dict[str, int] | None:
@@ -138,81 +119,44 @@ def _below(share: Share) -> dict[str, int]:
     return {"count": share.n - share.count, "n": share.n}
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
     return value if value == value else None
 
 
-def account_data(
-    findings: Findings,
-    account: UnitAccount,
-    certificate: Certificate,
-    show_text: bool = False,
-) -> dict[str, object]:
-    """Everything that an answer about a localized unit may cite; lower bounds hold over all units searched."""
-    agonist = account.agonist
-    flipped = flipped_rows(certificate, show_text)
-    return {
-        "neuron": str(agonist.neuron),
-        "regime": agonist.regime.value,
-        "arrow": agonist.regime.arrow,
-        "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
-        "tau": agonist.tau,
-        "mcc_floor": findings.mcc_floor,
-        "slices": _bounded_slices(certificate, searched_alpha(findings.alpha, account.searched)),
-        "at_random": account.bounded > 0,
-        "searched": account.searched,
-        "confidence": 1 - findings.alpha,
-        "strength": agonist.estimate.strength,
-        "upper_bound": agonist.ucb,
-        "selectivity": _finite(agonist.estimate.signed_selectivity),
-        "leaning": leaning(agonist.estimate.signed_selectivity, agonist.epsilon),
-        "rule": rule_data(account.rule),
-        "rule_words": anchored_words(account.rule, findings.run),
-        "rule_certified": certificate.rule is not None
-        and account.rule is not None
-        and certificate.rule.text == account.rule.rule,
-        "hq_t": account.hq_t,
-        "controls": controls_data(account.controls, agonist.estimate, agonist.tau),
-        "grade": account.grade,
-        "stronger_slice": account.stronger[0],
-        "flips_needed": _needed(account),
-        "flipped": [example_data(row) for row in flipped[:SHOWN]],
-        "flipped_in_all": len(flipped),
-        "certificate": certificate.id,
-    }
+def flips_fact(certificate: Certificate, tau: float, units: int = 0, kinds: Sequence[str] = ()) -> Fact:
+    """What the certified units flip; `units` as in `of_these`."""
+    alone = len(certificate.units) == 1
+    flips = " and ".join(slice_words(total, tau, units) for total in certificate.totals)
+    return Fact(
+        sentence=f"Ablating {' and '.join(certificate.units)} {'alone' if alone else 'together'} flips {flips}",
+        unit=certificate.units[0] if alone else None,
+        sources=(f"c:{certificate.id}",),
+        kinds=tuple(kinds),
+    )
 
 
-def _needed(account: UnitAccount) -> dict[str, int] | None:
-    """The count under the name of its slice, so that an answer's number is compared with that slice alone."""
-    if account.flips_needed is None:
-        return None
-    return {"associated" if account.stronger[0] == "D+" else "unrelated": account.flips_needed}
-
-
-def account_lines(
-    run: str, account: UnitAccount, certificate: Certificate, show_text: bool = False
-) -> list[str]:
-    """The same for a person."""
-    agonist = account.agonist
-    selectivity = signed(agonist.estimate.signed_selectivity)
-    reaches = "≥" if agonist.is_tau_agonist else "<"
-    flips = " · ".join(slice_words(total, agonist.tau, account.bounded) for total in certificate.totals)
-    return [
-        f"{agonist.neuron} ({agonist.regime.arrow})",
-        f"  flips     {flips} [c:{certificate.id}]",
-        f"  strength  {agonist.estimate.strength:.2f} {reaches} τ {agonist.tau:g} · selectivity {selectivity} "
-        f"({leaning(agonist.estimate.signed_selectivity, agonist.epsilon)})",
-        f"  rule      {anchored_words(account.rule, run)}",
-        *controls_lines(account.controls, agonist.estimate, agonist.tau),
-        *examples_lines("flipped", flipped_rows(certificate, show_text)),
-        f"  grade     {account.grade}",
-    ]
-
-
-def examples_lines(title: str, rows: Sequence[ExampleRow]) -> list[str]:
-    """The first few examples on one line, and how many more there are."""
-    shown = [
-        f"{last_line(row.prompt)} {plain(row.before.text)} → {plain(row.after.text)}" for row in rows[:SHOWN]
-    ]
+def flipped_fact(certificate: Certificate, show_text: bool, kinds: Sequence[str] = ()) -> Fact:
+    """The first few flipped examples, and how many more there are."""
+    rows = flipped_rows(certificate, show_text)
+    shown = " · ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in rows[:SHOWN])
     more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return [f"  {title:9} {' · '.join(shown) or 'none'}{more}"]
+    return Fact(
+        sentence=f"Flipped: {shown or 'none'}{more}", sources=(f"c:{certificate.id}",), kinds=tuple(kinds)
+    )
+
+
+def change_words(row: ExampleRow) -> str:
+    """`214 → 241`."""
+    return f"{plain(row.before.text).strip()} → {plain(row.after.text).strip()}"
+
+
+def controls_facts(
+    controls: AgonistControls | None, main: FlipEstimate, tau: float, source: str
+) -> tuple[Fact, ...]:
+    """The two claims that controls decide, then what each control counted; that none ran."""
+    if controls is None:
+        said = ["No control was run beside it, so the claim stands alone"]
+    else:
+        parts = "; ".join(control_parts(controls, main, tau))
+        said = [f"Beside controls: {claims_words(controls)}", f"Controls: {parts}"]
+    return tuple(Fact(sentence=sentence, sources=(source,)) for sentence in said)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import csv_of, markdown_of, text_of
+from mecharule_ops.saying.fact import Fact
 from tools.arguments import TableArguments
 from tools.result import ToolResult
 
 WIDTH = 120
+STATED = 8
+"""Rows that an answer states."""
 _TEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
@@ -29,7 +32,22 @@ def shown(
     return ToolResult(
         data={**data, "rows": rows, "rows_in_all": len(table.rows), "truncated": left_out > 0},
         text=_formatted(title, cut, given, note if left_out else "", under),
+        facts=tuple(_facts(rows, len(table.rows), data.get("run"))),
     )
+
+
+def _facts(rows: Sequence[Mapping[str, str]], total: int, run: object) -> Iterator[Fact]:
+    """`m4.12: status τ-agonist, flips D+ 28/64, …`, a sentence a row; the first column names what it is about."""
+    sources = () if run is None else (f"run:{run}",)
+    for row in rows[:STATED]:
+        head = next((row[name] for name in ("unit", "certificate") if row.get(name)), None)
+        cells = ", ".join(f"{name} {value}" for name, value in row.items() if value.strip() and value != head)
+        unit = row.get("unit") or None
+        yield Fact(sentence=f"{head}: {cells}" if head else cells, unit=unit, sources=sources)
+    if not rows:
+        yield Fact(sentence="There is none", sources=sources)
+    elif total > STATED:
+        yield Fact(sentence=f"{total} in all; the others are left out here", sources=sources)
 
 
 def joined(tables: Sequence[tuple[str, Table]]) -> Table:

@@ -7,10 +7,10 @@ from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, find_certificate, price_words
-from tools._accounts import SHOWN, example_data, examples_lines, flipped_rows, slice_words, slices_data
+from tools._accounts import SHOWN, example_data, flipped_fact, flipped_rows, flips_fact, slices_data
 from tools.arguments import Ablate
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def ablate(given: Ablate, tell: Tell) -> ToolResult:
@@ -41,12 +41,8 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         "price": price.data,
         "certificate": stored.id,
     }
-    lines = [
-        f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}",
-        f"  flips     {' · '.join(slice_words(total, tau) for total in stored.totals)} [c:{stored.id}]",
-        *examples_lines("flipped", flipped),
-    ]
-    return ToolResult(data=data, text="\n".join(lines))
+    facts = (flips_fact(stored, tau), flipped_fact(stored, given.show_text))
+    return stated(data, facts, head=f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}")
 
 
 def _units(text: str) -> tuple[Neuron, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.pipeline.explaining import anchored_rule
 from mecharule_ops.pipeline.opening import (
@@ -13,13 +16,14 @@ from mecharule_ops.pipeline.opening import (
     regime_of,
 )
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import rule_data
 from tools.arguments import Anchor
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def anchor(given: Anchor, tell: Tell) -> ToolResult:
@@ -52,7 +56,8 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
         "flips": rule.flips,
         "n": rule.eligible,
     }
-    return ToolResult(data=data, text=_text(neuron, regime, rule, findings.is_hq_t(rule), findings.run))
+    head = f"{neuron} ({regime.arrow}) in run {findings.run}"
+    return stated(data, tuple(_facts(neuron, rule, findings)), head=head)
 
 
 def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
@@ -65,9 +70,12 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
     return anchored_beside(made, run.rule_ps(), run.findings.alpha)
 
 
-def _text(neuron: Neuron, regime: Regime, rule: AnchoredRule, good: bool, run: str) -> str:
-    head = f"{neuron} ({regime.arrow}) in run {run}: {rule.flips}/{rule.eligible} records of D_b flip"
-    said = f"{head}\n  rule      {anchored_words(rule, run)}"
-    if predicts(rule) is None:
-        return said
-    return f"{said}\n  quality   {'HQ-T' if good else 'below the floors of high quality'}"
+def _facts(neuron: Neuron, rule: AnchoredRule, findings: Findings) -> Iterator[Fact]:
+    said = [
+        f"{rule.flips}/{rule.eligible} records of D_b flip",
+        f"When it flips: {anchored_words(rule, findings.run)}",
+    ]
+    if predicts(rule) is not None:
+        said.append("HQ-T" if findings.is_hq_t(rule) else "Below the floors of high quality")
+    for sentence in said:
+        yield Fact(sentence=sentence, unit=str(neuron), sources=(f"run:{findings.run}",))

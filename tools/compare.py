@@ -6,10 +6,11 @@ from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n, plural, two_decimals
 from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.types import Neuron, Regime
 from tools.arguments import Compare
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 Found = dict[tuple[Neuron, Regime], float]
 
@@ -39,20 +40,23 @@ def compare(given: Compare, tell: Tell) -> ToolResult:
         "shared": changed,
         "shared_in_all": len(shared),
     }
-    lines = [f"run {runs[0].run} beside run {runs[1].run}"]
-    lines += [f"  {name}: {left} | {right}" for name, (left, right) in settings.items()]
-    lines += [f"  {arrow}: {row['sentence']}" for arrow, row in overlap.items()] or [
-        "  neither has a τ-agonist"
+    said = [f"{arrow}: {row['sentence']}" for arrow, row in overlap.items()] or [
+        "Neither run has a τ-agonist"
     ]
+    if settings:
+        differ = "; ".join(f"{name}: {left} | {right}" for name, (left, right) in settings.items())
+        said.append(f"They differ in {', '.join(settings)}, so read that with care ({differ})")
     for row in changed:
         before, after = float(str(row["first"])), float(str(row["second"]))
-        lines.append(
-            f"  {row['unit']} ({Regime(row['regime']).arrow}): strength {two_decimals(before)} → "
+        said.append(
+            f"{row['unit']} ({Regime(row['regime']).arrow}): strength {two_decimals(before)} → "
             f"{two_decimals(after)} ({after - before:+.2f})"
         )
     if len(shared) > given.limit:
-        lines.append(f"  {len(shared) - given.limit} shared units left out; --limit {len(shared)} shows all")
-    return ToolResult(data=data, text="\n".join(lines))
+        said.append(f"{len(shared) - given.limit} shared units left out; --limit {len(shared)} shows all")
+    sources = tuple(dict.fromkeys(f"run:{findings.run}" for findings in runs))
+    facts = [Fact(sentence=sentence, sources=sources) for sentence in said]
+    return stated(data, facts, head=f"run {runs[0].run} beside run {runs[1].run}")
 
 
 def _agonists(findings: Findings) -> Found:

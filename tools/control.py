@@ -11,14 +11,15 @@ from mecharule_ops.pipeline.controls import OF_LAYER, beside, control_records, u
 from mecharule_ops.pipeline.localise import slice_estimates
 from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime
 from tools._ablations import accepted, price_words
-from tools._accounts import controls_data, controls_lines
+from tools._accounts import controls_data, controls_facts
 from tools.arguments import Control
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def control(given: Control, tell: Tell) -> ToolResult:
@@ -51,13 +52,15 @@ def control(given: Control, tell: Tell) -> ToolResult:
         "controls": controls_data(controls, estimate, tau),
         "certificate": certificate.id,
     }
-    lines = [
-        f"{neuron} ({regime.arrow}) in run {identifier}",
-        f"  the unit  flips {both_slices(estimate)}",
-        *controls_lines(controls, estimate, tau),
-        f"  cited     [c:{certificate.id}], the first {len(certificate.units)} random units",
-    ]
-    return ToolResult(data=data, text="\n".join(lines))
+    source = f"c:{certificate.id}"
+    facts = (
+        Fact(
+            sentence=f"Ablating {neuron} alone flips {both_slices(estimate)}", sources=(f"run:{identifier}",)
+        ),
+        *controls_facts(controls, estimate, tau, f"run:{identifier}"),
+        Fact(sentence=f"Certified: the first {len(certificate.units)} random units", sources=(source,)),
+    )
+    return stated(data, facts, head=f"{neuron} ({regime.arrow}) in run {identifier}")
 
 
 def _ran(

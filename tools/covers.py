@@ -9,13 +9,14 @@ from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Neuron
 from tools._accounts import last_line
 from tools.arguments import Covers
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 SHOWN = 8
 
@@ -55,11 +56,6 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         "held_out_fires": int((fires & held_out).sum()),
         "held_out": int(np.count_nonzero(held_out)),
     }
-    text = (
-        f"{anchored.rule} fires on {count['fires']}/{count['eligible']} records that start from the same outcome "
-        f"({count['held_out_fires']}/{count['held_out']} of those held out), such as {'; '.join(prompts) or 'none'}. "
-        f"Units with the same rule: {', '.join(same) or 'none'} [run:{findings.run}]"
-    )
     data = {
         "run": findings.run,
         "neuron": str(neuron),
@@ -69,7 +65,14 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         "prompts": prompts,
         "same_rule": same,
     }
-    return ToolResult(data=data, text=text)
+    unit, source = str(neuron), (f"run:{findings.run}",)
+    said = (
+        f"The rule of {unit}, {anchored.rule}, fires on {count['fires']}/{count['eligible']} records that start from "
+        f"the same outcome, {count['held_out_fires']}/{count['held_out']} of those held out",
+        f"Among them: {'; '.join(prompts) or 'none'}",
+        f"The same rule is anchored to {', '.join(same)}" if same else "No other unit has the same rule",
+    )
+    return stated(data, [Fact(sentence=sentence, unit=unit, sources=source) for sentence in said])
 
 
 def _prompts(run: Run, places: np.ndarray, show_text: bool) -> list[str]:

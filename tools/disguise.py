@@ -13,7 +13,7 @@ from mecharule_ops.saying.fact import Fact
 from mecharule_ops.types import Neuron, Share
 from tools.arguments import Disguise
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def disguise(given: Disguise, tell: Tell) -> ToolResult:
@@ -47,30 +47,13 @@ def disguise(given: Disguise, tell: Tell) -> ToolResult:
     score = float(mcc(by_rule, by_split)) if n else float("nan")
     word = _word(agree, n, score, findings.mcc_floor)
     source, unit = (f"run:{findings.run}",), str(neuron)
-    facts = (
-        Fact(
-            template=f"{word}: on held-out records the rule of {unit} and the splitter agree on " + "{value}",
-            value=k_of_n(Share(count=agree, n=n)),
-            unit=unit,
-            sources=source,
-        ),
-        Fact(
-            template="Two unrelated rules that fire as often would agree on {value} of them by chance",
-            value=percent(chance),
-            unit=unit,
-            sources=source,
-        ),
-        Fact(
-            template="Measured as a score of one against the other, that is an MCC of {value}",
-            value="–" if np.isnan(score) else f"{score:.2f}",
-            unit=unit,
-            sources=source,
-        ),
-        Fact(
-            template=f"The rule of {unit} is {anchored.rule}; the splitter is {split}",
-            unit=unit,
-            sources=source,
-        ),
+    said = (
+        f"{word}: on held-out records the rule of {unit} and the splitter agree on "
+        f"{k_of_n(Share(count=agree, n=n))}",
+        f"Two unrelated rules that fire as often would agree on {percent(chance)} of them by chance",
+        "Measured as a score of one against the other, that is an MCC of "
+        + ("–" if np.isnan(score) else f"{score:.2f}"),
+        f"The rule of {unit} is {anchored.rule}; the splitter is {split}",
     )
     data = {
         "run": findings.run,
@@ -83,7 +66,7 @@ def disguise(given: Disguise, tell: Tell) -> ToolResult:
         "mcc": None if np.isnan(score) else score,
         "word": word,
     }
-    return ToolResult(data=data, text="\n".join(fact.cited for fact in facts), facts=facts)
+    return stated(data, [Fact(sentence=sentence, unit=unit, sources=source) for sentence in said])
 
 
 def _word(agree: int, n: int, score: float, floor: float) -> str:

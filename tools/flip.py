@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -27,12 +27,13 @@ from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.saying.chain_lines import quoted
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
-from tools._accounts import example_data, last_line
+from tools._accounts import change_words, example_data, last_line
 from tools.arguments import Flip
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 TYPED, EDITED = "typed", "edited"
 
@@ -107,7 +108,8 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
             similar=similar,
             similar_ids=tuple(ids),
         )
-        return ToolResult(data=_data(answered), text="\n".join(_lines(answered)))
+        head = f"{neuron} on {last_line(answered.rows[0].prompt)!r} ({regime.arrow}) in run {run.id}"
+        return stated(_data(answered), tuple(_facts(answered)), head=head)
 
 
 def _prediction(run: Run, unit: Unit | None, record: BehaviourRecord) -> Prediction | None:
@@ -220,18 +222,27 @@ def _data(found: Answered) -> dict[str, object]:
     }
 
 
-def _lines(found: Answered) -> list[str]:
-    run, (typed, *others) = found.run, found.rows
-    return [
-        f"{found.neuron} on {last_line(typed.prompt)!r} ({found.regime.arrow}) in run {run.id}",
-        f"  before    {_side(run, typed.before)} [c:{found.certificate.id}]",
-        f"  ablated   {_side(run, typed.after)} → {'flips' if typed.flipped else 'does not flip'}",
-        f"  predicted {_first_order_words(found)}",
-        f"  rule      {_rule_words(found)}",
-        *_predictor_lines(found),
-        *(f"  edit      {_edit_words(row)}" for row in others),
-        f"  similar   {_similar_words(found.similar)}",
-    ]
+def _facts(found: Answered) -> Iterator[Fact]:
+    """What happened, what was predicted beforehand, and what edits and similar records do."""
+    run, (typed, *others), proof = found.run, found.rows, f"c:{found.certificate.id}"
+
+    def fact(sentence: str, source: str = f"run:{found.run.id}") -> Fact:
+        return Fact(sentence=sentence, unit=str(found.neuron), sources=(source,))
+
+    yield fact(
+        f"{'Yes' if typed.flipped else 'No'}: with {found.neuron} ablated, {last_line(typed.prompt)} "
+        f"{_side(run, typed.before)} → {_side(run, typed.after)}",
+        proof,
+    )
+    yield fact(f"First order: {_first_order_words(found)}")
+    yield fact(_rule_words(found))
+    if found.predictor is not None:
+        yield fact(_predictor_words(found, found.predictor))
+    for row in others:
+        does = "flips" if row.flipped else "does not flip"
+        edit = f"The edit {last_line(row.prompt)!r}, on which the rule answers differently, {does}"
+        yield fact(f"{edit} ({change_words(row)})", proof)
+    yield fact(_similar_words(found.similar))
 
 
 def _verdict(agrees: bool) -> str:
@@ -252,39 +263,32 @@ def _first_order_words(found: Answered) -> str:
 def _rule_words(found: Answered) -> str:
     said = found.prediction
     if said is None:
-        return "this run has none that predicts for the unit in this regime"
+        return "The run has no rule that predicts this unit's flips"
     fires = "fires" if said.fires else "does not fire"
-    return f"{said.rule} (MCC {said.held_out}) {fires}; {_verdict(said.fires == found.flipped)}"
+    return f"Its rule {said.rule} (MCC {said.held_out}) {fires} on this prompt; {_verdict(said.fires == found.flipped)}"
 
 
-def _predictor_lines(found: Answered) -> list[str]:
+def _predictor_words(found: Answered, predictor: PredictorOfPrompt) -> str:
     """The predictor's waterfall: from the base to its probability, the strongest pushes first."""
-    predictor = found.predictor
-    if predictor is None:
-        return []
     pushes = [("base, in log-odds", predictor.pushes.base)]
     for push in predictor.pushes.predicates:
         pushes.append((f"{push.predicate} {'holds' if push.holds[0] else 'does not hold'}", push.towards[0]))
     pushes.append(("all other predicates", predictor.rest))
-    return [
-        f"  trees     a flip has probability {predictor.probability:.2f}, predicted from {predictor.threshold:.2f} on; "
-        f"{_verdict(predictor.flips == found.flipped)}; {EXPLAINS_THE_PREDICTOR}",
-        *(f"            {signed(value):>6}  {name}" for name, value in pushes),
-    ]
+    return (
+        f"Free-form trees: a flip has probability {predictor.probability:.2f}, predicted from "
+        f"{predictor.threshold:.2f} on; {_verdict(predictor.flips == found.flipped)}; {EXPLAINS_THE_PREDICTOR}: "
+        + ", ".join(f"{signed(value)} {name}" for name, value in pushes)
+    )
 
 
 def _similar_words(similar: NeighbourFlips) -> str:
     if not similar.count.n:
-        return "no record of this run starts from the same outcome with the same categories"
+        return "No record of this run starts from the same outcome with the same categories"
     flips, n = similar.count.flips, similar.count.n
-    return f"{flips}/{n} of the most similar records flip [{similar.lower:.2f}, {similar.upper:.2f}]"
+    return (
+        f"Of the {n} most similar records {flips} flip, interval [{similar.lower:.2f}, {similar.upper:.2f}]"
+    )
 
 
 def _side(run: Run, completion: Completion) -> str:
-    return f"{last_line(completion.text)!r} ({run.task.words.of(completion.label)})"
-
-
-def _edit_words(row: ExampleRow) -> str:
-    verb = "flips" if row.flipped else "does not flip"
-    change = f"{last_line(row.before.text)} → {last_line(row.after.text)}"
-    return f"{last_line(row.prompt)!r} switches the rule: {verb} ({change})"
+    return f"{last_line(completion.text).strip()} ({run.task.words.of(completion.label)})"

@@ -11,7 +11,7 @@ from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
 from tools.arguments import Layer
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def layer(given: Layer, tell: Tell) -> ToolResult:
@@ -46,7 +46,7 @@ def layer(given: Layer, tell: Tell) -> ToolResult:
     if unit is not None:
         level = searched_alpha(findings.alpha, outcome.cost.candidates)
         data["bounds"] = [_bounds(estimate, level) for estimate in (whole, unit.estimate)]
-    return ToolResult(data=data, text="\n".join(fact.cited for fact in facts), facts=facts)
+    return stated(data, facts)
 
 
 def _outcome(findings: Findings, given: Layer, neuron: Neuron | None) -> SearchOutcome:
@@ -85,9 +85,8 @@ def _facts(
 ) -> tuple[Fact, ...]:
     source = (f"run:{findings.run}",)
     first = Fact(
-        template=f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
-        "{value}",
-        value=both_slices(whole),
+        sentence=f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
+        f"{both_slices(whole)}",
         sources=source,
     )
     if unit is None:
@@ -96,12 +95,11 @@ def _facts(
             if asked
             else f"No unit of layer {number} is known to have been tested alone"
         )
-        return first, Fact(template=f"{words}, so nothing is compared with it", sources=source)
+        return first, Fact(sentence=f"{words}, so nothing is compared with it", sources=source)
     name = str(unit.neuron)
     role = f"{name} alone" if asked else f"Its strongest unit of those tested alone, {name},"
     second = Fact(
-        template=f"{role} flips " + "{value}",
-        value=both_slices(unit.estimate, findings.tau, outcome.bounded),
+        sentence=f"{role} flips {both_slices(unit.estimate, findings.tau, outcome.bounded)}",
         unit=name,
         sources=source,
     )
@@ -128,10 +126,8 @@ def _verdict(
     apart = ranges[0]["lower"] > ranges[1]["upper"] or ranges[1]["lower"] > ranges[0]["upper"]
     judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
     return Fact(
-        template=f"{words} on these examples: strength, bounded over all units searched, in "
-        + "{value}; "
-        + judged,
-        value=f"{shown[0]} against {shown[1]}",
+        sentence=f"{words} on these examples: strength, bounded over all units searched, in {shown[0]} against "
+        f"{shown[1]}; {judged}",
         unit=str(unit.neuron),
         sources=source,
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.searches import audit_sentence, cost_words, recall_words, search_name
 from mecharule_ops.types import Share
 from tools.arguments import Missed
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def missed(given: Missed, tell: Tell) -> ToolResult:
@@ -16,8 +17,9 @@ def missed(given: Missed, tell: Tell) -> ToolResult:
     with opened(given.run) as run:
         findings = findings_of(run)
     rows = [_row(findings, outcome) for outcome in findings.searches]
-    text = "\n".join(f"{row['search']}: {row['sentence']}" for row in rows) or "no search was run"
-    return ToolResult(data={"run": findings.run, "searches": rows}, text=text)
+    said = [f"{row['search']}: {row['sentence']}" for row in rows] or ["No search was run"]
+    facts = [Fact(sentence=sentence, sources=(f"run:{findings.run}",)) for sentence in said]
+    return stated({"run": findings.run, "searches": rows}, facts)
 
 
 def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:

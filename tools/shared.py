@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported
-from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import check_unit, opened
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.types import Neuron
 from tools.arguments import Shared
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 SHOWN = 10
 
@@ -49,14 +49,21 @@ def shared(given: Shared, tell: Tell) -> ToolResult:
         "units_in_all": len(listed),
         "compared": len(others),
     }
-    lines = [f"{neuron} [c:{own.id}] beside {plural(len(others), 'certified unit')} of run {identifier}"]
-    lines += [
-        f"  {row['unit']}: {row['both']} of {row['either']} examples that either flips [c:{row['certificate']}]"
+    facts = [
+        Fact(
+            sentence=f"{row['unit']} flips {row['both']} of the {row['either']} examples that it or {neuron} flips",
+            unit=str(row["unit"]),
+            sources=(f"c:{own.id}", f"c:{row['certificate']}"),
+        )
         for row in listed[:SHOWN]
-    ] or ["  no other certified unit flips any of the same examples"]
+    ]
+    compared = f"Only units with a certificate were compared: {len(others)}"
+    if not listed:
+        compared = f"None of the {len(others)} other certified units flips any example that {neuron} flips"
     if len(listed) > SHOWN:
-        lines.append(f"  {len(listed) - SHOWN} more left out")
-    return ToolResult(data=data, text="\n".join(lines))
+        compared += f"; {len(listed) - SHOWN} more that share flips are left out"
+    facts.append(Fact(sentence=compared, sources=(f"c:{own.id}", f"run:{identifier}")))
+    return stated(data, facts, head=f"{neuron} beside other certified units of run {identifier}")
 
 
 def _row(own: Certificate, other: Certificate) -> tuple[float, dict[str, object]]:

@@ -15,12 +15,13 @@ from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.second_run import Bench, rerun
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from tools._benches import CERTIFICATES, bench_as_asked, bench_of_folder
 from tools.arguments import Verify
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 EXIT_CODES = {VerificationStatus.MATCH: 0, VerificationStatus.CANNOT: 3, VerificationStatus.DIFFERS: 4}
 
@@ -68,18 +69,23 @@ def _result(docket: Docket, verifications: Sequence[Verification]) -> ToolResult
         }
         for certificate, verification in pairs
     ]
-    lines = [
-        f"c:{certificate.id}  {verification.sentence} · {certificate.claim}"
+    facts = [
+        Fact(
+            sentence=f"{verification.sentence.rstrip('.')}: {certificate.claim}",
+            unit=certificate.units[0] if len(certificate.units) == 1 else None,
+            sources=(f"c:{certificate.id}",),
+        )
         for certificate, verification in pairs
     ]
-    if not pairs:
-        lines = [f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified"]
     matched = sum(verification.status is VerificationStatus.MATCH for verification in verifications)
-    if len(pairs) > 1:
-        lines.append(f"{matched} of {len(pairs)} certificates match")
-    return ToolResult(
-        data={"where": docket.where, "certificates": rows, "matched": matched, "of": len(pairs)},
-        text="\n".join(lines),
+    if not pairs:
+        none = f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified"
+        facts = [Fact(sentence=none)]
+    elif len(pairs) > 1:
+        facts.append(Fact(sentence=f"{matched} of {len(pairs)} certificates match"))
+    return stated(
+        {"where": docket.where, "certificates": rows, "matched": matched, "of": len(pairs)},
+        facts,
         exit_code=max((EXIT_CODES[verification.status] for verification in verifications), default=0),
     )
 

@@ -12,10 +12,10 @@ from mecharule_ops.questions.paired import Paired
 from mecharule_ops.saying.fact import Fact
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, find_certificate, price_words
-from tools._accounts import slice_words, slices_data
+from tools._accounts import flips_fact, slices_data
 from tools.arguments import Versus
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def versus(given: Versus, tell: Tell) -> ToolResult:
@@ -54,8 +54,7 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
         "p": paired.p,
         "certificates": [first.id, second.id],
     }
-    facts = _facts(findings, units, (first, second), paired)
-    return ToolResult(data=data, text="\n".join(fact.cited for fact in facts), facts=facts)
+    return stated(data, _facts(findings, units, (first, second), paired))
 
 
 def _certificates(
@@ -81,18 +80,10 @@ def _facts(
     paired: Paired,
 ) -> tuple[Fact, ...]:
     names = tuple(map(str, units))
-    own = [
-        Fact(
-            template=f"Ablating {name} alone flips " + "{value}",
-            value=" and ".join(slice_words(total, findings.tau) for total in one.totals),
-            unit=name,
-            sources=(f"c:{one.id}",),
-        )
-        for name, one in zip(names, certificates, strict=True)
-    ]
+    own = [flips_fact(one, findings.tau) for one in certificates]
     sources = (*(f"c:{one.id}" for one in certificates), f"run:{findings.run}")
     apart = Fact(
-        template=f"Of {paired.n} examples that both were tested on, both flip {paired.both}, "
+        sentence=f"Of {paired.n} examples that both were tested on, both flip {paired.both}, "
         f"{names[0]} alone flips {paired.first_only} and {names[1]} alone {paired.second_only}",
         sources=sources,
     )
@@ -100,10 +91,9 @@ def _facts(
 
 
 def _verdict(names: tuple[str, ...], paired: Paired, alpha: float, sources: tuple[str, ...]) -> Fact:
-    value = f"exact paired test p = {paired.p:.3g}, α = {alpha:g}"
     if paired.p > alpha:
-        words = f"These examples do not tell {names[0]} and {names[1]} apart "
+        words = f"These examples do not tell {names[0]} and {names[1]} apart"
     else:
         more, fewer = names if paired.first_only > paired.second_only else names[::-1]
-        words = f"{more} flips more of them than {fewer} "
-    return Fact(template=words + "({value})", value=value, sources=sources)
+        words = f"{more} flips more of them than {fewer}"
+    return Fact(sentence=f"{words} (exact paired test p = {paired.p:.3g}, α = {alpha:g})", sources=sources)

@@ -9,7 +9,7 @@ from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.flips import both_slices
 from tools.arguments import Weakest
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 def weakest(given: Weakest, tell: Tell) -> ToolResult:
@@ -23,15 +23,14 @@ def weakest(given: Weakest, tell: Tell) -> ToolResult:
         sound = sum(not claim.weak_points for claim in claims)
         facts.append(
             Fact(
-                template="Of the claims about {value}, "
-                + f"{sound or 'none'} {'has' if sound < 2 else 'have'} no weak point",
-                value=plural(len(claims), "τ-agonist"),
+                sentence=f"Of the claims about {plural(len(claims), 'τ-agonist')}, {sound or 'none'} "
+                f"{'has' if sound < 2 else 'have'} no weak point",
                 sources=source,
             )
         )
     else:
         facts.append(
-            Fact(template="This run claims nothing of any unit, so no claim is the weakest", sources=source)
+            Fact(sentence="This run claims nothing of any unit, so no claim is the weakest", sources=source)
         )
     data = {
         "run": findings.run,
@@ -40,36 +39,19 @@ def weakest(given: Weakest, tell: Tell) -> ToolResult:
         "claims_in_all": len(claims),
         "without_weak_points": sum(not claim.weak_points for claim in claims),
     }
-    return ToolResult(data=data, text="\n".join(fact.cited for fact in facts), facts=tuple(facts))
+    return stated(data, facts)
 
 
 def _facts(claim: Support, tau: float, source: tuple[str, ...]) -> list[Fact]:
     agonist = claim.agonist
     unit = str(agonist.neuron)
     points = "; ".join(claim.weak_points) or "its bounds and controls leave nothing open"
-    return [
-        Fact(
-            template=f"The claim with least support is that {unit} reaches τ ({agonist.regime.arrow}): "
-            + "{value}",
-            value=points,
-            unit=unit,
-            sources=source,
-        ),
-        Fact(
-            template=f"Ablating {unit} alone flips " + "{value}",
-            value=both_slices(agonist.estimate, tau, claim.units),
-            unit=unit,
-            sources=source,
-        ),
-        Fact(
-            template=f"The lower bound of {unit}'s strength, over all units searched, is "
-            + "{value}"
-            + f", against τ = {tau:g}",
-            value=f"{claim.lower:.2f}",
-            unit=unit,
-            sources=source,
-        ),
-    ]
+    said = (
+        f"The claim with least support is that {unit} reaches τ ({agonist.regime.arrow}): {points}",
+        f"Ablating {unit} alone flips {both_slices(agonist.estimate, tau, claim.units)}",
+        f"The lower bound of {unit}'s strength, over all units searched, is {claim.lower:.2f}, against τ = {tau:g}",
+    )
+    return [Fact(sentence=sentence, unit=unit, sources=source) for sentence in said]
 
 
 def _data(claim: Support) -> dict[str, object]:

@@ -2,18 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
+from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.controls import Selective
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.numbers import signed
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.saying.accounts import explained, explanation
+from mecharule_ops.saying.accounts import (
+    BREAKS,
+    PREDICTION,
+    READS,
+    RESPONDS,
+    THROUGH,
+    WHEN,
+    explained,
+    explanation,
+)
+from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.flips import leaning
+from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.types import Neuron
-from tools._accounts import account_data, account_lines
+from tools._accounts import (
+    SHOWN,
+    controls_data,
+    controls_facts,
+    example_data,
+    finite,
+    flipped_fact,
+    flipped_rows,
+    flips_fact,
+    rule_data,
+    slice_name,
+    slices_data,
+)
 from tools.arguments import Why
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
+
+_KINDS = {
+    BREAKS: ("why",),
+    WHEN: ("why", "when"),
+    PREDICTION: ("why", "when", "prediction"),
+    READS: ("why", "reads", "writes"),
+    THROUGH: ("why", "through"),
+    RESPONDS: ("responds",),
+}
+"""The kinds of question that each part of an explanation answers."""
 
 
 def why(given: Why, tell: Tell) -> ToolResult:
@@ -33,28 +76,180 @@ def why(given: Why, tell: Tell) -> ToolResult:
                 f"explain; ask `mecharule why-not {findings.run} {neuron}`"
             )
         chain = run.chain(neuron, known.regime)
-        account_of_unit = run.account(neuron, known.regime)
+        learned = run.account(neuron, known.regime)
         certificate = _stored(run.store.certificates(), known)
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
         certificate = _made(given.run, known, tell)
-    parts = explained(neuron, account_of_unit, chain, findings.run)
-    sentences = explanation(parts)
+    parts = explained(neuron, learned, chain, findings.run)
     data = {
         "run": findings.run,
-        "explanation": list(sentences),
-        "parts": parts,
-        "account": None if account_of_unit is None else encode(account_of_unit),
+        "explanation": [fact.cited for fact in explanation(parts)],
+        "parts": {name: fact.cited for name, fact in parts.items()},
+        "account": None if learned is None else encode(learned),
         "chain": None if chain is None else encode(chain),
         "search": search_name(outcome),
-        **account_data(findings, known, certificate, given.show_text),
+        **_data(findings, known, certificate, given.show_text),
     }
-    lines = [
-        f"run {findings.run} · {search_name(outcome)}",
-        *(f"  {sentence}" for sentence in sentences),
-        *account_lines(findings.run, known, certificate, given.show_text),
+    facts = [
+        *_flips(known, certificate, chain, given.show_text),
+        *_explanation(parts),
+        *_claim(findings, known, certificate, learned),
     ]
-    return ToolResult(data=data, text="\n".join(lines))
+    head = f"run {findings.run} · {search_name(outcome)}"
+    return stated(data, facts, head=head, asked=tuple(_refutations(findings, known, certificate)))
+
+
+def _flips(
+    known: UnitAccount, certificate: Certificate, chain: Chain | None, show_text: bool
+) -> Iterator[Fact]:
+    """What it flips, by how much more on which slice, and examples; where a chain says what breaks, that is why."""
+    agonist, estimate = known.agonist, known.agonist.estimate
+    why = () if chain else ("why",)
+    yield flips_fact(certificate, agonist.tau, known.bounded, ("when", "controls", *why))
+    selectivity = estimate.signed_selectivity
+    yield Fact(
+        sentence=f"{agonist.neuron} ({agonist.regime.arrow}) has strength {estimate.strength:.2f} "
+        f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
+        f"({leaning(selectivity, agonist.epsilon)}) · grade {known.grade}",
+        unit=str(agonist.neuron),
+        sources=(f"c:{certificate.id}",),
+        kinds=("strength",),
+    )
+    yield flipped_fact(certificate, show_text, ("flipped", *why))
+
+
+def _explanation(parts: dict[str, Fact]) -> list[Fact]:
+    """The parts of the explanation; one that says the same for several questions answers all of them."""
+    told: dict[Fact, list[str]] = {}
+    for name, kinds in _KINDS.items():
+        if name in parts:
+            told.setdefault(parts[name], []).extend(kinds)
+    return [replace(fact, kinds=tuple(kinds)) for fact, kinds in told.items()]
+
+
+def _claim(
+    findings: Findings, known: UnitAccount, certificate: Certificate, learned: Account | None
+) -> Iterator[Fact]:
+    """Its rule, how sure the flips are, and the controls; without an account the rule says when it flips."""
+    unit, run, proof = str(known.neuron), f"run:{findings.run}", f"c:{certificate.id}"
+    yield Fact(
+        sentence=f"When it flips: {anchored_words(known.rule, findings.run)}",
+        unit=unit,
+        sources=(proof, run) if _certified(known, certificate) else (run,),
+        kinds=("rule", *(() if learned else ("why", "when"))),
+    )
+    if predicts(known.rule) is not None and known.rule is not None and not known.hq_t:
+        yield Fact(sentence=f"That rule reads {known.rule.rule}", unit=unit, sources=(run,), kinds=("rule",))
+    yield bounds_fact(findings, known, certificate)
+    counted = known.controls and known.controls.flips
+    if counted:
+        yield Fact(
+            sentence=f"On {counted.n} held-out records, which chose nothing, it flips {counted.flips}",
+            unit=unit,
+            sources=(run,),
+            kinds=("why",),
+        )
+    estimate, tau = known.agonist.estimate, known.agonist.tau
+    claims, *counts = controls_facts(known.controls, estimate, tau, run)
+    yield replace(claims, kinds=("why", "sure", "controls", "mind"))
+    for fact in counts:
+        yield replace(fact, kinds=("sure", "controls", "mind"))
+
+
+def bounds_fact(findings: Findings, known: UnitAccount, certificate: Certificate) -> Fact:
+    """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
+    if known.bounded:
+        level = searched_alpha(findings.alpha, known.searched) / 2
+        bounds = " and ".join(
+            f"{lower_bound(total.flips, total.n, level):.2f} on all of {slice_name(total)}"
+            for total in certificate.totals
+        )
+        said = (
+            f"its lower bounds are {bounds}, against τ = {findings.tau:g}; they hold over both slices of all "
+            f"{known.searched:,} units searched at once ({100 * (1 - findings.alpha):g} % confidence)"
+        )
+    else:
+        said = "the slices are covers that keep what is rare, so the counts speak of these examples alone"
+    return Fact(
+        sentence=f"How sure: {said}",
+        unit=str(known.neuron),
+        sources=(f"run:{findings.run}",),
+        kinds=("why", "sure"),
+    )
+
+
+def _refutations(findings: Findings, known: UnitAccount, certificate: Certificate) -> Iterator[Fact]:
+    """What would refute the claim about a unit, with the thresholds in its own counts."""
+    name, count = known.stronger
+    seen, unit, run = f"these {count.n} of {name}", str(known.neuron), f"run:{findings.run}"
+    threshold = (
+        f"nothing on {seen}, since even all of them flipping would not bound it above τ"
+        if known.flips_needed is None
+        else f"fewer than {known.flips_needed} flips on the slice of {name} in a second run, for which it is named "
+        f"beforehand, since below that its lower bound no longer reaches τ; it was {count.flips} of {seen}"
+    )
+    said = [
+        f"Any of these would: {threshold}",
+        "So would random units that flip as many held-out records as it does",
+    ]
+    if known.controls is not None and known.controls.selective is Selective.SELECTIVE:
+        said.append(
+            "That it is selective would be refuted by held-out records on which its flips do not follow the split"
+        )
+    if predicts(known.rule) is not None:
+        said.append(
+            f"For its rule: a held-out MCC below {findings.mcc_floor:.2f}. When it flips: "
+            f"{anchored_words(known.rule, findings.run)}"
+        )
+    for sentence in said:
+        yield Fact(sentence=sentence, unit=unit, sources=(f"c:{certificate.id}", run), kinds=("mind",))
+
+
+def _data(
+    findings: Findings, known: UnitAccount, certificate: Certificate, show_text: bool
+) -> dict[str, object]:
+    """Everything about a localized unit as JSON; lower bounds hold over all units searched."""
+    agonist = known.agonist
+    flipped, slices = flipped_rows(certificate, show_text), slices_data(certificate)
+    level = searched_alpha(findings.alpha, known.searched) / 2
+    for total in certificate.totals:
+        slices[total.slice]["lower"] = lower_bound(total.flips, total.n, level)
+    name = "associated" if known.stronger[0] == "D+" else "unrelated"
+    return {
+        "neuron": str(agonist.neuron),
+        "regime": agonist.regime.value,
+        "arrow": agonist.regime.arrow,
+        "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
+        "tau": agonist.tau,
+        "mcc_floor": findings.mcc_floor,
+        "slices": slices,
+        "at_random": known.bounded > 0,
+        "searched": known.searched,
+        "confidence": 1 - findings.alpha,
+        "strength": agonist.estimate.strength,
+        "upper_bound": agonist.ucb,
+        "selectivity": finite(agonist.estimate.signed_selectivity),
+        "leaning": leaning(agonist.estimate.signed_selectivity, agonist.epsilon),
+        "rule": rule_data(known.rule),
+        "rule_words": anchored_words(known.rule, findings.run),
+        "rule_certified": _certified(known, certificate),
+        "hq_t": known.hq_t,
+        "controls": controls_data(known.controls, agonist.estimate, agonist.tau),
+        "grade": known.grade,
+        "stronger_slice": known.stronger[0],
+        "flips_needed": None if known.flips_needed is None else {name: known.flips_needed},
+        "flipped": [example_data(row) for row in flipped[:SHOWN]],
+        "flipped_in_all": len(flipped),
+        "certificate": certificate.id,
+    }
+
+
+def _certified(known: UnitAccount, certificate: Certificate) -> bool:
+    """Whether the certificate states the unit's rule too."""
+    return (
+        known.rule is not None and certificate.rule is not None and certificate.rule.text == known.rule.rule
+    )
 
 
 def _stored(certificates: tuple[Certificate, ...], known: UnitAccount) -> Certificate | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import percent
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
@@ -20,15 +21,17 @@ from mecharule_ops.questions.fates import (
     search_order,
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
+from tools._ablations import find_certificate
 from tools._accounts import slice_words, slices_data
 from tools.arguments import WhyNot
 from tools.registry import Tell
-from tools.result import ToolResult
+from tools.result import ToolResult, stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +64,14 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         "attribution": {"rank": rank.rank, "of": rank.units, "score": rank.score},
         "path": [_node_data(step) for step in path],
     }
-    lines = [
-        f"{neuron} ({outcome.regime.arrow}) in run {findings.run} · {search_name(outcome)}",
-        f"  {reason.sentence}",
-        f"  attribution (EAP-IG, no evidence of causation): rank {rank.rank:,} of {rank.units:,} [run:{findings.run}]",
+
+    def fact(sentence: str, *kinds: str, source: str = f"run:{findings.run}") -> Fact:
+        return Fact(sentence=sentence, unit=str(neuron), sources=(source,), kinds=kinds)
+
+    ranked = f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}"
+    facts = [
+        fact(f"{neuron} ({outcome.regime.arrow}): {reason.sentence}", "why-not"),
+        fact(f"{ranked}; that chose the order of tests and is no evidence of causation", "why-not", "how"),
     ]
     if predicted is not None:
         data["predicted"] = {
@@ -73,17 +80,25 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
             "associated": predicted.associated,
             "unrelated": predicted.unrelated,
         }
-        lines.append(
-            f"  first order, before any ablation: flips {percent(predicted.associated)} of D+ and "
-            f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,} [run:{findings.run}]"
+        said = (
+            f"First order, before any ablation: flips {percent(predicted.associated)} of D+ and "
+            f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,}"
         )
+        facts.append(fact(said, "why-not"))
     if given.test:
-        tested, line = _test(given.run, neuron, outcome.regime, findings.tau, tell)
-        data |= {"test": tested, "certificate": tested["certificate"]}
-        lines.append(line)
+        certificate = _tested(given.run, neuron, outcome.regime, tell)
+        data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
+        data["certificate"] = certificate.id
+        flips = " and ".join(slice_words(total, findings.tau) for total in certificate.totals)
+        facts.append(fact(f"Tested alone now it flips {flips}", "why-not", source=f"c:{certificate.id}"))
     elif node is None or node.size > 1:
-        lines.append("  --test ablates it alone on both slices now (1 ablation)")
-    return ToolResult(data=data, text="\n".join(lines))
+        facts.append(
+            fact(f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now", "why-not")
+        )
+    told = [fact(_node_words(step), "how") for step in path]
+    asked = told or [fact("The recorded search never settled it", "how")]
+    head = f"{neuron} ({outcome.regime.arrow}) in run {findings.run} · {search_name(outcome)}"
+    return stated(data, facts, head=head, asked=asked)
 
 
 def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
@@ -180,10 +195,17 @@ def _node_data(node: NodeView) -> dict[str, object]:
     }
 
 
-def _test(name: str, neuron: Neuron, regime: Regime, tau: float, tell: Tell) -> tuple[dict[str, object], str]:
+def _node_words(node: NodeView) -> str:
+    what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
+    return (
+        f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
+        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (search bound {node.ucb:.3f}): {node.verdict}"
+    )
+
+
+def _tested(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> Certificate:
     """The unit's exact ablation on both slices, from the run file if it is there."""
     from mecharule_ops.pipeline.certify import certify
-    from tools._ablations import find_certificate
 
     with opened(name) as run:
         certificate = find_certificate(run, (neuron,), regime)
@@ -191,5 +213,4 @@ def _test(name: str, neuron: Neuron, regime: Regime, tau: float, tell: Tell) -> 
         tell(f"ablating {neuron} alone on both slices")
         with opened(name, write=True, tell=tell) as run:
             certificate = keep(run, certify(run, (neuron,), regime))
-    line = f"  tested now: {' · '.join(slice_words(total, tau) for total in certificate.totals)} [c:{certificate.id}]"
-    return {"slices": slices_data(certificate), "certificate": certificate.id}, line
+    return certificate

@@ -1,4 +1,4 @@
-"""Questions about a run: the router first, then a language model, whose facts are put in and words checked.
+"""Questions about a run: the router first, then a language model, whose facts are put in by name.
 
 What the router wholly understands is answered by its tool at once, and the model may add to it. What it does not goes
 to the model with the few tools that fit; a model that fails gives way to the router again, and the answer says so.
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import prompts
 from agent.answering import conversation
+from agent.answering.conversation import laid_out
 from agent.answering.facts import listed
 from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.offers import fillings, fitting
-from agent.answering.prose import Rendered, render
-from agent.answering.repeating import unsaid
+from agent.answering.prose import Prose, read
 from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
@@ -129,8 +129,9 @@ def answer(
         state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
         if state["ended"]:
             tell(f"{state['ended']}; answered without it")
-            offline = conversation.ask(path, question, tell, who=f"{choice}; it gave no answer")
-            result = _without(offline, choice, state["ended"], asker)
+            who = f"{choice}; it gave no answer"
+            offline = conversation.ask(path, question, tell, who=who)
+            result = _without(offline, who, choice, state["ended"], asker)
         else:
             result = _result(findings, path, question, choice, state, asker)
         memory.keep(result, _entry(question, asker, state, PROMPT), state.get("cited", []))
@@ -152,25 +153,25 @@ def _answered_and_added(
 
     An addition is asked for once: nobody waits for a second try of what can be left out.
     """
-    offline = conversation.ask(path, question, tell, who=f"{choice}; answered by rules")
+    who = f"{choice}; answered by rules"
+    offline = conversation.ask(path, question, tell, who=who)
     on_text(f"{offline.data['answer']}\n")
-    said, ended = "", ""
-    rendered = None
+    prose, ended = None, ""
     if offline.facts:
         try:
             said = asker.ask(_adding(offline), on_text, tries=1).text
-            rendered = unsaid(render(said, offline.facts, offline.facts), str(offline.data["answer"]))
+            prose = read(said, offline.facts, str(offline.data["answer"]))
         except MechaRuleError as fault:
             ended = unasked(fault)
             tell(f"{ended}; answered without it")
     state: ConversationState = {"ended": ended, "faults": []}  # type: ignore[typeddict-item]
-    if rendered is None or not rendered.used or rendered.marks:
-        if rendered is not None:
-            state["faults"] = [str(mark) for mark in rendered.marks]
-            ended = "it added nothing that holds" if rendered.marks else "it added nothing"
-        result = _without(offline, choice, ended or "it was not asked", asker)
+    if prose is not None:
+        state["faults"] = list(prose.left_out)
+        ended = "it added nothing that holds" if prose.left_out else "it added nothing"
+    if prose is None or not prose.facts or not prose.sentence:
+        result = _without(offline, who, choice, ended or "it was not asked", asker)
     else:
-        result = _with(offline, choice, rendered, asker)
+        result = _with(offline, who, choice, prose, asker)
     memory.keep(result, _entry(question, asker, state, ADDING))
     return result
 
@@ -185,24 +186,24 @@ def _adding(offline: ToolResult) -> Request:
     return Request(system=system, turns=turns, max_tokens=MOST_ADDED, purpose="addition")
 
 
-def _with(offline: ToolResult, choice: Choice, rendered: Rendered, asker: Asker) -> ToolResult:
+def _with(offline: ToolResult, who: str, choice: Choice, prose: Prose, asker: Asker) -> ToolResult:
     """The router's answer and under it the model's addition."""
-    checked = f"{offline.data['checked']}; added by {choice.short}: {rendered.sentence()}"
-    answer = f"{offline.data['answer']}\n{rendered.text}"
-    text = offline.text.replace(str(offline.data["answer"]), answer, 1)
-    text = text.replace(f"({offline.data['checked']})", f"({checked})\n{choice.short}: {asker.bill}", 1)
-    data = {**offline.data, "answer": answer, "checked": checked, "llm": choice.short, "added": rendered.text}
-    return replace(offline, data={**data, **_spent(asker)}, text=text)
+    data = {
+        **offline.data,
+        "answer": f"{offline.data['answer']}\n{prose.beside}",
+        "checked": f"{offline.data['checked']}; added by {choice.short}: {prose.outcome()}",
+        "llm": choice.short,
+        "added": prose.beside,
+        **_spent(asker),
+    }
+    return replace(offline, data=data, text=laid_out(who, data, f"{choice.short}: {asker.bill}"))
 
 
-def _without(offline: ToolResult, choice: Choice, why: str, asker: Asker) -> ToolResult:
+def _without(offline: ToolResult, who: str, choice: Choice, why: str, asker: Asker) -> ToolResult:
     """The router's answer alone, why, and what asking cost."""
-    text, checked = offline.text, f"({offline.data['checked']})"
-    if asker.requests:
-        line = f"{choice.short}: {why}; {asker.bill}"
-        text = text.replace(checked, f"{checked}\n{line}", 1) if f"\n{checked}" in text else f"{text}\n{line}"
     data = {**offline.data, "llm": f"none ({choice.short}: {why})", **_spent(asker)}
-    return replace(offline, data=data, text=text)
+    bill = [f"{choice.short}: {why}; {asker.bill}"] if asker.requests else []
+    return replace(offline, data=data, text=laid_out(who, data, *bill) if bill else offline.text)
 
 
 def _spent(asker: Asker) -> dict[str, object]:
@@ -259,13 +260,9 @@ def _result(
         "certificates": [id.removeprefix("c:") for id in cited if id.startswith("c:")],
         **_spent(asker),
     }
-    lines = [
-        str(choice),
-        *(f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in _consulted(state)),
-    ]
-    asked = ["", "You may ask (? lists all):", *(f"  {one}" for one in offers)]
-    bill = f"{choice.short}: {asker.bill}"
-    return ToolResult(data=data, text="\n".join([*lines, state["answer"], f"({checked})", bill, *asked]))
+    calls = [f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in _consulted(state)]
+    who = "\n".join([str(choice), *calls])
+    return ToolResult(data=data, text=laid_out(who, data, f"{choice.short}: {asker.bill}"))
 
 
 def _consulted(state: ConversationState) -> list[Any]:

@@ -1,4 +1,4 @@
-"""One question about a run, answered without a language model: parse, tools, templates, citations, three offers."""
+"""One question about a run, answered without a language model: parse, tools, their facts, three offers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.answering.checker import check
-from agent.answering.facts import TOOLS_OF, facts_of
-from agent.answering.offers import ASKABLE, MOST, Fillings, fillings, fitting
+from agent.answering.facts import facts_of, paragraph
+from agent.answering.offers import MOST, fillings, fitting
+from agent.answering.questions import QUESTIONS
 from agent.answering.reading import read
 from agent.answering.referring import Topic, topic_of, units_meant
 from agent.answering.router import Route, Understood, understand
-from agent.answering.sources import Evidence
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import strongest
@@ -22,16 +22,15 @@ from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
 from mecharule_ops.saying.fact import Fact
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer
+from mecharule_ops.types import Neuron
 from tools._ablations import find_certificate
-from tools.registry import Tell, call
+from tools.registry import TOOLS, Tell, call
 from tools.result import ToolResult
 
 OFFLINE = "LLM: none (offline)"
 ALL = "?"
 """Asks for everything that can be asked."""
 _LONGEST_WORD = 24
-_IN_ONE_LINE = 2
-"""Sentences that may follow each other in a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,7 @@ class Answered:
     tool: str | None = None
     """The tool that was asked; None when the report itself answers, or nothing does."""
     given: Mapping[str, object] = field(default_factory=dict)
-    result: ToolResult | None = None
+    is_table: bool = False
     ok: bool = True
     """False when the answer is that there is none."""
 
@@ -61,37 +60,59 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic = topic_of(open_run)
         fill = fillings(open_run, findings, next(iter(_known(findings, question) or topic.units), None))
+    data: dict[str, object] = {
+        "run": findings.run,
+        "question": question,
+        "llm": "none (offline)",
+        "understood": True,
+        "kinds": [],
+        "tool": None,
+        "arguments": {},
+        "tools": [],
+        "checked": "there is nothing to check",
+        "certificates": [],
+    }
     if question.strip() == ALL or kinds == ["help"]:
-        return _listed(findings, question, fill, who)
+        offers = fill.fill(QUESTIONS)
+        data |= {"answer": "Without a language model I answer:", "follow_ups": list(offers)}
+        return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(offers)]))
     if not found.routes:
-        return _not_understood(findings, question, found, fill, who)
+        data |= {"understood": False, "answer": _not_understood(found)}
+        data["follow_ups"] = list(fill.fill(found.nearest, MOST))
+        return ToolResult(data=data, text=laid_out(who, data))
     answered: list[Answered] = []
     for route in found.routes:
         answered.append(_answered(findings, path, route, topic, tell))
         topic = _next_topic(topic, answered[-1])
-    checked = check("\n".join(map(_paragraph, answered)), _evidence(findings, path, answered))
-    text = "\n".join([*_notes(found, answered), checked.text])
-    certificates = _certificates(answered)
+    facts = tuple(fact for one in answered for fact in one.facts)
+    certificates = _certificates(facts)
     _remember(path, replace(topic, question=question, certificates=certificates), tell)
     with opened(path) as open_run:
         fill = fillings(open_run, findings, next(iter(topic.units), None))
-    follow_ups = tuple(one for one in fitting(topic.kind, fill) if one != question)
-    data = {
-        **_data(findings, question),
-        "understood": True,
+    sources = {source for fact in facts for source in fact.sources}
+    data |= {
         "kinds": kinds,
         "tool": answered[0].tool,
         "arguments": answered[0].given,
         "tools": [{"tool": one.tool, "arguments": one.given, "ok": one.ok} for one in answered if one.tool],
-        "answer": text,
-        "checked": checked.sentence(),
+        "answer": "\n".join([*_notes(found, answered), *map(_said, answered)]),
+        "checked": f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}",
         "certificates": list(certificates),
-        "follow_ups": list(follow_ups),
+        "follow_ups": [one for one in fitting(topic.kind, fill) if one != question],
     }
-    lines = [who, text, f"({checked.sentence()})", "", *_asking(follow_ups)]
-    return ToolResult(
-        data=data, text="\n".join(lines), facts=tuple(fact for one in answered for fact in one.facts)
-    )
+    return ToolResult(data=data, text=laid_out(who, data), facts=facts)
+
+
+def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
+    """An answer's text: who answers, the answer, how it came about with `more` lines, and what may be asked next."""
+    offers = data["follow_ups"]
+    assert isinstance(offers, list)
+    asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
+    return "\n".join([who, str(data["answer"]), f"({data['checked']})", *more, *asked])
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
 
 
 def _known(findings: Findings, question: str) -> tuple[str, ...]:
@@ -110,58 +131,49 @@ def _next_topic(topic: Topic, answered: Answered) -> Topic:
 def _answered(findings: Findings, path: str, route: Route, topic: Topic, tell: Tell) -> Answered:
     """The answer of the route's tool; a unit that cannot be explained is asked about with `why-not`."""
     if route.kind == "instead":
-        route = replace(route, kind=topic.kind if topic.kind in ASKABLE and topic.units else "why")
+        route = replace(route, kind=topic.kind if QUESTIONS[topic.kind].wording and topic.units else "why")
     if route.kind == "strongest":
         route = replace(route, place=route.place or 1)
     if route.kind == "summary" or (route.place is not None and strongest(findings) is None):
-        return _summed(findings, route)
+        return Answered(route=route, facts=tuple(_summed(findings)))
     try:
         units = units_meant(findings, route, topic)
         route, units = _ranked(findings, route, units)
+        question = QUESTIONS[route.kind]
         given = _arguments(findings, path, route, units, topic)
-        tool = TOOLS_OF[route.kind]
-        return _called(findings, route, units, tool, given, tell)
+        result = call(question.tool, given, tell)
     except ClaimNotSupported as refused:
-        if TOOLS_OF[route.kind] == "why":
+        if QUESTIONS[route.kind].tool == "why":
             asked = Route(kind="why-not", units=units, regime=route.regime)
             return _answered(findings, path, asked, topic, tell)
         return _refused(findings, route, str(refused))
     except UsageError as refused:
         return _refused(findings, route, str(refused))
+    return Answered(
+        route=route,
+        facts=facts_of(result, findings.run, question.told_as or route.kind),
+        units=units,
+        tool=question.tool,
+        given=given,
+        is_table="rows" in result.data,
+    )
 
 
-def _called(
-    findings: Findings,
-    route: Route,
-    units: tuple[str, ...],
-    tool: str,
-    given: Mapping[str, object],
-    tell: Tell,
-) -> Answered:
-    result = call(tool, given, tell)
-    facts = facts_of(result, findings.run, kind=route.kind, tool=tool)
-    return Answered(route=route, facts=facts, units=units, tool=tool, given=given, result=result)
-
-
-def _summed(findings: Findings, route: Route) -> Answered:
+def _summed(findings: Findings) -> list[Fact]:
     """The report's own summary, sentence by sentence."""
     paragraphs = [
-        text
+        str(text)
         for block in summary(findings)
         for text in (block.items if isinstance(block, Bullets) else (block,))
     ]
-    said = [sentence for text in paragraphs for sentence in re.split(r"(?<=[.?])\s+", str(text))]
-    source = (f"run:{findings.run}",)
-    facts = tuple(Fact(template=sentence.rstrip("."), sources=source) for sentence in said)
-    return Answered(route=route, facts=facts, result=ToolResult(text="\n".join(said)))
+    said = [sentence for text in paragraphs for sentence in re.split(r"(?<=[.?])\s+", text)]
+    return [Fact(sentence=sentence.rstrip("."), sources=(f"run:{findings.run}",)) for sentence in said]
 
 
 def _refused(findings: Findings, route: Route, why: str) -> Answered:
     """A question that was understood and has no answer, with the tool's own words for why."""
-    fact = Fact(
-        template=f"There is no answer to that: {why.removesuffix('.')}", sources=(f"run:{findings.run}",)
-    )
-    return Answered(route=route, facts=(fact,), result=ToolResult(text=why), ok=False)
+    said = f"There is no answer to that: {why.removesuffix('.')}"
+    return Answered(route=route, facts=(Fact(sentence=said, sources=(f"run:{findings.run}",)),), ok=False)
 
 
 def _ranked(findings: Findings, route: Route, units: tuple[str, ...]) -> tuple[Route, tuple[str, ...]]:
@@ -178,32 +190,22 @@ def _arguments(
     findings: Findings, path: str, route: Route, units: tuple[str, ...], topic: Topic
 ) -> dict[str, object]:
     """What the route's tool is told. Raises `UsageError` when something is missing, or `ClaimNotSupported`."""
-    tool = TOOLS_OF[route.kind]
-    if tool == "compare":
-        return {"first": path, "second": route.given["second"]}
-    given: dict[str, object] = {"run": path}
+    tool = QUESTIONS[route.kind].tool
+    fields = TOOLS[tool].arguments.model_fields
+    given: dict[str, object] = {"run" if "run" in fields else "first": path, **route.given}
     if tool == "verify":
-        return given | {"what": _claim(findings, path, units, topic)}
-    if tool == "versus":
+        given["what"] = _claim(findings, path, units, topic)
+    elif tool == "versus":
         if len(units) != 2:
             raise UsageError("expected two units to compare, got one")
         given |= {"first": units[0], "second": units[1]}
-    elif tool == "ablate":
+    elif "units" in fields:
         given["units"] = ",".join(units)
-    elif tool == "layer":
-        given["layer"] = route.given["layer"]
-        given |= {"neuron": units[0]} if units else {}
-    elif units:
+    elif "neuron" in fields and units:
         given["neuron"] = units[0]
-    if tool == "flip":
-        given["prompt"] = route.given["prompt"]
-    elif route.regime is not None and tool in _DIRECTED:
+    if "regime" in fields and route.regime is not None:
         given["regime"] = route.regime
     return given
-
-
-_DIRECTED = frozenset({"why", "why-not", "covers", "shared", "versus", "layer", "disguise", "ablate"})
-"""Tools that can be told a direction."""
 
 
 def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) -> str:
@@ -217,8 +219,6 @@ def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) 
                 "again"
             )
         return "last"
-    from mecharule_ops.types import Neuron
-
     with opened(path) as run:
         neuron = Neuron.parse(units[0])
         made = [find_certificate(run, (neuron,), search.regime) for search in findings.searches]
@@ -237,31 +237,13 @@ def _notes(found: Understood, answered: Sequence[Answered]) -> list[str]:
     return [f"({'; '.join(notes)})"] if notes else []
 
 
-def _paragraph(answered: Answered) -> str:
-    """The sentences of one part; where they are many, or rows of a table, each stands in a line of its own."""
-    said = tuple(dict.fromkeys(fact.cited for fact in answered.facts))
-    is_table = answered.result is not None and "rows" in answered.result.data
-    return ("\n" if is_table or len(said) > _IN_ONE_LINE else " ").join(said)
+def _said(answered: Answered) -> str:
+    return paragraph([fact.cited for fact in answered.facts], is_table=answered.is_table)
 
 
-def _certificates(answered: Sequence[Answered]) -> tuple[str, ...]:
-    cited = (source for one in answered for fact in one.facts for source in fact.sources)
+def _certificates(facts: Sequence[Fact]) -> tuple[str, ...]:
+    cited = (source for fact in facts for source in fact.sources)
     return tuple(dict.fromkeys(id.removeprefix("c:") for id in cited if id.startswith("c:")))
-
-
-def _evidence(findings: Findings, path: str, answered: Sequence[Answered]) -> Evidence:
-    """What the answer may cite: the run's certificates and findings, and the tools' results."""
-    evidence = Evidence()
-    with opened(path) as run:
-        evidence.add_certificates(run.store.certificates())
-    evidence.add_findings(findings)
-    for one in answered:
-        if one.result is not None:
-            for run_id in {findings.run, *one.result.data.get("runs", ())}:  # type: ignore[misc]
-                evidence.add_result(run_id, one.result.data, one.result.text)
-    for unit in {unit for one in answered for unit in one.units}:
-        evidence.at(f"run:{findings.run}").units.add(unit)
-    return evidence
 
 
 def _remember(path: str, topic: Topic, tell: Tell) -> None:
@@ -276,40 +258,8 @@ def _remember(path: str, topic: Topic, tell: Tell) -> None:
         tell(f"the answer is not remembered for `it` and `verify last`: {error}")
 
 
-def _not_understood(
-    findings: Findings, question: str, found: Understood, fill: Fillings, who: str
-) -> ToolResult:
-    """A refusal that names the words nobody understood, with the nearest questions that have an answer."""
+def _not_understood(found: Understood) -> str:
+    """A refusal that names the words nobody understood."""
     stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in found.unknown if not any(map(str.isdigit, word))]
     what = f"I did not understand {', '.join(stray[:MOST])} in that" if stray else "I did not understand that"
-    text = f"{what}; without a language model I answer only what I understand wholly, so I claim nothing."
-    offers = fill.fill(found.nearest, MOST)
-    data = {**_data(findings, question), "answer": text, "follow_ups": list(offers)}
-    return ToolResult(data=data, text="\n".join([who, text, *_asking(offers)]))
-
-
-def _listed(findings: Findings, question: str, fill: Fillings, who: str) -> ToolResult:
-    text = "Without a language model I answer:"
-    offers = fill.fill(ASKABLE)
-    data = {**_data(findings, question), "understood": True, "answer": text, "follow_ups": list(offers)}
-    return ToolResult(data=data, text="\n".join([who, text, *(f"  {one}" for one in offers)]))
-
-
-def _data(findings: Findings, question: str) -> dict[str, object]:
-    """An answer's data before there is an answer."""
-    return {
-        "run": findings.run,
-        "question": question,
-        "llm": "none (offline)",
-        "understood": False,
-        "kinds": [],
-        "tool": None,
-        "arguments": {},
-        "tools": [],
-        "checked": "there is nothing to check",
-        "certificates": [],
-    }
-
-
-def _asking(offers: Sequence[str]) -> list[str]:
-    return ["You may ask (? lists all):", *(f"  {one}" for one in offers)] if offers else []
+    return f"{what}; without a language model I answer only what I understand wholly, so I claim nothing."

@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 import prompts
 from agent.answering.facts import listed
 from agent.answering.memory import PROMPT
-from agent.answering.prose import render
+from agent.answering.prose import read
 from agent.llm.calls import calls_in, looks_like_a_call
 from agent.llm.faults import unasked
 from agent.llm.protocol import Request, ToolCall, Turn
@@ -29,10 +29,7 @@ _NO_CALL = (
     "Your reply could not be used: it is no listed tool with arguments that fit, and no answer in words. "
     'Write {"tool": "NAME", "arguments": {}} or an answer.'
 )
-_NO_FACT = (
-    "Your reply could not be used: it names no fact with a number. Write ⟦f1⟧ where fact f1 belongs, or call a "
-    "tool."
-)
+_NO_FACT = "Your reply could not be used: it names no fact. Write ⟦f1⟧ where fact f1 belongs, or call a tool."
 _REPEATED = (
     "error: this tool was called with these arguments before; its facts stand above. Answer from them."
 )
@@ -106,23 +103,23 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
 
 
 def verify(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> ConversationState:
-    """The answer with its facts put in and everything beside them checked; without any fact it is sent back once."""
-    facts = [fact_from(kept) for kept in state.get("facts", [])]
-    rendered = render(state["draft"], facts)
-    if not rendered.is_supported:
+    """The answer with its facts put in; one that names none is sent back once."""
+    prose = read(state["draft"], [fact_from(kept) for kept in state.get("facts", [])])
+    if not prose.facts:
         return _sent_back({**_kept(state), "draft": "", "answer": ""}, None, _NO_FACT)
     return {
         **_kept(state),
-        "answer": rendered.text,
-        "faults": [str(mark) for mark in rendered.marks],
-        "checked": rendered.sentence(),
-        "cited": list(rendered.cited),
+        "answer": prose.text,
+        "faults": list(prose.left_out),
+        "checked": prose.outcome(),
+        "cited": list(prose.cited),
     }
 
 
 def fact_from(kept: Mapping[str, object]) -> Fact:
     """A fact from its JSON."""
-    return Fact(**{**kept, "sources": tuple(cast(list[str], kept["sources"]))})  # type: ignore[arg-type]
+    listed = {name: tuple(cast(list[str], kept[name])) for name in ("sources", "kinds")}
+    return Fact(**{**kept, **listed})  # type: ignore[arg-type]
 
 
 def _sent_back(state: ConversationState, said: Said | None, reason: str) -> ConversationState:

@@ -18,9 +18,7 @@ _QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\"'`”’]{2,})[\"'`”’](?!\w)"
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
 _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
 _UNIT = re.compile(rf"\b{UNIT_NAME}(?!\w)(?!\.\d)", re.IGNORECASE)
-_LAYER = re.compile(
-    r"\blayer\s*(?P<number>\d{1,4})\b|\b(?P<letter>[mna])(?P<short>\d{1,4})\b(?!\.)", re.IGNORECASE
-)
+_LAYER = re.compile(r"\blayer\s*(?P<number>\d{1,4})\b|\b[mna](?P<short>\d{1,4})\b(?!\.)", re.IGNORECASE)
 _RUN = re.compile(
     r"\brun\s+([0-9a-f]{4,16}|last)\b|(?<=with )(last|(?=\w*\d)[0-9a-f]{4,16})\b", re.IGNORECASE
 )
@@ -35,8 +33,6 @@ class Reading:
 
     units: tuple[str, ...] = ()
     layers: tuple[int, ...] = ()
-    letter: str | None = None
-    """Of a layer that was named as `a20`."""
     prompts: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     regimes: tuple[str, ...] = ()
@@ -72,7 +68,6 @@ def read(question: str) -> Reading:
         ("prompt", _SUM),
     ):
         take(name, pattern)
-    layers, letter = _layers(text)
     rest = _LAYER.sub(" ", text).lower()
     for pattern_text, meant in IDIOMS:
         rest = re.sub(rf"(?<!\w)(?:{pattern_text})(?!\w)", f" {meant} ", rest)
@@ -81,8 +76,9 @@ def read(question: str) -> Reading:
     regimes += ["0" for word in ["repairs"] if word in meanings]
     return Reading(
         units=tuple(dict.fromkeys(unit.lower() for unit in found.get("unit", ()))),
-        layers=layers,
-        letter=letter,
+        layers=tuple(
+            dict.fromkeys(int(match["number"] or match["short"]) for match in _LAYER.finditer(text))
+        ),
         prompts=tuple(prompt.strip() for prompt in found.get("prompt", ())),
         runs=tuple(found.get("run", ())),
         regimes=tuple(dict.fromkeys(regimes)),
@@ -92,12 +88,6 @@ def read(question: str) -> Reading:
         unknown=tuple(unknown),
         corrected=tuple(typos),
     )
-
-
-def _layers(text: str) -> tuple[tuple[int, ...], str | None]:
-    matches = list(_LAYER.finditer(text))
-    numbers = tuple(dict.fromkeys(int(match["number"] or match["short"]) for match in matches))
-    return numbers, next((match["letter"].lower() for match in matches if match["letter"]), None)
 
 
 def _words(text: str) -> tuple[set[str], list[str], list[tuple[str, str]]]:

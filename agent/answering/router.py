@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agent.answering.forms import FORMS, Form
+from agent.answering.questions import FORMS, Form
 from agent.answering.reading import Reading, read
 
 Arguments = dict[str, object]
@@ -24,7 +24,7 @@ class Route:
     """The kind of a question and what it names. A tool with the kind's name need not exist."""
 
     kind: str
-    """One of the kinds of `forms.FORMS`."""
+    """One of the kinds of `questions.QUESTIONS`."""
     units: tuple[str, ...] = ()
     """Units named in the question."""
     place: int | None = None
@@ -34,7 +34,7 @@ class Route:
     regime: str | None = None
     """`1` or `0` where the question says so."""
     given: Arguments = field(default_factory=dict)
-    """Other arguments: the prompt of a flip, the run to compare with, a layer and its letter."""
+    """Other arguments: the prompt of a flip, the run to compare with, a layer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def _routed(reading: Reading) -> Route | None:
     if form.run:
         given["second"] = reading.runs[0]
     if form.layer:
-        given |= {"layer": reading.layers[0], **({"letter": reading.letter} if reading.letter else {})}
+        given["layer"] = reading.layers[0]
     return Route(
         kind=kind,
         units=reading.units,

@@ -10,7 +10,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from agent.answering.facts import TOOLS_OF, facts_of
+from agent.answering.facts import facts_of
+from agent.answering.questions import QUESTIONS
 from agent.answering.router import understand
 from agent.llm.protocol import ToolSpec
 from mecharule_ops.errors import UsageError
@@ -44,7 +45,7 @@ class RunToolbox:
 
     def specs(self, question: str) -> tuple[ToolSpec, ...]:
         """The few tools that fit a question, as the model sees them."""
-        nearest = (TOOLS_OF[kind] for kind in understand(question).nearest if kind in TOOLS_OF)
+        nearest = (QUESTIONS[kind].tool for kind in understand(question).nearest)
         names = [name for name in dict.fromkeys(nearest) if name in OFFERED and name != _ALWAYS]
         return tuple(map(spec_of, [*names[: MOST_AT_ONCE - 1], _ALWAYS]))
 
@@ -62,7 +63,7 @@ class RunToolbox:
 
     def facts(self, name: str, result: ToolResult) -> tuple[Fact, ...]:
         """What the result states."""
-        return facts_of(result, self._run, tool=name)
+        return facts_of(result, self._run, name)
 
 
 def spec_of(name: str) -> ToolSpec:

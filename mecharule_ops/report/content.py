@@ -186,7 +186,7 @@ def account_sections(findings: Findings) -> tuple[Section, ...]:
 def account_section(run: str, account: Account, chain: Chain | None, *, folded: bool = False) -> Section:
     """The section of one unit; `chain` is None where it was not traced."""
     unit, regime = account.neuron, account.regime
-    said = " ".join(explanation(explained(unit, account, chain, run)))
+    said = " ".join(fact.cited for fact in explanation(explained(unit, account, chain, run)))
     account_stem, chain_stem = (figure_stem(kind, regime, unit) for kind in ("account", "chain"))
     traced = f" and `mecharule path {run} {unit}`" if chain else ""
     return Section(

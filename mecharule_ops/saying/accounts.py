@@ -1,6 +1,6 @@
 """When and why a unit flips, in four sentences: what breaks, when, what it reads and writes, through which units.
 
-Every number stands beside the certificate or run that it comes from. A link with nothing to say says so.
+Each is a fact with the certificate or run that it comes from. A link with nothing to say says so.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from mecharule_ops.mechanism.mediation import ABOVE
 from mecharule_ops.numbers import k_of_n, percent, signed
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.chain_lines import hold_words, quoted
+from mecharule_ops.saying.fact import Fact
 from mecharule_ops.saying.rules import family_words, short
 from mecharule_ops.types import FlipCount, Neuron
 
@@ -23,7 +24,7 @@ _OFTEN = 0.1
 """Share of the flips from which a change of one token into another is worth a clause."""
 
 
-def explanation(parts: Mapping[str, str]) -> tuple[str, ...]:
+def explanation(parts: Mapping[str, Fact]) -> tuple[Fact, ...]:
     """What breaks, when, what it reads and writes, through which units, in that order; of `explained`."""
     told = (BREAKS, WHEN, PREDICTION, READS, THROUGH)
     return tuple(dict.fromkeys(parts[name] for name in told if name in parts))
@@ -40,11 +41,11 @@ BREAKS, WHEN, PREDICTION, RESPONDS, READS, THROUGH = (
 """The parts of an explanation; what it reads and what it writes are one sentence."""
 
 
-def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, str]:
-    """Each part of an explanation as a sentence; what was not measured says how to. `breaks` needs a chain."""
+def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, Fact]:
+    """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
     if account is None:
-        made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now."
-        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), made)
+        made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now"
+        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), _fact(unit, made, f"run:{run}"))
     else:
         said = {
             WHEN: when_sentence(account, run),
@@ -52,8 +53,8 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
             RESPONDS: responds_sentence(account, run),
         }
     if chain is None:
-        traced = f"How the flips of {unit} come about is measured by `mecharule path {run} {unit}`."
-        return said | dict.fromkeys((READS, THROUGH), traced)
+        traced = f"How the flips of {unit} come about is measured by `mecharule path {run} {unit}`"
+        return said | dict.fromkeys((READS, THROUGH), _fact(unit, traced, f"run:{run}"))
     return {
         BREAKS: breaks_sentence(chain, run),
         **said,
@@ -62,41 +63,48 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     }
 
 
-def responds_sentence(account: Account, run: str) -> str:
+def _fact(unit: Neuron, sentence: str, *sources: str) -> Fact:
+    return Fact(sentence=sentence, unit=str(unit), sources=sources)
+
+
+def responds_sentence(account: Account, run: str) -> Fact:
     """Where its drive is high."""
-    drive, cited = account.drive, f"[run:{run}]"
+    unit, drive = account.neuron, account.drive
     if drive is None or drive.rule is None:
         why = "it was not asked" if drive is None else drive.status.value
-        return f"What {account.neuron} responds to is not known: {why} {cited}."
-    return (
-        f"{account.neuron} responds to {drive.rule}: there its first-order drop is {drive.threshold:.3g} logits or "
-        f"more, MCC {drive.held_out} {cited}."
+        return _fact(unit, f"What {unit} responds to is not known: {why}", f"run:{run}")
+    said = (
+        f"{unit} responds to {drive.rule}: there its first-order drop is {drive.threshold:.3g} logits or more, "
+        f"MCC {drive.held_out}"
     )
+    return _fact(unit, said, f"run:{run}")
 
 
-def breaks_sentence(chain: Chain, run: str) -> str:
+def breaks_sentence(chain: Chain, run: str) -> Fact:
     """Which piece of the answer changes first, and how."""
-    cited, flips = f"[c:{chain.mediation_certificate}]", chain.mediation.flips
+    cited, flips = f"c:{chain.mediation_certificate}", chain.mediation.flips
     if not chain.breaks.places:
-        return f"Ablating {chain.unit} flips {k_of_n(flips)} of the slices' examples {cited}: nothing breaks."
+        said = f"Ablating {chain.unit} flips {k_of_n(flips)} of the slices' examples: nothing breaks"
+        return _fact(chain.unit, said, cited)
     place = chain.breaks.places[0]
     often = ""
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
         often = f", most often {quoted(change.before)} → {quoted(change.after)} ({change.count}× at {change.place})"
-    return (
-        f"Ablating {chain.unit} flips {k_of_n(flips)} examples {cited}; the first token to change is "
-        f"{place.place} in {k_of_n(place.count)} of the flips{often} [run:{run}]."
+    said = (
+        f"Ablating {chain.unit} flips {k_of_n(flips)} examples; the first token to change is {place.place} in "
+        f"{k_of_n(place.count)} of the flips{often}"
     )
+    return _fact(chain.unit, said, cited, f"run:{run}")
 
 
-def when_sentence(account: Account, run: str) -> str:
+def when_sentence(account: Account, run: str) -> Fact:
     """What the prompt alone tells, and the best family by what train validated; each with interval and trees."""
-    best, asked, cited = account.best, account.family(Family.INPUT), f"[run:{run}]"
+    best, asked = account.best, account.family(Family.INPUT)
     said = f"When it flips: {family_words(asked)}"
     if best is not None and best.family is not Family.INPUT:
         said += f"; {family_words(best)}"
-    return f"{said} {cited}."
+    return _fact(account.neuron, said, f"run:{run}")
 
 
 def brief_account(account: Account) -> str:
@@ -111,22 +119,22 @@ def brief_account(account: Account) -> str:
     return f"{predicted}{said} MCC {short(asked.held_out.mcc)}: {asked.rule}"
 
 
-def prediction_sentence(account: Account, run: str) -> str:
+def prediction_sentence(account: Account, run: str) -> Fact:
     """How well first order says which records flip, with nothing fitted, and what it is set beside."""
-    cited, scored = f"[run:{run}]", account.first_order
+    scored = account.first_order
     what = "its answers change" if account.becomes_right is not None else "it flips"
-    notes = "".join(f"; {note} {cited}" for note in caveats(account))
+    notes = "".join(f"; {note}" for note in caveats(account))
     if scored is None or scored.held_out is None:
         few = "Its first-order prediction could not be scored: too few held-out records of one side"
-        return f"{few} {cited}{notes}."
+        return _fact(account.neuron, f"{few}{notes}", f"run:{run}")
     said = (
         f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "
-        f"{beside_words(scored, account.predictions)} {cited}"
+        f"{beside_words(scored, account.predictions)}"
     )
     right = account.becomes_right
     if right is not None and right.held_out is not None:
-        said += f"; that the new answer is right, {beside_words(right, account.beside_right)} {cited}"
-    return f"{said}{notes}."
+        said += f"; that the new answer is right, {beside_words(right, account.beside_right)}"
+    return _fact(account.neuron, f"{said}{notes}", f"run:{run}")
 
 
 def beside_words(score: PredictionScore, others: Sequence[PredictionScore]) -> str:
@@ -158,9 +166,8 @@ def caveats(account: Account) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def reads_sentence(chain: Chain, run: str) -> str:
+def reads_sentence(chain: Chain, run: str) -> Fact:
     """What it reads and writes on flipped records."""
-    cited = f"[run:{run}]"
     reads = next((head for head in chain.reads.heads if head.group == FLIPPED), None)
     active = next((one for one in chain.reads.activations if one.group == FLIPPED), None)
     if reads is not None:
@@ -171,8 +178,9 @@ def reads_sentence(chain: Chain, run: str) -> str:
     elif active is not None:
         read = f"On flipped records its value is {active.mean:.3g} against {active.replacement:.3g} of its replacement"
     else:
-        return f"What it reads and writes on flipped records has no value: no example flips {cited}."
-    return f"{read} and {_written(chain)} {cited}."
+        none = "What it reads and writes on flipped records has no value: no example flips"
+        return _fact(chain.unit, none, f"run:{run}")
+    return _fact(chain.unit, f"{read} and {_written(chain)}", f"run:{run}")
 
 
 def _written(chain: Chain) -> str:
@@ -189,12 +197,12 @@ def _written(chain: Chain) -> str:
     return f"raises {raised} and lowers {lowered}{where}{own}"
 
 
-def through_sentence(chain: Chain, run: str) -> str:
+def through_sentence(chain: Chain, run: str) -> Fact:
     """Which found units carry the flips, and what is left without any unit above."""
-    cited, measured = f"[c:{chain.mediation_certificate}]", f"[run:{run}]"
+    sources = [f"c:{chain.mediation_certificate}"]
     flips = chain.mediation.flips.flips
     if not flips:
-        return f"There is no flip whose way could be traced {cited}."
+        return _fact(chain.unit, "There is no flip whose way could be traced", *sources)
     whole = chain.mediation.of(ABOVE)
     single = [
         one
@@ -205,12 +213,14 @@ def through_sentence(chain: Chain, run: str) -> str:
     parts = []
     if whole is not None:
         gone = FlipCount(flips=whole.gone.count, n=whole.gone.n)
-        parts.append(
-            f"everything above, held at its clean values, prevents {k_of_n(gone)} of the flips {cited}"
-        )
+        parts.append(f"everything above, held at its clean values, prevents {k_of_n(gone)} of the flips")
     if single:
         named = ", ".join(f"{hold_words(one.held)} {one.gone.count}" for one in single[:_THROUGH])
-        parts.append(f"found units held one at a time prevent: {named} {measured}")
+        parts.append(f"found units held one at a time prevent: {named}")
+        sources.append(f"run:{run}")
     elif chain.mediation.through:
-        parts.append(f"no found unit above it prevents a flip when held alone {cited}")
-    return f"Its way: {'; '.join(parts) or 'nothing lies above it, so its whole effect is direct'}."
+        parts.append("no found unit above it prevents a flip when held alone")
+    if not parts:
+        parts, sources = ["nothing lies above it, so its whole effect is direct"], [f"run:{run}"]
+    said = "; ".join(parts)
+    return _fact(chain.unit, f"Its way: {said}", *sources)

@@ -315,9 +315,7 @@ class Toys:
         return result.facts
 
 
-FACT = Fact(
-    template="Ablating m4.1 alone flips {value} of D+", value="28/64", unit="m4.1", sources=("run:0c1f",)
-)
+FACT = Fact(sentence="Ablating m4.1 alone flips 28/64 of D+", unit="m4.1", sources=("run:0c1f",))
 SAID = "Ablating m4.1 alone flips 28/64 of D+ [run:0c1f]."
 
 
@@ -345,16 +343,13 @@ def test_a_question_is_answered_through_a_tool_whose_facts_are_put_in(tmp_path: 
     assert ended["checked"].endswith("unchecked")
 
 
-def test_a_lying_answer_is_struck(tmp_path: Path) -> None:
-    """A number and a quantity of its own, an invented unit, a forged certificate, each marked beside the true fact."""
+def test_of_a_lying_answer_the_facts_alone_are_shown(tmp_path: Path) -> None:
+    """A number and a quantity of its own, an invented unit, a forged certificate: left out, counted and kept."""
     lie = "It flips 31/64 ⟦f1⟧. So do all of m9.9 [c:deadbeef0000]. It computes sums."
     ended, _ = _converse(Recorder(tmp_path, CALL_WHY, {"text": lie}))
-    assert ended["answer"] == (
-        "It flips ~~31/64~~ [not from a fact] (ablating m4.1 alone flips 28/64 of D+ [run:0c1f]). So do ~~all~~ "
-        "[not from a fact] of ~~m9.9~~ [not from a fact] ~~[c:deadbeef0000]~~ [no such fact]. It computes "
-        "[more than an ablation shows] sums."
-    )
-    assert len(ended["faults"]) == 5
+    assert ended["answer"] == SAID
+    assert "3 sentences of the model left out" in ended["checked"]
+    assert len(ended["faults"]) == 3
 
 
 def test_an_order_inside_a_record_cannot_put_a_unit_into_an_answer(tmp_path: Path) -> None:

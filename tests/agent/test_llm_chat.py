@@ -1,4 +1,4 @@
-"""Questions to a scripted model about a real run: its tools, its checked numbers, and what happens when it fails."""
+"""Questions to a scripted model about a real run: its tools, the facts it names, and what happens when it fails."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_committed_questions_are_answered_by_a_model_too(
     assert all(" ".join(sentence.split()) in str(result.data["answer"]) for sentence in said)
 
 
-def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
+def test_a_lie_about_a_real_run_is_left_out_and_what_was_cited_is_remembered(
     copied_run: Path, tmp_path: Path
 ) -> None:
     """One fact with its certificate, one false count; the run keeps question, prompt hash, tokens, faults."""
@@ -102,8 +102,8 @@ def test_a_lie_about_a_real_run_is_struck_and_what_was_cited_is_remembered(
         {"text": f"It matters ⟦f1⟧. It flips {plus.flips + 1}/{plus.n} associated ⟦f1⟧."},
     )
     data = _answer(copied_run, f"so why? {UNKNOWN}", model)
-    assert f"~~{plus.flips + 1}/{plus.n}~~ [not from a fact]" in data["answer"]
-    assert f"ablating {unit.neuron} flips" in data["answer"]
+    assert f"{plus.flips + 1}/{plus.n}" not in data["answer"]
+    assert data["answer"].startswith(f"It matters. Ablating {unit.neuron} ")
     assert not data["verified"]
     with opened(str(copied_run)) as run:
         (entry,) = cast(list[Any], run.store.get(LOG))
@@ -239,8 +239,8 @@ def test_replies_calls_costs_and_answers_are_events_of_the_run(copied_run: Path,
     assert (called.tool, called.arguments, called.ok) == ("missed", "{}", True)
     assert isinstance(answered, QuestionAnswered)
     assert answered.answer == result.data["answer"]
-    assert answered.answer.startswith("It missed ~~7777~~ [not from a fact] units (")
-    assert not any("7777" in event_to_json(event) for event in shown[:-1])
+    assert "tested alone" in answered.answer
+    assert not any("7777" in event_to_json(event) for event in shown)
     cost = shown[4]
     assert isinstance(cost, LlmCost)
     assert (cost.requests, cost.input_tokens) == (2, result.data["input_tokens"])
@@ -267,7 +267,7 @@ def test_a_question_killed_in_the_middle_goes_on_where_it_was(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(nodes_conversing, "render", killed)
+        patch.setattr(nodes_conversing, "read", killed)
         with pytest.raises(KeyboardInterrupt):
             _answer(copied_run, ASKED, first)
     assert len(first.sent) == 2
@@ -283,10 +283,10 @@ def test_a_question_killed_in_the_middle_goes_on_where_it_was(
 
 def test_a_conversation_goes_on_in_another_process(copied_run: Path, tmp_path: Path) -> None:
     """`earlier=None` takes what was asked before from the run file; without it a question stands alone."""
-    named = {"when": ["f1: "], "text": "So ⟦f1⟧."}
+    named = {"when": ["f1: "], "text": "So it is ⟦f1⟧."}
     follows = {
         "last": [f"and the blue one? {UNKNOWN}"],
-        "when": [ASKED, "So (mlp_out"],
+        "when": [ASKED, "So it is. mlp_out"],
         "text": "Neither, 7.",
     }
     script = _script(tmp_path, named, CALL, {"text": '{"tool": "neurons"}'})

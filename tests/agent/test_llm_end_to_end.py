@@ -23,7 +23,6 @@ from mecharule_ops.store.event_json import event_to_json
 
 Reply = Callable[[], Response]
 SAID = "The search missed 7777 units ⟦f1⟧."
-CHECKED = "The search missed ~~7777~~ [not from a fact] units ("
 
 
 def _anthropic(text: str = "", call: str = "") -> Reply:
@@ -99,14 +98,15 @@ def test_a_question_through_the_sdk_is_checked_and_kept(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Tool call, result, lying answer struck; the key is in the header and in no log, event, file or answer."""
+    """Tool call, result, lying answer left out; the key is in the header and in no log, event, file or answer."""
     caplog.set_level(logging.DEBUG)
     reply = PROVIDERS[provider][2]
     seen = _served(httpserver, provider, monkeypatch, reply(call="missed"), reply(SAID))
     told: list[str] = []
     shown: list[Event] = []
     result = ask("last", "what was missed? Xyzzy!", told.append, llm=f"{provider}/test", show=shown.append)
-    assert str(result.data["answer"]).startswith(CHECKED)
+    assert "7777" not in str(result.data["answer"])
+    assert "1 sentence of the model left out" in str(result.data["checked"])
     assert CANARY in str(seen[0].headers)
     assert not any(CANARY in request.get_data(as_text=True) for request in seen)
     assert "every one of 256 units was also tested alone" in seen[1].get_data(as_text=True)

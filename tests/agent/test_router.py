@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.answering.facts import TOOLS_OF
-from agent.answering.forms import FORMS
-from agent.answering.offers import ASKABLE
+from agent.answering.questions import FORMS, QUESTIONS
 from agent.answering.reading import read
 from agent.answering.router import Route, route, understand
 from agent.answering.words import FILLERS, MEANINGS, corrected
@@ -148,7 +146,8 @@ def test_every_kind_has_a_tool_and_a_question_that_is_offered_and_routed() -> No
     """The list of what can be asked holds no dead end."""
     kinds = {form.kind for form in FORMS}
     told = {"m4.1", "m4.2"}
-    for kind, question in ASKABLE.items():
+    offered = {kind: row.wording for kind, row in QUESTIONS.items() if row.wording}
+    for kind, question in offered.items():
         filled = question.format(
             unit="m4.1", second="m4.2", other="m4.2", prompt="1 + 2 =", layer=4, run="last"
         )
@@ -156,9 +155,10 @@ def test_every_kind_has_a_tool_and_a_question_that_is_offered_and_routed() -> No
         assert found is not None, filled
         assert found.kind == kind
         assert set(found.units) <= told
-    assert kinds - {"help", "instead"} == ASKABLE.keys()
-    assert {*TOOLS_OF} == kinds - {"help", "instead", "summary"}
-    assert set(TOOLS_OF.values()) <= TOOLS.keys()
+    assert kinds == QUESTIONS.keys()
+    assert kinds - {"help", "instead"} == offered.keys()
+    assert {row.tool for row in QUESTIONS.values()} - {""} <= TOOLS.keys()
+    assert {kind for row in QUESTIONS.values() for kind in row.next.split()} <= offered.keys()
 
 
 def test_a_reading_leaves_nothing_out() -> None:

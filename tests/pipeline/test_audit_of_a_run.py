@@ -10,8 +10,6 @@ import pytest
 from bundled_run import finish, opened
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
-from agent.answering.checker import check
-from agent.answering.sources import Evidence
 from mecharule_ops import confidence
 from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.cha.settings import ChaSettings
@@ -175,11 +173,10 @@ def _settings(config: RunConfig) -> dict[str, object]:
 
 
 def test_what_the_audit_says_is_a_number_of_its_source(finished_run: Path, tmp_path: Path) -> None:
-    """The checker finds every number of the summary in the run, so none is struck."""
+    """What was tested, found and may be missed at most are the audit's own counts."""
     findings = repeated(finished_run, tmp_path, exhaustive_up_to=0)
-    evidence = Evidence()
-    evidence.add_findings(findings)
-    assert findings.searches[0].audit is not None
-    told = f"{audit_sentence(findings.searches[0], findings.searches[0].audit).removesuffix('.')} [run:{findings.run}]."
-    checked = check(told, evidence)
-    assert checked.verified, checked.text
+    audit = findings.searches[0].audit
+    assert audit is not None
+    told = audit_sentence(findings.searches[0], audit)
+    for count in (audit.tested, audit.unknown, audit.missed_at_most):
+        assert f"{count:,}" in told

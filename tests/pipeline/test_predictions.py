@@ -245,13 +245,13 @@ def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> N
         f"its first-order drop is 0.00 where the ablation moves the lead by {blind.drop_error.measured:.2f}: "
         "the gradient does not see this unit"
     )
-    assert said in prediction_sentence(blind, "b00d")
+    assert said in prediction_sentence(blind, "b00d").sentence
     assert said in "\n".join(dict(account_links(blind))["predicted"])
     seen = account_of(saturated(bias=5.0))
     assert seen.drop_error is not None
     assert seen.drop_error.spearman == pytest.approx(1)
     assert not seen.drop_error.blind
-    assert "the gradient does not see" not in prediction_sentence(seen, "b00d")
+    assert "the gradient does not see" not in prediction_sentence(seen, "b00d").sentence
 
 
 def test_an_account_says_what_its_prediction_is_set_beside() -> None:
@@ -280,7 +280,7 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     assert f"base rate {first.happened}/300" in line
     assert "arithmetic and no prediction" in " ".join(rest)
     assert "a check, no prediction" in " ".join(dict(account_links(made))["linear"])
-    assert "integrated" not in prediction_sentence(made, "b00d")
+    assert "integrated" not in prediction_sentence(made, "b00d").sentence
 
 
 def test_a_rank_correlation_is_scipys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from llm_scripted import Recorder, asker
 
 from agent.answering.chat import answer
-from agent.answering.facts import TOOLS_OF
+from agent.answering.questions import QUESTIONS as KINDS
 from agent.answering.router import route
 from agent.answering.toolbox import RunToolbox
 from agent.llm.choice import Choice
@@ -34,7 +34,7 @@ def sensible_call(question: str, unit: str) -> tuple[str, dict[str, object]]:
     assert found is not None, question
     if found.kind == "summary":
         return "neurons", {"limit": 3}
-    tool = TOOLS_OF[found.kind]
+    tool = KINDS[found.kind].tool
     named = found.units[0] if found.units else unit
     if tool in ("missed", "compare", "weakest", "neurons"):
         return tool, dict(found.given)

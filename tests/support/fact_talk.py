@@ -1,4 +1,4 @@
-"""Facts as tools state them, and what models say beside them: truths in many wordings, lies of many kinds."""
+"""Facts as tools state them, and what models say beside them: truths, restatements and lies in many wordings."""
 
 from __future__ import annotations
 
@@ -31,80 +31,44 @@ def case(seed: int) -> Case:
     unit, other = f"m{draw.randint(0, 9)}.{1000 + seed}", f"a{draw.randint(10, 29)}.h{draw.randint(0, 9)}"
     mcc, lower = round(draw.uniform(0.7, 0.99), 2), round(draw.uniform(0.21, 0.45), 2)
     proof, run = (f"c:{draw.randrange(16**12):012x}",), ("run:0c1f",)
-    facts = (
-        Fact(
-            template=f"Ablating {unit} alone flips {{value}} of D+",
-            value=f"{plus}/{N}",
-            unit=unit,
-            slice="D+",
-            sources=proof,
-        ),
-        Fact(
-            template=f"Ablating {unit} alone flips {{value}} of D-",
-            value=f"{minus}/{N}",
-            unit=unit,
-            slice="D-",
-            sources=proof,
-        ),
-        Fact(
-            template=f"The lower bound of {unit}'s strength is {{value}}, against τ = 0.2",
-            value=f"{lower:.2f}",
-            unit=unit,
-            sources=run,
-        ),
-        Fact(
-            template="Its rule b >= 100 reaches a held-out MCC of {value}",
-            value=f"{mcc:.2f}",
-            unit=unit,
-            sources=run,
-        ),
-        Fact(
-            template="4 random units of its layer, each ablated alone, flip {value} of D+",
-            value=f"0/{4 * N}",
-            sources=run,
-        ),
-        Fact(
-            template=f"{unit} flips more of them than {other} ({{value}})",
-            value="exact paired test p = 0.003, α = 0.05",
-            sources=run,
-        ),
-        Fact(
-            template=f"Ablating {other} alone flips {{value}}",
-            value=f"{plus}/{N} of D+ and {minus}/{N} of D-",
-            unit=other,
-            sources=run,
-        ),
+    said = (
+        (f"Ablating {unit} alone flips {plus}/{N} of D+", unit, proof),
+        (f"Ablating {unit} alone flips {minus}/{N} of D-", unit, proof),
+        (f"The lower bound of {unit}'s strength is {lower:.2f}, against τ = 0.2", unit, run),
+        (f"Its rule b >= 100 reaches a held-out MCC of {mcc:.2f}", unit, run),
+        (f"4 random units of its layer, each ablated alone, flip 0/{4 * N} of D+", None, run),
+        (f"{unit} flips more of them than {other} (exact paired test p = 0.003, α = 0.05)", unit, run),
+        (f"Ablating {other} alone flips {plus}/{N} of D+ and {minus}/{N} of D-", other, run),
     )
+    facts = tuple(Fact(sentence=sentence, unit=about, sources=sources) for sentence, about, sources in said)
     return Case(unit, other, plus, minus, mcc, lower, facts)
 
 
 TRUTHS: tuple[Callable[[Case], str], ...] = (
-    lambda c: "⟦f1⟧",
-    lambda c: "⟦f1⟧ ⟦f2⟧",
     lambda c: "The unit matters on the associated slice ⟦f1⟧.",
     lambda c: "On the associated slice it matters ⟦f1⟧, on the unrelated one hardly ⟦f2⟧.",
-    lambda c: "Removing it does harm [f1], while its neighbours do nothing [f5].",
+    lambda c: "Removing it does harm [f1], and so it matters [f5].",
+    lambda c: "I cannot tell from these facts what the unit reads.",
+    lambda c: "This does not explain the behaviour ⟦f1⟧.",
+    lambda c: "The next test would be another baseline ⟦f3⟧.",
+    lambda c: "That is evidence for an effect ⟦f1⟧ and against chance ⟦f5⟧.",
+    lambda c: "- The effect: ⟦f1⟧",
+    lambda c: "Try `mecharule why 0c1f m9.77` to see further ⟦f1⟧.",
+    lambda c: "The rule predicts when it happens (f4).",
+)
+"""10 wordings that state nothing of their own: each may stand beside facts."""
+RESTATED: tuple[Callable[[Case], str], ...] = (
     lambda c: f"{c.unit} matters here ⟦f1⟧.",
     lambda c: f"It flips {c.plus}/{N} of D+ ⟦f1⟧.",
     lambda c: f"It breaks {c.plus} of {N} associated examples (f1).",
-    lambda c: f"Ablating {c.unit} flips {c.minus} out of {N} unrelated examples ⟦f2⟧.",
     lambda c: f"Of D- it flips {c.minus}/{N} and of D+ {c.plus}/{N} ⟦f7⟧.",
     lambda c: "It flips most of D+ ⟦f1⟧.",
-    lambda c: "It flips some examples of D- ⟦f2⟧, but not all ⟦f2⟧.",
     lambda c: "Random units flip none of them ⟦f5⟧.",
     lambda c: f"The lower bound is {c.lower:.2f} ⟦f3⟧.",
     lambda c: f"Its rule has a held-out MCC of {c.mcc:.2f} ⟦f4⟧.",
     lambda c: f"{c.unit} flips more of them than {c.other} ⟦f6⟧.",
-    lambda c: "The two units differ in a paired test ⟦f6⟧.",
-    lambda c: "I cannot tell from these facts what the unit reads.",
-    lambda c: "This does not explain the behaviour ⟦f1⟧; the next test would be another baseline.",
-    lambda c: (
-        "That is evidence for an effect ⟦f1⟧ and against chance ⟦f5⟧.\nThe rule predicts when it happens ⟦f4⟧."
-    ),
-    lambda c: "- The effect: ⟦f1⟧\n- The control: ⟦f5⟧",
-    lambda c: "Try `mecharule why 0c1f m9.77` to see further ⟦f1⟧.",
 )
-"""22 wordings of what the facts bear out, or of nothing that needs them."""
+"""9 true wordings that say a fact's own number or comparison again: left out, since the fact stands beside them."""
 
 
 def _not(draw: random.Random, *right: int) -> int:

@@ -1,11 +1,13 @@
-"""The forms of question that have an answer without a language model: what each needs, may hold, and names.
+"""The questions that have an answer without a language model: a row a kind, and a line for each form it is asked in.
 
-`needs` are groups of meanings, one of each group; `may` are further meanings that change nothing. A form for units
-takes a name, a place (`the second strongest`) or a pronoun. Of the forms that fit, the one with most needs is meant.
+Of a form, `needs` are groups of meanings, one of each group; `may` are further meanings that change nothing. A form for
+units takes a name, a place (`the second strongest`) or a pronoun. Of the forms that fit, the one with most needs is
+meant.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.answering.reading import ORDINALS, Reading
@@ -17,6 +19,67 @@ _COURTESY = frozenset({"unit", "it", "outcome"})
 
 def _groups(needs: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(group.split("|")) for group in needs.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One kind of question: who answers it, how it is offered, and what goes on from it."""
+
+    kind: str
+    tool: str
+    """Its tool; empty where the report or the router itself answers."""
+    wording: str = ""
+    """How it is offered, filled with a run's own units; empty where it is not."""
+    next: str = ""
+    """Kinds that go on from one of this kind."""
+    told_as: str = ""
+    """The kind whose facts answer it; empty for its own."""
+
+
+QUESTIONS: Mapping[str, Question] = {
+    row.kind: row
+    for row in (
+        Question("why", "why", "why does {unit} flip?", "when through sure"),
+        Question("strongest", "why", "which neuron is the strongest?", "verify when versus", told_as="why"),
+        Question("summary", "", "what was found?", "why weakest missed"),
+        Question("units", "neurons", "which units were found?", "why rules weakest"),
+        Question("when", "why", "when does {unit} flip?", "responds covers flip"),
+        Question("prediction", "why", "how well are the flips of {unit} predicted?", "responds flip why"),
+        Question("responds", "why", "what does {unit} respond to?", "reads prediction flip"),
+        Question("reads", "why", "what does {unit} read?", "through responds why"),
+        Question("writes", "why", "what does {unit} write?", "through reads why"),
+        Question("through", "why", "through which units does {unit} act?", "reads versus verify"),
+        Question("sure", "why", "how sure is {unit}?", "mind weakest verify"),
+        Question("covers", "covers", "what else does the rule of {unit} cover?", "disguise flip why"),
+        Question(
+            "disguise", "disguise", "is the rule of {unit} the splitter in disguise?", "covers controls why"
+        ),
+        Question("flip", "flip", 'would {unit} flip on "{prompt}"?', "verify when shared"),
+        Question("versus", "versus", "is {unit} stronger than {second}?", "verify layer shared"),
+        Question(
+            "layer", "layer", "is layer {layer} as a whole worse than its best unit?", "why missed shared"
+        ),
+        Question("shared", "shared", "which neurons share the flips of {unit}?", "versus layer verify"),
+        Question("controls", "why", "what do the controls of {unit} say?", "verify mind weakest"),
+        Question("mind", "why", "what would change your mind about {unit}?", "controls weakest verify"),
+        Question("how", "why-not", "how was {unit} found?", "why missed verify"),
+        Question("why-not", "why-not", "why not {other}?", "missed how strongest"),
+        Question("verify", "verify", "prove it", "mind weakest why"),
+        Question("weakest", "weakest", "what is the weakest claim here?", "mind controls missed"),
+        Question("missed", "missed", "what did the search miss?", "layer weakest strongest"),
+        Question("rank", "versus", "is {unit} the strongest unit?", "versus why weakest"),
+        Question("rule", "why", "what is the rule of {unit}?", "covers disguise flip"),
+        Question("ablate", "ablate", "what happens if {unit} and {second} are ablated together?"),
+        Question("rules", "rules", "which rules were found?", "covers disguise units"),
+        Question("evidence", "evidence", "which certificates are there?"),
+        Question("slices", "slices", "how large are the slices?"),
+        Question("hypotheses", "hypotheses", "which hypotheses are in the ledger?"),
+        Question("compare", "compare", "compare with run {run}"),
+        Question("help", ""),
+        Question("instead", ""),
+    )
+}
+"""By kind, in the order in which `?` lists them."""
 
 
 @dataclass(frozen=True, slots=True)
