@@ -42,58 +42,71 @@ class Arguments(BaseModel):
         return {"run": run, **given} if "run" in cls.model_fields else dict(given)
 
 
-class TableArguments(Arguments):
-    """A table of one run."""
+class OfRun(Arguments):
+    """About a run, the last one where none is named."""
 
     positional: ClassVar[tuple[str, ...]] = ("run",)
     run: RunName = "last"
+
+
+class OfUnit(Arguments):
+    """About a unit of a run."""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName
+    neuron: Unit
+
+
+class Directed(OfUnit):
+    """About a unit in one direction of flips."""
+
+    regime: RegimeLabel = None
+
+
+class Priced(Arguments):
+    """Something that costs ablated completions."""
+
+    estimate: bool = Field(False, description="say the price and stop")
+    yes: Accepted = False
+
+
+class TableArguments(OfRun):
+    """A table of one run."""
+
     limit: int = Field(default=40, ge=1, description="rows shown; what is left out is always said")
     csv: bool = Field(default=False, description="comma-separated values")
     md: bool = Field(default=False, description="a Markdown table")
     tex: bool = Field(default=False, description="a LaTeX tabular")
 
 
-class Why(Arguments):
+class Why(Directed):
     """explain a unit: its flips with bounds, selectivity, rule, controls, flipped examples, certificate"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
     show_text: ShowText = False
 
 
-class WhyNot(Arguments):
+class WhyNot(Directed):
     """say why a unit is not among the results, from the recorded search; --test ablates it exactly now"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
     test: bool = Field(False, description="ablate it alone on both slices now")
 
 
-class Flip(Arguments):
+class Flip(OfUnit):
     """ablate a unit on a typed prompt: before, after, what was predicted, edits that switch the rule"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
     prompt: str = Field(description="a question of the task, for example 120-7=")
     neighbours: int = Field(20, ge=0, le=200, description="most similar records to compare with")
     edits: int = Field(3, ge=0, le=10, description="edited prompts to try")
     show_text: ShowText = False
 
 
-class Ablate(Arguments):
+class Ablate(Priced):
     """ablate one unit, or several together, on both compact slices, and certify what happens"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
     run: RunName
     units: str = Field(description="units of one basis with commas, ablated together")
     regime: RegimeLabel = None
-    estimate: bool = Field(False, description="say the price and stop")
-    yes: Accepted = False
     show_text: ShowText = False
 
 
@@ -153,15 +166,13 @@ class Extract(TableArguments):
     """extract rules of success by RuleSHAP on the train records: ranked clauses, and the rule they join to"""
 
 
-class Slices(Arguments):
+class Slices(OfRun):
     """the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
     regime: RegimeLabel = None
 
 
-class Localise(TableArguments):
+class Localise(Priced, TableArguments):
     """search a layer, or all, once more on the run's slices, in groups of another size; the report stays as it is"""
 
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")
@@ -170,8 +181,6 @@ class Localise(TableArguments):
     largest: int | None = Field(
         None, ge=1, description="units of the largest group asked (default: the run's)"
     )
-    estimate: bool = Field(False, description="say the price and stop")
-    yes: Accepted = False
 
 
 class Candidates(TableArguments):
@@ -181,54 +190,29 @@ class Candidates(TableArguments):
     layer: int | None = Field(None, ge=0, description="one layer only")
 
 
-class Anchor(Arguments):
+class Anchor(Priced, Directed):
     """anchor a rule to a unit: learned on train flips, scored once on held-out ones"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
-    estimate: bool = Field(False, description="say the price and stop")
-    yes: Accepted = False
 
-
-class Control(Arguments):
+class Control(Priced, Directed):
     """controls beside a unit: its rank among random units, whether it is selective, a second baseline"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
     units: int = Field(4, ge=1, le=64, description="random units that are certified, those drawn first")
-    estimate: bool = Field(False, description="say the price and stop")
-    yes: Accepted = False
 
 
-class Account(Arguments):
+class Account(Priced, Directed):
     """when a unit flips: its first-order prediction, rules of three families beside trees, what it responds to"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
     svg: str | None = Field(None, description="write the figures to this folder")
-    estimate: bool = Field(False, description="say the price and stop")
-    yes: Accepted = False
 
 
-class Path(Arguments):
+class Path(Priced, Directed):
     """trace how a unit's ablation reaches the answer: what breaks, what it writes, reads, goes through, who else"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
     units: int = Field(8, ge=1, le=32, description="found units that are held, and that it is paired with")
     no_layers: bool = Field(False, description="do not hold each later layer's MLP by itself")
     again: bool = Field(False, description="measure it again where the run holds it already")
     svg: str | None = Field(None, description="write the figures to this folder")
-    estimate: bool = Field(False, description="say the price and stop")
-    yes: Accepted = False
 
 
 class Repair(Arguments):
@@ -288,23 +272,14 @@ class Hypotheses(TableArguments):
     """the hypothesis ledger: what was predicted of a unit, how it was decided, what came out"""
 
 
-class Covers(Arguments):
+class Covers(Directed):
     """what else a unit's rule covers: records on which it fires, units with the same rule"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
     show_text: ShowText = False
 
 
-class Shared(Arguments):
+class Shared(Directed):
     """which certified units flip the same examples as this one"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
 
 
 class Versus(Arguments):
@@ -329,28 +304,18 @@ class Layer(Arguments):
     neuron: Unit | None = None
 
 
-class Disguise(Arguments):
+class Disguise(Directed):
     """is a unit's rule the splitter in disguise: how often the two agree on held-out records"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName
-    neuron: Unit
-    regime: RegimeLabel = None
 
-
-class Weakest(Arguments):
+class Weakest(OfRun):
     """the claim about a unit that has least support, by its bounds and its controls"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
     limit: int = Field(1, ge=1, description="claims shown, weakest first")
 
 
-class Missed(Arguments):
+class Missed(OfRun):
     """what the searches of a run may have missed, and what it would take to know"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
 
 
 class Runs(Arguments):
@@ -359,11 +324,9 @@ class Runs(Arguments):
     limit: int = Field(20, ge=1, description="runs shown")
 
 
-class Show(Arguments):
+class Show(OfRun):
     """print what a finished run found, on one screen; --full prints the whole report"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
     full: bool = Field(False, description="the whole report")
     md: bool = Field(False, description="the whole report as Markdown")
     html: str | None = Field(None, description="write one self-contained page to this file")
@@ -394,11 +357,9 @@ class Data(Arguments):
     name: str | None = Field(None, description="what to fetch, such as harmbench")
 
 
-class Plan(Arguments):
+class Plan(OfRun):
     """how fast a run's searches would have been with more workers: recorded waves replayed at costs measured here"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
     workers: str = Field("1,2,4,8,16,32,64,128,256", description="numbers of workers with commas")
 
 
