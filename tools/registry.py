@@ -27,16 +27,18 @@ class Tool:
     arguments: type[Arguments]
     works: bool = False
     """False for tools that only read what is stored."""
+    home: str = ""
+    """The module that holds it among others; empty for one of its own name."""
 
     @property
     def help(self) -> str:
         """The line that describes it."""
         return " ".join((self.arguments.__doc__ or "").split())
 
-    @property
-    def module(self) -> str:
-        """Where it is implemented, by a function of the same name."""
-        return self.name.replace("-", "_")
+    def call(self, given: Arguments, tell: Tell) -> ToolResult:
+        """Its result, by the function of its name."""
+        function = self.name.replace("-", "_")
+        return getattr(import_module(f"tools.{self.home or function}"), function)(given, tell)
 
 
 TOOLS: Mapping[str, Tool] = {
@@ -48,21 +50,21 @@ TOOLS: Mapping[str, Tool] = {
         Tool("ablate", arguments.Ablate, works=True),
         Tool("verify", arguments.Verify, works=True),
         Tool("export", arguments.Export, works=True),
-        Tool("tree", arguments.Tree),
-        Tool("neurons", arguments.Neurons),
-        Tool("rules", arguments.Rules),
-        Tool("evidence", arguments.Evidence),
-        Tool("score", arguments.Score),
-        Tool("extract", arguments.Extract),
+        Tool("tree", arguments.Tree, home="listing"),
+        Tool("neurons", arguments.Neurons, home="listing"),
+        Tool("rules", arguments.Rules, home="listing"),
+        Tool("evidence", arguments.Evidence, home="listing"),
+        Tool("score", arguments.Score, home="scoring"),
+        Tool("extract", arguments.Extract, home="scoring"),
         Tool("slices", arguments.Slices),
-        Tool("candidates", arguments.Candidates),
+        Tool("candidates", arguments.Candidates, home="listing"),
         Tool("localise", arguments.Localise, works=True),
         Tool("anchor", arguments.Anchor, works=True),
         Tool("control", arguments.Control, works=True),
         Tool("account", arguments.Account, works=True),
         Tool("path", arguments.Path, works=True),
         Tool("repair", arguments.Repair, works=True),
-        Tool("hypotheses", arguments.Hypotheses),
+        Tool("hypotheses", arguments.Hypotheses, home="listing"),
         Tool("covers", arguments.Covers),
         Tool("shared", arguments.Shared),
         Tool("versus", arguments.Versus, works=True),
@@ -70,11 +72,11 @@ TOOLS: Mapping[str, Tool] = {
         Tool("disguise", arguments.Disguise),
         Tool("weakest", arguments.Weakest),
         Tool("missed", arguments.Missed),
-        Tool("runs", arguments.Runs),
+        Tool("runs", arguments.Runs, home="inventory"),
         Tool("show", arguments.Show),
         Tool("compare", arguments.Compare),
-        Tool("models", arguments.Models, works=True),
-        Tool("data", arguments.Data, works=True),
+        Tool("models", arguments.Models, works=True, home="inventory"),
+        Tool("data", arguments.Data, works=True, home="inventory"),
         Tool("plan", arguments.Plan, works=True),
         Tool("doctor", arguments.Doctor, works=True),
         Tool("spec", arguments.Spec),
@@ -90,8 +92,7 @@ def call(name: str, given: Mapping[str, object], tell: Tell = lambda line: None)
     tool = TOOLS.get(name)
     if tool is None:
         raise UsageError(f"expected a tool of: {', '.join(TOOLS)}; got {name!r}")
-    run = getattr(import_module(f"tools.{tool.module}"), tool.module)
-    return run(typed(tool.name, tool.arguments, given), tell)
+    return tool.call(typed(tool.name, tool.arguments, given), tell)
 
 
 def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -> _Arguments:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from mecharule_ops.errors import StoreError
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.opening import findings_of, opened
-from tools._contribution import with_contribution
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.store.keys import CONTRIBUTION
 from tools.arguments import Show
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -37,3 +39,12 @@ def _text(findings: Findings, given: Show) -> str:
     if given.md:
         return report.render_markdown(findings)
     return report.render_text(findings) if given.full else report.render_screen(findings)
+
+
+def with_contribution(report: ToolResult, run: Run) -> ToolResult:
+    """The report with its lines and figures; as it is where no model proposed anything."""
+    if not run.store.has(CONTRIBUTION):
+        return report
+    kept = run.store.get(CONTRIBUTION)
+    text = "\n".join([report.text.rstrip("\n"), "", *kept["lines"]])
+    return replace(report, text=text, data={**report.data, "language_model": kept})

@@ -29,8 +29,8 @@ from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.registry import findable, task_of
 from mecharule_ops.workers.hiring import Wanted, hired
-from tools._contribution import with_contribution
 from tools.result import ToolResult
+from tools.show import with_contribution
 
 if TYPE_CHECKING:
     from agent.llm.choice import Choice
