@@ -51,21 +51,21 @@ def ask(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> Conv
     try:
         reply = context.asker.ask(request, context.on_text)
     except MechaRuleError as fault:
-        return {**_kept(state), "ended": unasked(fault)}
+        return {"ended": unasked(fault)}
     calls = reply.calls or calls_in(reply.text, request.tools)
     if spent and reply.calls:
-        return {**_kept(state), "ended": f"the model went on calling tools after {len(consulted)} calls"}
+        return {"ended": f"the model went on calling tools after {len(consulted)} calls"}
     said: Said = {
         "role": "assistant",
         "text": reply.text if reply.calls or not calls else "",
         "calls": [{"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in calls],
     }
     if not calls and not reply.text.strip():
-        return {**_kept(state), "draft": "", "ended": "the model gave an empty answer"}
+        return {"draft": "", "ended": "the model gave an empty answer"}
     if not calls and looks_like_a_call(reply.text):
         return _sent_back(state, said, _NO_CALL)
     turns = [*state["turns"], said]
-    return {**_kept(state), "turns": turns, "draft": "" if calls else reply.text, "ended": ""}
+    return {"turns": turns, "draft": "" if calls else reply.text, "ended": ""}
 
 
 def first_request(context: ConversationRuntime, state: ConversationState, *, spent: bool = False) -> Request:
@@ -99,16 +99,15 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
             consulted.append(result)
             runtime.context.emit(_told(result))
         turns.append({"role": "tool", "answers": str(call["id"]), "text": result["text"]})
-    return {**_kept(state), "turns": turns, "consulted": consulted, "facts": facts}
+    return {"turns": turns, "consulted": consulted, "facts": facts}
 
 
 def verify(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> ConversationState:
     """The answer with its facts put in; one that names none is sent back once."""
     prose = read(state["draft"], [fact_from(kept) for kept in state.get("facts", [])])
     if not prose.facts:
-        return _sent_back({**_kept(state), "draft": "", "answer": ""}, None, _NO_FACT)
+        return {"answer": "", **_sent_back(state, None, _NO_FACT)}
     return {
-        **_kept(state),
         "answer": prose.text,
         "faults": list(prose.left_out),
         "checked": prose.outcome(),
@@ -125,9 +124,9 @@ def fact_from(kept: Mapping[str, object]) -> Fact:
 def _sent_back(state: ConversationState, said: Said | None, reason: str) -> ConversationState:
     """One repair turn that says what was wrong; the second time the question ends."""
     if state.get("repaired"):
-        return {**_kept(state), "draft": "", "ended": "the model gave no answer that can be shown"}
+        return {"draft": "", "ended": "the model gave no answer that can be shown"}
     turns = [*state["turns"], *([said] if said else []), cast(Said, {"role": "user", "text": reason})]
-    return {**_kept(state), "turns": turns, "draft": "", "repaired": True, "ended": ""}
+    return {"turns": turns, "draft": "", "repaired": True, "ended": ""}
 
 
 def _told(result: Consulted) -> ToolCalled:
@@ -168,7 +167,3 @@ def _turn(said: Said) -> Turn:
         ),
         answers=said.get("answers", ""),
     )
-
-
-def _kept(state: ConversationState) -> ConversationState:
-    return cast(ConversationState, dict(state))

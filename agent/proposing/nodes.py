@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -50,12 +51,12 @@ def ask(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalStat
     try:
         reply = context.asker.ask(_request(state, context), context.on_text)
     except MechaRuleError as fault:
-        return {**_kept(state), "waiting": [], "ended": f"the model gave no usable reply: {fault}"}
+        return {"waiting": [], "ended": f"the model gave no usable reply: {fault}"}
     texts = [text[:_LONGEST_TEXT] for text in cast(Proposals, reply.parsed).predicates]
     known = {*context.data.known, *state["accepted"], *(entry["text"] for entry in state["refused"])}
     new = [text for text in dict.fromkeys(texts) if text not in known]
     ended = "" if new else "the model had nothing new to propose"
-    return {**_kept(state), "done": state["done"] + 1, "waiting": new, "ended": ended}
+    return {"done": state["done"] + 1, "waiting": new, "ended": ended}
 
 
 def judge(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalState:
@@ -69,25 +70,20 @@ def judge(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalSt
         {"text": text, "reason": reasons[text]} for text in tried if text in reasons
     ]
     powers = [*state["powers"], power]
-    done: ProposalState = {
-        **_kept(state),
+    return {
         "waiting": [],
         "accepted": accepted,
         "refused": [*state["refused"], *entries],
         "powers": powers,
+        "ended": _why_ended(powers, context.patience, spent=state["done"] >= state["rounds"]),
     }
-    return {**done, "ended": _why_ended(done, context.patience)}
 
 
-def _why_ended(state: ProposalState, patience: int) -> str:
-    before, recent = state["powers"][:-patience], state["powers"][-patience:]
+def _why_ended(powers: Sequence[float], patience: int, *, spent: bool) -> str:
+    before, recent = powers[:-patience], powers[-patience:]
     if before and max(recent) < max(before) + RISE:
-        return f"held-back AUC stopped rising at {max(state['powers']):.3f}"
-    return "the rounds are spent" if state["done"] >= state["rounds"] else ""
-
-
-def _kept(state: ProposalState) -> ProposalState:
-    return cast(ProposalState, dict(state))
+        return f"held-back AUC stopped rising at {max(powers):.3f}"
+    return "the rounds are spent" if spent else ""
 
 
 def _judged(

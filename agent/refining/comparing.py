@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.refining.loop import Refined
+from agent.refining.state import Refinement, UnitReport
 
 _RISE = 0.005
 """Least rise of a held-out MCC that counts."""
@@ -40,10 +41,16 @@ def tally(refined: Refined) -> Tally:
         predicates=sum(report["proposed"] for report in reports),
         accepted=sum(report["accepted"] for report in reports),
         in_rules=sum(report["in_rule"] for report in reports),
-        hypotheses=sum(line.startswith("round ") for report in reports for line in report["transcript"]),
+        hypotheses=sum(len(_conditions(report)) for report in reports),
         stand=sum(report["stands"] for report in reports),
         raised=sum((report["after"] or 0.0) > (report["before"] or 0.0) + _RISE for report in reports),
     )
+
+
+def _conditions(report: UnitReport) -> set[str]:
+    """The conditions of all hypotheses that were stated about a unit."""
+    ideas = (Refinement.model_validate(said).hypothesis for said in report["said"])
+    return {idea.condition.strip() for idea in ideas if idea is not None}
 
 
 def compared(model: Refined, offline: Refined) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import cast
 
 from langgraph.runtime import Runtime
 
@@ -54,7 +53,6 @@ def ask(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refineme
         ended = f"{context.suggester.name} gave no usable reply: {fault}"
         lines = [*state.get("transcript", []), ended]
         return {
-            **_kept(state),
             "waiting": [],
             "idea": {},
             "transcript": lines,
@@ -67,7 +65,6 @@ def ask(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refineme
     idea = said.hypothesis
     is_new = idea is not None and idea.condition.strip() not in tested
     asked: RefinementState = {
-        **_kept(state),
         "done": state.get("done", 0) + 1,
         "waiting": new,
         "idea": idea.model_dump() if idea is not None and is_new else {},
@@ -89,7 +86,7 @@ def examine(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refi
     """The hypothesis that waits, registered, tested on train records, and kept or dropped."""
     context, case, idea = runtime.context, _case(state, runtime.context), state.get("idea")
     if not idea:
-        return _kept(state)
+        return {}
     statement = _readable(idea["statement"]) or "A statement without words."
     lines = [f"round {state['done']}: {statement} Expected exactly where {_shortened(idea['condition'])}."]
     if refuted_by := _readable(idea["refuted_by"]):
@@ -97,7 +94,7 @@ def examine(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refi
     lines.append(
         f"  what would refute it, in numbers: an MCC interval that ends below {context.threshold:.2f}"
     )
-    examined: RefinementState = {**_kept(state), "idea": {}}
+    examined: RefinementState = {"idea": {}}
     try:
         entry = screening.screened(case, idea["statement"], idea["condition"], context)
     except PredicateRefused as refused:
@@ -124,7 +121,7 @@ def judge(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refine
     try:
         _, refusals = table_of(case, tried)
     except DegenerateBehaviour as nothing:
-        return {**_kept(state), "waiting": [], "ended": str(nothing)}
+        return {"waiting": [], "ended": str(nothing)}
     reasons = {refusal.text: refusal.reason for refusal in refusals}
     entries: list[RefusalEntry] = [
         {"text": text, "reason": reasons[text]} for text in tried if text in reasons
@@ -133,7 +130,6 @@ def judge(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refine
     good = validated_mcc(case, accepted, runtime.context.seed) >= runtime.context.threshold
     spent = "the rounds are spent" if state["done"] >= state["rounds"] else ""
     return {
-        **_kept(state),
         "waiting": [],
         "accepted": accepted,
         "refused": [*state.get("refused", []), *entries],
@@ -271,7 +267,3 @@ def _held_out(anchored: AnchoredRule) -> float | None:
 
 def _case(state: RefinementState, context: RefinementRuntime) -> UnitCase:
     return context.cases[state["units"][0]]
-
-
-def _kept(state: RefinementState) -> RefinementState:
-    return cast(RefinementState, dict(state))
