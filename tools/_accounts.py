@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
@@ -10,7 +9,7 @@ from mecharule_ops.certificates.concealment import shown_rows
 from mecharule_ops.findings.records import AgonistControls
 from mecharule_ops.plain_text import plain
 from mecharule_ops.saying.controls import claims_words, control_parts
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Share
@@ -27,9 +26,12 @@ def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
     }
 
 
-def slice_words(total: SliceTotal, tau: float, units: int = 0) -> str:
-    """`28 of these 64 of D+ (44 %)`."""
-    return of_these(FlipCount(flips=total.flips, n=total.n), slice_name(total), tau, units)
+def slices_words(certificate: Certificate, tau: float, units: int = 0) -> str:
+    """`28 of these 64 of D+ (44 %) and 3 of these 64 of D- (5 %)`; `units` as in `of_these`."""
+    return " and ".join(
+        of_these(FlipCount(flips=total.flips, n=total.n), slice_name(total), tau, units)
+        for total in certificate.totals
+    )
 
 
 def slice_name(total: SliceTotal) -> str:
@@ -123,26 +125,21 @@ def finite(value: float) -> float | None:
     return value if value == value else None
 
 
-def flips_fact(certificate: Certificate, tau: float, units: int = 0, kinds: Sequence[str] = ()) -> Fact:
+def flips_fact(certificate: Certificate, tau: float, units: int = 0, kinds: str = "") -> Fact:
     """What the certified units flip; `units` as in `of_these`."""
-    alone = len(certificate.units) == 1
-    flips = " and ".join(slice_words(total, tau, units) for total in certificate.totals)
-    return Fact(
-        sentence=f"Ablating {' and '.join(certificate.units)} {'alone' if alone else 'together'} flips {flips}",
-        unit=certificate.units[0] if alone else None,
-        sources=(f"c:{certificate.id}",),
-        kinds=tuple(kinds),
+    names, alone = " and ".join(certificate.units), len(certificate.units) == 1
+    said = (
+        f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate, tau, units)}"
     )
+    return fact(said, f"c:{certificate.id}", unit=names if alone else None, kinds=kinds)
 
 
-def flipped_fact(certificate: Certificate, show_text: bool, kinds: Sequence[str] = ()) -> Fact:
+def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:
     """The first few flipped examples, and how many more there are."""
     rows = flipped_rows(certificate, show_text)
     shown = " · ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in rows[:SHOWN])
     more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return Fact(
-        sentence=f"Flipped: {shown or 'none'}{more}", sources=(f"c:{certificate.id}",), kinds=tuple(kinds)
-    )
+    return fact(f"Flipped: {shown or 'none'}{more}", f"c:{certificate.id}", kinds=kinds)
 
 
 def change_words(row: ExampleRow) -> str:
@@ -159,4 +156,4 @@ def controls_facts(
     else:
         parts = "; ".join(control_parts(controls, main, tau))
         said = [f"Beside controls: {claims_words(controls)}", f"Controls: {parts}"]
-    return tuple(Fact(sentence=sentence, sources=(source,)) for sentence in said)
+    return tuple(fact(sentence, source) for sentence in said)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.report.text import csv_of, markdown_of, text_of
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from tools.arguments import TableArguments
 from tools.result import ToolResult
 
@@ -43,11 +43,11 @@ def _facts(rows: Sequence[Mapping[str, str]], total: int, run: object) -> Iterat
         head = next((row[name] for name in ("unit", "certificate") if row.get(name)), None)
         cells = ", ".join(f"{name} {value}" for name, value in row.items() if value.strip() and value != head)
         unit = row.get("unit") or None
-        yield Fact(sentence=f"{head}: {cells}" if head else cells, unit=unit, sources=sources)
+        yield fact(f"{head}: {cells}" if head else cells, *sources, unit=unit)
     if not rows:
-        yield Fact(sentence="There is none", sources=sources)
+        yield fact("There is none", *sources)
     elif total > STATED:
-        yield Fact(sentence=f"{total} in all; the others are left out here", sources=sources)
+        yield fact(f"{total} in all; the others are left out here", *sources)
 
 
 def joined(tables: Sequence[tuple[str, Table]]) -> Table:

@@ -16,7 +16,7 @@ from mecharule_ops.pipeline.opening import (
     regime_of,
 )
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 from tools._ablations import accepted, price_words
@@ -78,4 +78,4 @@ def _facts(neuron: Neuron, rule: AnchoredRule, findings: Findings) -> Iterator[F
     if predicts(rule) is not None:
         said.append("HQ-T" if findings.is_hq_t(rule) else "Below the floors of high quality")
     for sentence in said:
-        yield Fact(sentence=sentence, unit=str(neuron), sources=(f"run:{findings.run}",))
+        yield fact(sentence, f"run:{findings.run}", unit=neuron)

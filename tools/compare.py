@@ -6,7 +6,7 @@ from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n, plural, two_decimals
 from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron, Regime
 from tools.arguments import Compare
 from tools.registry import Tell
@@ -54,8 +54,8 @@ def compare(given: Compare, tell: Tell) -> ToolResult:
         )
     if len(shared) > given.limit:
         said.append(f"{len(shared) - given.limit} shared units left out; --limit {len(shared)} shows all")
-    sources = tuple(dict.fromkeys(f"run:{findings.run}" for findings in runs))
-    facts = [Fact(sentence=sentence, sources=sources) for sentence in said]
+    sources = dict.fromkeys(f"run:{findings.run}" for findings in runs)
+    facts = [fact(sentence, *sources) for sentence in said]
     return stated(data, facts, head=f"run {runs[0].run} beside run {runs[1].run}")
 
 

@@ -11,7 +11,7 @@ from mecharule_ops.pipeline.controls import OF_LAYER, beside, control_records, u
 from mecharule_ops.pipeline.localise import slice_estimates
 from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime
@@ -52,13 +52,11 @@ def control(given: Control, tell: Tell) -> ToolResult:
         "controls": controls_data(controls, estimate, tau),
         "certificate": certificate.id,
     }
-    source = f"c:{certificate.id}"
+    source = f"run:{identifier}"
     facts = (
-        Fact(
-            sentence=f"Ablating {neuron} alone flips {both_slices(estimate)}", sources=(f"run:{identifier}",)
-        ),
-        *controls_facts(controls, estimate, tau, f"run:{identifier}"),
-        Fact(sentence=f"Certified: the first {len(certificate.units)} random units", sources=(source,)),
+        fact(f"Ablating {neuron} alone flips {both_slices(estimate)}", source, unit=neuron),
+        *controls_facts(controls, estimate, tau, source),
+        fact(f"Certified: the first {len(certificate.units)} random units", f"c:{certificate.id}"),
     )
     return stated(data, facts, head=f"{neuron} ({regime.arrow}) in run {identifier}")
 

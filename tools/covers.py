@@ -9,7 +9,7 @@ from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Neuron
@@ -65,14 +65,14 @@ def covers(given: Covers, tell: Tell) -> ToolResult:
         "prompts": prompts,
         "same_rule": same,
     }
-    unit, source = str(neuron), (f"run:{findings.run}",)
+    source = f"run:{findings.run}"
     said = (
-        f"The rule of {unit}, {anchored.rule}, fires on {count['fires']}/{count['eligible']} records that start from "
+        f"The rule of {neuron}, {anchored.rule}, fires on {count['fires']}/{count['eligible']} records that start from "
         f"the same outcome, {count['held_out_fires']}/{count['held_out']} of those held out",
         f"Among them: {'; '.join(prompts) or 'none'}",
         f"The same rule is anchored to {', '.join(same)}" if same else "No other unit has the same rule",
     )
-    return stated(data, [Fact(sentence=sentence, unit=unit, sources=source) for sentence in said])
+    return stated(data, [fact(sentence, source, unit=neuron) for sentence in said])
 
 
 def _prompts(run: Run, places: np.ndarray, show_text: bool) -> list[str]:

@@ -9,7 +9,7 @@ from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron, Share
 from tools.arguments import Disguise
 from tools.registry import Tell
@@ -46,7 +46,7 @@ def disguise(given: Disguise, tell: Tell) -> ToolResult:
     chance = rates[0] * rates[1] + (1 - rates[0]) * (1 - rates[1])
     score = float(mcc(by_rule, by_split)) if n else float("nan")
     word = _word(agree, n, score, findings.mcc_floor)
-    source, unit = (f"run:{findings.run}",), str(neuron)
+    source, unit = f"run:{findings.run}", str(neuron)
     said = (
         f"{word}: on held-out records the rule of {unit} and the splitter agree on "
         f"{k_of_n(Share(count=agree, n=n))}",
@@ -66,7 +66,7 @@ def disguise(given: Disguise, tell: Tell) -> ToolResult:
         "mcc": None if np.isnan(score) else score,
         "word": word,
     }
-    return stated(data, [Fact(sentence=sentence, unit=unit, sources=source) for sentence in said])
+    return stated(data, [fact(sentence, source, unit=unit) for sentence in said])
 
 
 def _word(agree: int, n: int, score: float, floor: float) -> str:

@@ -27,7 +27,7 @@ from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.saying.chain_lines import quoted
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import change_words, example_data, last_line
@@ -224,25 +224,20 @@ def _data(found: Answered) -> dict[str, object]:
 
 def _facts(found: Answered) -> Iterator[Fact]:
     """What happened, what was predicted beforehand, and what edits and similar records do."""
-    run, (typed, *others), proof = found.run, found.rows, f"c:{found.certificate.id}"
-
-    def fact(sentence: str, source: str = f"run:{found.run.id}") -> Fact:
-        return Fact(sentence=sentence, unit=str(found.neuron), sources=(source,))
-
-    yield fact(
-        f"{'Yes' if typed.flipped else 'No'}: with {found.neuron} ablated, {last_line(typed.prompt)} "
-        f"{_side(run, typed.before)} → {_side(run, typed.after)}",
-        proof,
-    )
-    yield fact(f"First order: {_first_order_words(found)}")
-    yield fact(_rule_words(found))
+    run, (typed, *others), unit = found.run, found.rows, found.neuron
+    proof, source = f"c:{found.certificate.id}", f"run:{run.id}"
+    change = f"{last_line(typed.prompt)} {_side(run, typed.before)} → {_side(run, typed.after)}"
+    yield fact(f"{'Yes' if typed.flipped else 'No'}: with {unit} ablated, {change}", proof, unit=unit)
+    predicted = [f"First order: {_first_order_words(found)}", _rule_words(found)]
     if found.predictor is not None:
-        yield fact(_predictor_words(found, found.predictor))
+        predicted.append(_predictor_words(found, found.predictor))
+    for sentence in predicted:
+        yield fact(sentence, source, unit=unit)
     for row in others:
         does = "flips" if row.flipped else "does not flip"
         edit = f"The edit {last_line(row.prompt)!r}, on which the rule answers differently, {does}"
-        yield fact(f"{edit} ({change_words(row)})", proof)
-    yield fact(_similar_words(found.similar))
+        yield fact(f"{edit} ({change_words(row)})", proof, unit=unit)
+    yield fact(_similar_words(found.similar), source, unit=unit)
 
 
 def _verdict(agrees: bool) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome, UnitStrength
 from mecharule_ops.pipeline.opening import findings_of, opened, regime_of, short_name
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
 from tools.arguments import Layer
@@ -33,7 +35,7 @@ def layer(given: Layer, tell: Tell) -> ToolResult:
             f"those that were: {layers}"
         )
     unit = _best(outcome, given.layer, neuron)
-    facts = _facts(findings, outcome, given.layer, whole, unit, neuron)
+    facts = tuple(_facts(findings, outcome, given.layer, whole, unit, neuron))
     data: dict[str, object] = {
         "run": findings.run,
         "search": short_name(outcome),
@@ -44,8 +46,7 @@ def layer(given: Layer, tell: Tell) -> ToolResult:
         "best": None if unit is None else _data(unit.estimate),
     }
     if unit is not None:
-        level = searched_alpha(findings.alpha, outcome.cost.candidates)
-        data["bounds"] = [_bounds(estimate, level) for estimate in (whole, unit.estimate)]
+        data["bounds"] = _all_bounds(findings, outcome, whole, unit.estimate)
     return stated(data, facts)
 
 
@@ -82,55 +83,43 @@ def _facts(
     whole: FlipEstimate,
     unit: UnitStrength | None,
     asked: Neuron | None,
-) -> tuple[Fact, ...]:
-    source = (f"run:{findings.run}",)
-    first = Fact(
-        sentence=f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
+) -> Iterator[Fact]:
+    """What the layer flips, what its unit flips alone, which is stronger, and whether the bounds lie apart."""
+    source = f"run:{findings.run}"
+    yield fact(
+        f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
         f"{both_slices(whole)}",
-        sources=source,
+        source,
     )
     if unit is None:
-        words = (
-            f"{asked} was not tested alone"
-            if asked
-            else f"No unit of layer {number} is known to have been tested alone"
-        )
-        return first, Fact(sentence=f"{words}, so nothing is compared with it", sources=source)
-    name = str(unit.neuron)
+        tested = f"{asked} was" if asked else f"No unit of layer {number} is known to have been"
+        yield fact(f"{tested} {'not ' if asked else ''}tested alone, so nothing is compared with it", source)
+        return
+    name, estimate = unit.neuron, unit.estimate
     role = f"{name} alone" if asked else f"Its strongest unit of those tested alone, {name},"
-    second = Fact(
-        sentence=f"{role} flips {both_slices(unit.estimate, findings.tau, outcome.bounded)}",
-        unit=name,
-        sources=source,
-    )
-    return first, second, _verdict(findings, outcome, number, whole, unit, source)
-
-
-def _verdict(
-    findings: Findings,
-    outcome: SearchOutcome,
-    number: int,
-    whole: FlipEstimate,
-    unit: UnitStrength,
-    source: tuple[str, ...],
-) -> Fact:
-    """Which is stronger, and whether the bounds of the stronger slices lie apart."""
-    level = searched_alpha(findings.alpha, outcome.cost.candidates)
-    ranges = [_bounds(estimate, level) for estimate in (whole, unit.estimate)]
-    shown = [f"[{one['lower']:.2f}, {one['upper']:.2f}]" for one in ranges]
-    if whole.strength == unit.estimate.strength:
-        words = f"The layer as a whole is exactly as strong as {unit.neuron}"
+    yield fact(f"{role} flips {both_slices(estimate, findings.tau, outcome.bounded)}", source, unit=name)
+    first, second = _all_bounds(findings, outcome, whole, estimate)
+    if whole.strength == estimate.strength:
+        word = "exactly as strong as"
     else:
-        word = "stronger" if whole.strength > unit.estimate.strength else "weaker"
-        words = f"The layer as a whole is {word} than {unit.neuron}"
-    apart = ranges[0]["lower"] > ranges[1]["upper"] or ranges[1]["lower"] > ranges[0]["upper"]
+        word = "stronger than" if whole.strength > estimate.strength else "weaker than"
+    apart = first["lower"] > second["upper"] or second["lower"] > first["upper"]
     judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
-    return Fact(
-        sentence=f"{words} on these examples: strength, bounded over all units searched, in {shown[0]} against "
-        f"{shown[1]}; {judged}",
-        unit=str(unit.neuron),
-        sources=source,
+    shown = " against ".join(f"[{one['lower']:.2f}, {one['upper']:.2f}]" for one in (first, second))
+    yield fact(
+        f"The layer as a whole is {word} {name} on these examples: strength, bounded over all units searched, in "
+        f"{shown}; {judged}",
+        source,
+        unit=name,
     )
+
+
+def _all_bounds(
+    findings: Findings, outcome: SearchOutcome, *estimates: FlipEstimate
+) -> list[dict[str, float]]:
+    """Bounds over all units of the search."""
+    level = searched_alpha(findings.alpha, outcome.cost.candidates)
+    return [_bounds(estimate, level) for estimate in estimates]
 
 
 def _stronger(estimate: FlipEstimate) -> FlipCount:

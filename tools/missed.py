@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.searches import audit_sentence, cost_words, recall_words, search_name
 from mecharule_ops.types import Share
 from tools.arguments import Missed
@@ -18,7 +18,7 @@ def missed(given: Missed, tell: Tell) -> ToolResult:
         findings = findings_of(run)
     rows = [_row(findings, outcome) for outcome in findings.searches]
     said = [f"{row['search']}: {row['sentence']}" for row in rows] or ["No search was run"]
-    facts = [Fact(sentence=sentence, sources=(f"run:{findings.run}",)) for sentence in said]
+    facts = [fact(sentence, f"run:{findings.run}") for sentence in said]
     return stated({"run": findings.run, "searches": rows}, facts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.pipeline.opening import check_unit, opened
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron
 from tools.arguments import Shared
 from tools.registry import Tell
@@ -50,10 +50,11 @@ def shared(given: Shared, tell: Tell) -> ToolResult:
         "compared": len(others),
     }
     facts = [
-        Fact(
-            sentence=f"{row['unit']} flips {row['both']} of the {row['either']} examples that it or {neuron} flips",
-            unit=str(row["unit"]),
-            sources=(f"c:{own.id}", f"c:{row['certificate']}"),
+        fact(
+            f"{row['unit']} flips {row['both']} of the {row['either']} examples that it or {neuron} flips",
+            f"c:{own.id}",
+            f"c:{row['certificate']}",
+            unit=row["unit"],
         )
         for row in listed[:SHOWN]
     ]
@@ -62,7 +63,7 @@ def shared(given: Shared, tell: Tell) -> ToolResult:
         compared = f"None of the {len(others)} other certified units flips any example that {neuron} flips"
     if len(listed) > SHOWN:
         compared += f"; {len(listed) - SHOWN} more that share flips are left out"
-    facts.append(Fact(sentence=compared, sources=(f"c:{own.id}", f"run:{identifier}")))
+    facts.append(fact(compared, f"c:{own.id}", f"run:{identifier}"))
     return stated(data, facts, head=f"{neuron} beside other certified units of run {identifier}")
 
 

@@ -15,7 +15,7 @@ from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.second_run import Bench, rerun
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from tools._benches import CERTIFICATES, bench_as_asked, bench_of_folder
@@ -70,19 +70,20 @@ def _result(docket: Docket, verifications: Sequence[Verification]) -> ToolResult
         for certificate, verification in pairs
     ]
     facts = [
-        Fact(
-            sentence=f"{verification.sentence.rstrip('.')}: {certificate.claim}",
+        fact(
+            f"{verification.sentence.rstrip('.')}: {certificate.claim}",
+            f"c:{certificate.id}",
             unit=certificate.units[0] if len(certificate.units) == 1 else None,
-            sources=(f"c:{certificate.id}",),
         )
         for certificate, verification in pairs
     ]
     matched = sum(verification.status is VerificationStatus.MATCH for verification in verifications)
     if not pairs:
-        none = f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified"
-        facts = [Fact(sentence=none)]
+        facts = [
+            fact(f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified")
+        ]
     elif len(pairs) > 1:
-        facts.append(Fact(sentence=f"{matched} of {len(pairs)} certificates match"))
+        facts.append(fact(f"{matched} of {len(pairs)} certificates match"))
     return stated(
         {"where": docket.where, "certificates": rows, "matched": matched, "of": len(pairs)},
         facts,

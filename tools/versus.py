@@ -9,7 +9,7 @@ from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.paired import Paired
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, find_certificate, price_words
 from tools._accounts import flips_fact, slices_data
@@ -82,10 +82,10 @@ def _facts(
     names = tuple(map(str, units))
     own = [flips_fact(one, findings.tau) for one in certificates]
     sources = (*(f"c:{one.id}" for one in certificates), f"run:{findings.run}")
-    apart = Fact(
-        sentence=f"Of {paired.n} examples that both were tested on, both flip {paired.both}, "
+    apart = fact(
+        f"Of {paired.n} examples that both were tested on, both flip {paired.both}, "
         f"{names[0]} alone flips {paired.first_only} and {names[1]} alone {paired.second_only}",
-        sources=sources,
+        *sources,
     )
     return (*own, apart, _verdict(names, paired, findings.alpha, sources))
 
@@ -96,4 +96,4 @@ def _verdict(names: tuple[str, ...], paired: Paired, alpha: float, sources: tupl
     else:
         more, fewer = names if paired.first_only > paired.second_only else names[::-1]
         words = f"{more} flips more of them than {fewer}"
-    return Fact(sentence=f"{words} (exact paired test p = {paired.p:.3g}, α = {alpha:g})", sources=sources)
+    return fact(f"{words} (exact paired test p = {paired.p:.3g}, α = {alpha:g})", *sources)

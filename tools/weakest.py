@@ -5,7 +5,7 @@ from __future__ import annotations
 from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.questions.support import Support, by_support
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
 from tools.arguments import Weakest
 from tools.registry import Tell
@@ -17,21 +17,19 @@ def weakest(given: Weakest, tell: Tell) -> ToolResult:
     with opened(given.run) as run:
         findings = findings_of(run)
     claims = by_support(findings)
-    source = (f"run:{findings.run}",)
+    source = f"run:{findings.run}"
     facts = [fact for claim in claims[: given.limit] for fact in _facts(claim, findings.tau, source)]
     if claims:
         sound = sum(not claim.weak_points for claim in claims)
         facts.append(
-            Fact(
-                sentence=f"Of the claims about {plural(len(claims), 'τ-agonist')}, {sound or 'none'} "
+            fact(
+                f"Of the claims about {plural(len(claims), 'τ-agonist')}, {sound or 'none'} "
                 f"{'has' if sound < 2 else 'have'} no weak point",
-                sources=source,
+                source,
             )
         )
     else:
-        facts.append(
-            Fact(sentence="This run claims nothing of any unit, so no claim is the weakest", sources=source)
-        )
+        facts.append(fact("This run claims nothing of any unit, so no claim is the weakest", source))
     data = {
         "run": findings.run,
         "tau": findings.tau,
@@ -42,7 +40,7 @@ def weakest(given: Weakest, tell: Tell) -> ToolResult:
     return stated(data, facts)
 
 
-def _facts(claim: Support, tau: float, source: tuple[str, ...]) -> list[Fact]:
+def _facts(claim: Support, tau: float, source: str) -> list[Fact]:
     agonist = claim.agonist
     unit = str(agonist.neuron)
     points = "; ".join(claim.weak_points) or "its bounds and controls leave nothing open"
@@ -51,7 +49,7 @@ def _facts(claim: Support, tau: float, source: tuple[str, ...]) -> list[Fact]:
         f"Ablating {unit} alone flips {both_slices(agonist.estimate, tau, claim.units)}",
         f"The lower bound of {unit}'s strength, over all units searched, is {claim.lower:.2f}, against τ = {tau:g}",
     )
-    return [Fact(sentence=sentence, unit=unit, sources=source) for sentence in said]
+    return [fact(sentence, source, unit=unit) for sentence in said]
 
 
 def _data(claim: Support) -> dict[str, object]:

@@ -26,7 +26,7 @@ from mecharule_ops.saying.accounts import (
     explained,
     explanation,
 )
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import leaning
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
@@ -49,12 +49,12 @@ from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 _KINDS = {
-    BREAKS: ("why",),
-    WHEN: ("why", "when"),
-    PREDICTION: ("why", "when", "prediction"),
-    READS: ("why", "reads", "writes"),
-    THROUGH: ("why", "through"),
-    RESPONDS: ("responds",),
+    BREAKS: "why",
+    WHEN: "why when",
+    PREDICTION: "why when prediction",
+    READS: "why reads writes",
+    THROUGH: "why through",
+    RESPONDS: "responds",
 }
 """The kinds of question that each part of an explanation answers."""
 
@@ -84,8 +84,8 @@ def why(given: Why, tell: Tell) -> ToolResult:
     parts = explained(neuron, learned, chain, findings.run)
     data = {
         "run": findings.run,
-        "explanation": [fact.cited for fact in explanation(parts)],
-        "parts": {name: fact.cited for name, fact in parts.items()},
+        "explanation": [part.cited for part in explanation(parts)],
+        "parts": {name: part.cited for name, part in parts.items()},
         "account": None if learned is None else encode(learned),
         "chain": None if chain is None else encode(chain),
         "search": search_name(outcome),
@@ -104,19 +104,18 @@ def _flips(
     known: UnitAccount, certificate: Certificate, chain: Chain | None, show_text: bool
 ) -> Iterator[Fact]:
     """What it flips, by how much more on which slice, and examples; where a chain says what breaks, that is why."""
-    agonist, estimate = known.agonist, known.agonist.estimate
-    why = () if chain else ("why",)
-    yield flips_fact(certificate, agonist.tau, known.bounded, ("when", "controls", *why))
-    selectivity = estimate.signed_selectivity
-    yield Fact(
-        sentence=f"{agonist.neuron} ({agonist.regime.arrow}) has strength {estimate.strength:.2f} "
+    agonist, selectivity = known.agonist, known.agonist.estimate.signed_selectivity
+    why = "" if chain else "why"
+    yield flips_fact(certificate, agonist.tau, known.bounded, f"when controls {why}")
+    yield fact(
+        f"{agonist.neuron} ({agonist.regime.arrow}) has strength {agonist.estimate.strength:.2f} "
         f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
         f"({leaning(selectivity, agonist.epsilon)}) · grade {known.grade}",
-        unit=str(agonist.neuron),
-        sources=(f"c:{certificate.id}",),
-        kinds=("strength",),
+        f"c:{certificate.id}",
+        unit=agonist.neuron,
+        kinds="strength",
     )
-    yield flipped_fact(certificate, show_text, ("flipped", *why))
+    yield flipped_fact(certificate, show_text, f"flipped {why}")
 
 
 def _explanation(parts: dict[str, Fact]) -> list[Fact]:
@@ -124,41 +123,34 @@ def _explanation(parts: dict[str, Fact]) -> list[Fact]:
     told: dict[Fact, list[str]] = {}
     for name, kinds in _KINDS.items():
         if name in parts:
-            told.setdefault(parts[name], []).extend(kinds)
-    return [replace(fact, kinds=tuple(kinds)) for fact, kinds in told.items()]
+            told.setdefault(parts[name], []).extend(kinds.split())
+    return [replace(part, kinds=tuple(kinds)) for part, kinds in told.items()]
 
 
 def _claim(
     findings: Findings, known: UnitAccount, certificate: Certificate, learned: Account | None
 ) -> Iterator[Fact]:
     """Its rule, how sure the flips are, and the controls; without an account the rule says when it flips."""
-    unit, run, proof = str(known.neuron), f"run:{findings.run}", f"c:{certificate.id}"
-    yield Fact(
-        sentence=f"When it flips: {anchored_words(known.rule, findings.run)}",
-        unit=unit,
-        sources=(proof, run) if _certified(known, certificate) else (run,),
-        kinds=("rule", *(() if learned else ("why", "when"))),
-    )
+    unit, run = known.neuron, f"run:{findings.run}"
+    cited = (f"c:{certificate.id}", run) if _certified(known, certificate) else (run,)
+    words = f"When it flips: {anchored_words(known.rule, findings.run)}"
+    yield fact(words, *cited, unit=unit, kinds="rule" if learned else "rule why when")
     if predicts(known.rule) is not None and known.rule is not None and not known.hq_t:
-        yield Fact(sentence=f"That rule reads {known.rule.rule}", unit=unit, sources=(run,), kinds=("rule",))
+        yield fact(f"That rule reads {known.rule.rule}", run, unit=unit, kinds="rule")
     yield bounds_fact(findings, known, certificate)
-    counted = known.controls and known.controls.flips
-    if counted:
-        yield Fact(
-            sentence=f"On {counted.n} held-out records, which chose nothing, it flips {counted.flips}",
-            unit=unit,
-            sources=(run,),
-            kinds=("why",),
-        )
-    estimate, tau = known.agonist.estimate, known.agonist.tau
-    claims, *counts = controls_facts(known.controls, estimate, tau, run)
+    if known.controls and known.controls.flips:
+        held_out = known.controls.flips
+        said = f"On {held_out.n} held-out records, which chose nothing, it flips {held_out.flips}"
+        yield fact(said, run, unit=unit, kinds="why")
+    claims, *counts = controls_facts(known.controls, known.agonist.estimate, known.agonist.tau, run)
     yield replace(claims, kinds=("why", "sure", "controls", "mind"))
-    for fact in counts:
-        yield replace(fact, kinds=("sure", "controls", "mind"))
+    for count in counts:
+        yield replace(count, kinds=("sure", "controls", "mind"))
 
 
 def bounds_fact(findings: Findings, known: UnitAccount, certificate: Certificate) -> Fact:
     """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
+    said = "the slices are covers that keep what is rare, so the counts speak of these examples alone"
     if known.bounded:
         level = searched_alpha(findings.alpha, known.searched) / 2
         bounds = " and ".join(
@@ -169,20 +161,13 @@ def bounds_fact(findings: Findings, known: UnitAccount, certificate: Certificate
             f"its lower bounds are {bounds}, against τ = {findings.tau:g}; they hold over both slices of all "
             f"{known.searched:,} units searched at once ({100 * (1 - findings.alpha):g} % confidence)"
         )
-    else:
-        said = "the slices are covers that keep what is rare, so the counts speak of these examples alone"
-    return Fact(
-        sentence=f"How sure: {said}",
-        unit=str(known.neuron),
-        sources=(f"run:{findings.run}",),
-        kinds=("why", "sure"),
-    )
+    return fact(f"How sure: {said}", f"run:{findings.run}", unit=known.neuron, kinds="why sure")
 
 
 def _refutations(findings: Findings, known: UnitAccount, certificate: Certificate) -> Iterator[Fact]:
     """What would refute the claim about a unit, with the thresholds in its own counts."""
     name, count = known.stronger
-    seen, unit, run = f"these {count.n} of {name}", str(known.neuron), f"run:{findings.run}"
+    seen = f"these {count.n} of {name}"
     threshold = (
         f"nothing on {seen}, since even all of them flipping would not bound it above τ"
         if known.flips_needed is None
@@ -198,12 +183,10 @@ def _refutations(findings: Findings, known: UnitAccount, certificate: Certificat
             "That it is selective would be refuted by held-out records on which its flips do not follow the split"
         )
     if predicts(known.rule) is not None:
-        said.append(
-            f"For its rule: a held-out MCC below {findings.mcc_floor:.2f}. When it flips: "
-            f"{anchored_words(known.rule, findings.run)}"
-        )
+        words = anchored_words(known.rule, findings.run)
+        said.append(f"For its rule: a held-out MCC below {findings.mcc_floor:.2f}. When it flips: {words}")
     for sentence in said:
-        yield Fact(sentence=sentence, unit=unit, sources=(f"c:{certificate.id}", run), kinds=("mind",))
+        yield fact(sentence, f"c:{certificate.id}", f"run:{findings.run}", unit=known.neuron, kinds="mind")
 
 
 def _data(

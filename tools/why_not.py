@@ -21,14 +21,14 @@ from mecharule_ops.questions.fates import (
     search_order,
 )
 from mecharule_ops.questions.unit_account import UnitAccount, account
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import find_certificate
-from tools._accounts import slice_words, slices_data
+from tools._accounts import slices_data, slices_words
 from tools.arguments import WhyNot
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -65,13 +65,14 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         "path": [_node_data(step) for step in path],
     }
 
-    def fact(sentence: str, *kinds: str, source: str = f"run:{findings.run}") -> Fact:
-        return Fact(sentence=sentence, unit=str(neuron), sources=(source,), kinds=kinds)
-
-    ranked = f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}"
+    source = f"run:{findings.run}"
+    ranked = (
+        f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
+        "evidence of causation"
+    )
     facts = [
-        fact(f"{neuron} ({outcome.regime.arrow}): {reason.sentence}", "why-not"),
-        fact(f"{ranked}; that chose the order of tests and is no evidence of causation", "why-not", "how"),
+        fact(f"{neuron} ({outcome.regime.arrow}): {reason.sentence}", source, unit=neuron, kinds="why-not"),
+        fact(ranked, source, unit=neuron, kinds="why-not how"),
     ]
     if predicted is not None:
         data["predicted"] = {
@@ -84,19 +85,21 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
             f"First order, before any ablation: flips {percent(predicted.associated)} of D+ and "
             f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,}"
         )
-        facts.append(fact(said, "why-not"))
+        facts.append(fact(said, source, unit=neuron, kinds="why-not"))
     if given.test:
         certificate = _tested(given.run, neuron, outcome.regime, tell)
         data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
         data["certificate"] = certificate.id
-        flips = " and ".join(slice_words(total, findings.tau) for total in certificate.totals)
-        facts.append(fact(f"Tested alone now it flips {flips}", "why-not", source=f"c:{certificate.id}"))
+        flips = slices_words(certificate, findings.tau)
+        facts.append(
+            fact(f"Tested alone now it flips {flips}", f"c:{certificate.id}", unit=neuron, kinds="why-not")
+        )
     elif node is None or node.size > 1:
         facts.append(
             fact(f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now", "why-not")
         )
-    told = [fact(_node_words(step), "how") for step in path]
-    asked = told or [fact("The recorded search never settled it", "how")]
+    told = [_node_words(step) for step in path] or ["The recorded search never settled it"]
+    asked = [fact(sentence, source, unit=neuron, kinds="how") for sentence in told]
     head = f"{neuron} ({outcome.regime.arrow}) in run {findings.run} · {search_name(outcome)}"
     return stated(data, facts, head=head, asked=asked)
 

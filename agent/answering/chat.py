@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,7 @@ from agent.answering.conversation import laid_out
 from agent.answering.facts import listed
 from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.offers import fillings, fitting
-from agent.answering.prose import Prose, read
+from agent.answering.prose import read
 from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
@@ -35,6 +35,7 @@ from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.saying.fact import Fact
 from tools.registry import Tell
 from tools.result import ToolResult
 
@@ -100,80 +101,152 @@ def answer(
     on_text: OnText = unheard,
     memory: Memory | None = None,
 ) -> ToolResult:
-    """The model's checked answer, or the router's with the reason why the model gave none.
+    """The model's answer, or the router's with the reason why the model gave none.
 
     A question that was killed continues at its node when it is asked again: no reply and no tool call is paid twice.
     """
-    from agent.graph import conversation_graph, run_to_end
-
-    memory = memory or Memory(run, lambda event: None, tell)
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
-    if understand(question).routes or question.strip() == conversation.ALL:
-        return _answered_and_added(path, question, asker, choice, tell, on_text, memory)
-    runtime = ConversationRuntime(
+    asked = _Asked(
+        path=path,
+        question=question,
         asker=asker,
-        toolbox=RunToolbox(path, findings.run, tell),
-        run=findings.run,
+        choice=choice,
+        tell=tell,
         on_text=on_text,
-        emit=memory.emit,
+        memory=memory or Memory(run, lambda event: None, tell),
     )
-    begin: ConversationInput = {
-        "turns": _turns(earlier, question),
-        "question": question,
-        "most_calls": MOST_CALLS,
-    }
-    thread = _thread(asker.model.name, begin)
-    with ExitStack() as stack:
-        saver = _saver(stack, Path(path), tell)
-        state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
-        if state["ended"]:
-            tell(f"{state['ended']}; answered without it")
-            who = f"{choice}; it gave no answer"
-            offline = conversation.ask(path, question, tell, who=who)
-            result = _without(offline, who, choice, state["ended"], asker)
+    if understand(question).routes or question.strip() == conversation.ALL:
+        return asked.by_rules()
+    return asked.by_model(findings, earlier)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """One question on its way to an answer."""
+
+    path: str
+    question: str
+    asker: Asker
+    choice: Choice
+    tell: Tell
+    on_text: OnText
+    memory: Memory
+
+    def by_model(self, findings: Findings, earlier: Sequence[Exchange]) -> ToolResult:
+        """The answer of the graph; the router's where the model gave none."""
+        from agent.graph import conversation_graph, run_to_end
+
+        runtime = ConversationRuntime(
+            asker=self.asker,
+            toolbox=RunToolbox(self.path, findings.run, self.tell),
+            run=findings.run,
+            on_text=self.on_text,
+            emit=self.memory.emit,
+        )
+        turns = _turns(earlier, self.question)
+        begin: ConversationInput = {"turns": turns, "question": self.question, "most_calls": MOST_CALLS}
+        thread = _thread(self.asker.model.name, begin)
+        with ExitStack() as stack:
+            saver = _saver(stack, Path(self.path), self.tell)
+            state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
+            if state["ended"]:
+                self.tell(f"{state['ended']}; answered without it")
+                who = f"{self.choice}; it gave no answer"
+                offline = conversation.ask(self.path, self.question, self.tell, who=who)
+                result = self._without(offline, who, state["ended"])
+            else:
+                result = self._told(findings, state)
+            self._keep(result, PROMPT, state.get("faults", []), state["ended"])
+            if saver is not None:
+                saver.delete_thread(thread)
+        return result
+
+    def by_rules(self) -> ToolResult:
+        """The router's answer, at once; then what the model adds to its facts, if it adds anything.
+
+        An addition is asked for once: nobody waits for a second try of what can be left out.
+        """
+        who = f"{self.choice}; answered by rules"
+        offline = conversation.ask(self.path, self.question, self.tell, who=who)
+        above = str(offline.data["answer"])
+        self.on_text(f"{above}\n")
+        prose, ended = None, "it was not asked"
+        if offline.facts:
+            try:
+                said = self.asker.ask(_adding(offline), self.on_text, tries=1).text
+                prose = read(said, offline.facts, above)
+                ended = "it added nothing that holds" if prose.left_out else "it added nothing"
+            except MechaRuleError as fault:
+                ended = unasked(fault)
+                self.tell(f"{ended}; answered without it")
+        if prose is None or not prose.facts or not prose.sentence:
+            result = self._without(offline, who, ended)
         else:
-            result = _result(findings, path, question, choice, state, asker)
-        memory.keep(result, _entry(question, asker, state, PROMPT), state.get("cited", []))
-        if saver is not None:
-            saver.delete_thread(thread)
-    return result
+            ended = ""
+            data = {
+                "answer": f"{above}\n{prose.beside}",
+                "checked": f"{offline.data['checked']}; added by {self.choice.short}: {prose.outcome()}",
+                "llm": self.choice.short,
+                "added": prose.beside,
+            }
+            result = self._laid_out(who, {**offline.data, **data}, self.asker.bill, offline.facts)
+        self._keep(result, ADDING, [] if prose is None else list(prose.left_out), ended)
+        return result
 
+    def _told(self, findings: Findings, state: ConversationState) -> ToolResult:
+        """The answer that the graph came to."""
+        with opened(self.path) as run:
+            offers = fitting("summary", fillings(run, findings))
+        consulted: list[Any] = list(state.get("consulted", []))
+        data: dict[str, object] = {
+            "run": findings.run,
+            "question": self.question,
+            "llm": self.choice.short,
+            "follow_ups": list(offers),
+            "tools": [
+                {"tool": one["name"], "arguments": one["arguments"], "ok": one["ok"]} for one in consulted
+            ],
+            "answer": state["answer"],
+            "checked": state["checked"],
+            "verified": not state["faults"],
+            "certificates": [id.removeprefix("c:") for id in state["cited"] if id.startswith("c:")],
+        }
+        calls = [f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in consulted]
+        return self._laid_out("\n".join([str(self.choice), *calls]), data, self.asker.bill)
 
-def _answered_and_added(
-    path: str,
-    question: str,
-    asker: Asker,
-    choice: Choice,
-    tell: Tell,
-    on_text: OnText,
-    memory: Memory,
-) -> ToolResult:
-    """The router's answer, at once; then what the model adds to its facts, if it adds something without a fault.
+    def _without(self, offline: ToolResult, who: str, why: str) -> ToolResult:
+        """The router's answer alone, why, and what asking cost."""
+        data = {**offline.data, "llm": f"none ({self.choice.short}: {why})"}
+        bill = f"{why}; {self.asker.bill}" if self.asker.requests else ""
+        made = self._laid_out(who, data, bill, offline.facts)
+        return made if bill else replace(made, text=offline.text)
 
-    An addition is asked for once: nobody waits for a second try of what can be left out.
-    """
-    who = f"{choice}; answered by rules"
-    offline = conversation.ask(path, question, tell, who=who)
-    on_text(f"{offline.data['answer']}\n")
-    prose, ended = None, ""
-    if offline.facts:
-        try:
-            said = asker.ask(_adding(offline), on_text, tries=1).text
-            prose = read(said, offline.facts, str(offline.data["answer"]))
-        except MechaRuleError as fault:
-            ended = unasked(fault)
-            tell(f"{ended}; answered without it")
-    state: ConversationState = {"ended": ended, "faults": []}  # type: ignore[typeddict-item]
-    if prose is not None:
-        state["faults"] = list(prose.left_out)
-        ended = "it added nothing that holds" if prose.left_out else "it added nothing"
-    if prose is None or not prose.facts or not prose.sentence:
-        result = _without(offline, who, choice, ended or "it was not asked", asker)
-    else:
-        result = _with(offline, who, choice, prose, asker)
-    memory.keep(result, _entry(question, asker, state, ADDING))
-    return result
+    def _laid_out(
+        self, who: str, data: Mapping[str, object], bill: str, facts: tuple[Fact, ...] = ()
+    ) -> ToolResult:
+        spent = {
+            "input_tokens": self.asker.spent.input_tokens,
+            "output_tokens": self.asker.spent.output_tokens,
+            "dollars": self.asker.cost,
+            "seconds": self.asker.seconds,
+        }
+        text = laid_out(who, data, f"{self.choice.short}: {bill}")
+        return ToolResult(data={**data, **spent}, text=text, facts=facts)
+
+    def _keep(self, result: ToolResult, prompt: str, faults: Sequence[str], ended: str) -> None:
+        """What the run file keeps of a question to a model: no key and no transcript."""
+        entry = {
+            "question": self.question,
+            "model": self.asker.model.name,
+            "prompts": {prompt: prompts.load(prompt).record()},
+            "requests": self.asker.requests,
+            "input_tokens": self.asker.spent.input_tokens,
+            "output_tokens": self.asker.spent.output_tokens,
+            "faults": list(faults),
+            "ended": ended,
+        }
+        self.memory.keep(result, entry)
 
 
 def _adding(offline: ToolResult) -> Request:
@@ -184,36 +257,6 @@ def _adding(offline: ToolResult) -> Request:
     )
     turns = (Turn(role="user", text=user),)
     return Request(system=system, turns=turns, max_tokens=MOST_ADDED, purpose="addition")
-
-
-def _with(offline: ToolResult, who: str, choice: Choice, prose: Prose, asker: Asker) -> ToolResult:
-    """The router's answer and under it the model's addition."""
-    data = {
-        **offline.data,
-        "answer": f"{offline.data['answer']}\n{prose.beside}",
-        "checked": f"{offline.data['checked']}; added by {choice.short}: {prose.outcome()}",
-        "llm": choice.short,
-        "added": prose.beside,
-        **_spent(asker),
-    }
-    return replace(offline, data=data, text=laid_out(who, data, f"{choice.short}: {asker.bill}"))
-
-
-def _without(offline: ToolResult, who: str, choice: Choice, why: str, asker: Asker) -> ToolResult:
-    """The router's answer alone, why, and what asking cost."""
-    data = {**offline.data, "llm": f"none ({choice.short}: {why})", **_spent(asker)}
-    bill = [f"{choice.short}: {why}; {asker.bill}"] if asker.requests else []
-    return replace(offline, data=data, text=laid_out(who, data, *bill) if bill else offline.text)
-
-
-def _spent(asker: Asker) -> dict[str, object]:
-    spent = asker.spent
-    return {
-        "input_tokens": spent.input_tokens,
-        "output_tokens": spent.output_tokens,
-        "dollars": asker.cost,
-        "seconds": asker.seconds,
-    }
 
 
 def _saver(stack: ExitStack, path: Path, tell: Tell) -> SqliteSaver | None:
@@ -240,48 +283,5 @@ def _turns(earlier: Sequence[Exchange], question: str) -> list[Said]:
     return [*turns, {"role": "user", "text": question}]
 
 
-def _result(
-    findings: Findings, path: str, question: str, choice: Choice, state: ConversationState, asker: Asker
-) -> ToolResult:
-    faults, cited, checked = state["faults"], state["cited"], state["checked"]
-    with opened(path) as run:
-        offers = fitting("summary", fillings(run, findings))
-    data: dict[str, object] = {
-        "run": findings.run,
-        "question": question,
-        "llm": choice.short,
-        "follow_ups": list(offers),
-        "tools": [
-            {"tool": one["name"], "arguments": one["arguments"], "ok": one["ok"]} for one in _consulted(state)
-        ],
-        "answer": state["answer"],
-        "checked": checked,
-        "verified": not faults,
-        "certificates": [id.removeprefix("c:") for id in cited if id.startswith("c:")],
-        **_spent(asker),
-    }
-    calls = [f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in _consulted(state)]
-    who = "\n".join([str(choice), *calls])
-    return ToolResult(data=data, text=laid_out(who, data, f"{choice.short}: {asker.bill}"))
-
-
-def _consulted(state: ConversationState) -> list[Any]:
-    return list(state.get("consulted", []))
-
-
 def _flags(arguments: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in arguments.items())
-
-
-def _entry(question: str, asker: Asker, state: ConversationState, prompt: str) -> dict[str, object]:
-    """What the run file keeps of a question to a model: no key and no transcript."""
-    return {
-        "question": question,
-        "model": asker.model.name,
-        "prompts": {prompt: prompts.load(prompt).record()},
-        "requests": asker.requests,
-        "input_tokens": asker.spent.input_tokens,
-        "output_tokens": asker.spent.output_tokens,
-        "faults": state.get("faults", []),
-        "ended": state["ended"],
-    }

@@ -20,7 +20,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.unit_account import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer
 from mecharule_ops.types import Neuron
 from tools._ablations import find_certificate
@@ -84,12 +84,12 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     for route in found.routes:
         answered.append(_answered(findings, path, route, topic, tell))
         topic = _next_topic(topic, answered[-1])
-    facts = tuple(fact for one in answered for fact in one.facts)
+    facts = tuple(each for one in answered for each in one.facts)
     certificates = _certificates(facts)
     _remember(path, replace(topic, question=question, certificates=certificates), tell)
     with opened(path) as open_run:
         fill = fillings(open_run, findings, next(iter(topic.units), None))
-    sources = {source for fact in facts for source in fact.sources}
+    sources = {source for each in facts for source in each.sources}
     data |= {
         "kinds": kinds,
         "tool": answered[0].tool,
@@ -123,7 +123,7 @@ def _known(findings: Findings, question: str) -> tuple[str, ...]:
 
 def _next_topic(topic: Topic, answered: Answered) -> Topic:
     """What `it` means from now on: the units asked about, else the first that the answer names."""
-    named = tuple(dict.fromkeys(fact.unit for fact in answered.facts if fact.unit))
+    named = tuple(dict.fromkeys(each.unit for each in answered.facts if each.unit))
     units = (answered.units or named[:1]) if answered.ok else ()
     return replace(topic, units=units or topic.units, kind=answered.route.kind)
 
@@ -167,13 +167,13 @@ def _summed(findings: Findings) -> list[Fact]:
         for text in (block.items if isinstance(block, Bullets) else (block,))
     ]
     said = [sentence for text in paragraphs for sentence in re.split(r"(?<=[.?])\s+", text)]
-    return [Fact(sentence=sentence.rstrip("."), sources=(f"run:{findings.run}",)) for sentence in said]
+    return [fact(sentence.rstrip("."), f"run:{findings.run}") for sentence in said]
 
 
 def _refused(findings: Findings, route: Route, why: str) -> Answered:
     """A question that was understood and has no answer, with the tool's own words for why."""
     said = f"There is no answer to that: {why.removesuffix('.')}"
-    return Answered(route=route, facts=(Fact(sentence=said, sources=(f"run:{findings.run}",)),), ok=False)
+    return Answered(route=route, facts=(fact(said, f"run:{findings.run}"),), ok=False)
 
 
 def _ranked(findings: Findings, route: Route, units: tuple[str, ...]) -> tuple[Route, tuple[str, ...]]:
@@ -238,11 +238,11 @@ def _notes(found: Understood, answered: Sequence[Answered]) -> list[str]:
 
 
 def _said(answered: Answered) -> str:
-    return paragraph([fact.cited for fact in answered.facts], is_table=answered.is_table)
+    return paragraph([each.cited for each in answered.facts], is_table=answered.is_table)
 
 
 def _certificates(facts: Sequence[Fact]) -> tuple[str, ...]:
-    cited = (source for fact in facts for source in fact.sources)
+    cited = (source for each in facts for source in each.sources)
     return tuple(dict.fromkeys(id.removeprefix("c:") for id in cited if id.startswith("c:")))
 
 

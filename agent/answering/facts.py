@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from tools.result import ToolResult
 
 _LONGEST_RESULT = 3000
@@ -16,14 +16,14 @@ _IN_ONE_LINE = 2
 def facts_of(result: ToolResult, run: str, kind: str) -> tuple[Fact, ...]:
     """What a result states to a kind of question; each line of its text where the tool states no facts."""
     if result.facts:
-        return tuple(fact for fact in result.facts if kind in fact.kinds or not fact.kinds)
+        return tuple(one for one in result.facts if kind in one.kinds or not one.kinds)
     lines = (line.strip() for line in result.text.splitlines())
-    return tuple(Fact(sentence=line, sources=(f"run:{run}",)) for line in lines if line)
+    return tuple(fact(line, f"run:{run}") for line in lines if line)
 
 
 def listed(facts: Sequence[Fact], first: int = 1) -> str:
     """Facts under their names, a line each."""
-    text = "\n".join(f"f{number}: {fact.sentence}" for number, fact in enumerate(facts, first))
+    text = "\n".join(f"f{number}: {one.sentence}" for number, one in enumerate(facts, first))
     return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT].rsplit("\n", 1)[0] + "\n(cut)"
 
 

@@ -50,21 +50,19 @@ class Memory:
             told = [event for _, _, event in run.store.events() if isinstance(event, QuestionAnswered)]
         return tuple(Exchange(question=one.question, answer=one.answer) for one in told[-FOLLOWED:])
 
-    def keep(
-        self, result: ToolResult, entry: Mapping[str, object] | None = None, cited: Sequence[str] = ()
-    ) -> None:
+    def keep(self, result: ToolResult, entry: Mapping[str, object] | None = None) -> None:
         """Puts the answer and everything told on the way into the run file, with a model's `entry` in its log."""
-        self.emit(_answered(result))
-        certificates = [id.removeprefix("c:") for id in cited if id.startswith("c:")]
+        answered = _answered(result)
+        self.emit(answered)
         try:
             with opened(self._run, write=True) as run:
                 run.store.append(self._waiting)
                 if entry is not None:
                     log = run.store.get(QUESTIONS) if run.store.has(QUESTIONS) else []
                     run.store.put(QUESTIONS, [*log, dict(entry)])
-                if certificates:
-                    cited_last = LastAnswer(question=str(result.data["question"]), certificates=certificates)
-                    run.store.put(LAST_ANSWER, cited_last)
+                if answered.certificates:
+                    cited = LastAnswer(question=answered.question, certificates=list(answered.certificates))
+                    run.store.put(LAST_ANSWER, cited)
         except StoreError as error:
             self._tell(f"the question is not remembered in the run: {error}")
         self._waiting.clear()

@@ -14,7 +14,7 @@ from mecharule_ops.mechanism.mediation import ABOVE
 from mecharule_ops.numbers import k_of_n, percent, signed
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.chain_lines import hold_words, quoted
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import family_words, short
 from mecharule_ops.types import FlipCount, Neuron
 
@@ -45,7 +45,7 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
     if account is None:
         made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now"
-        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), _fact(unit, made, f"run:{run}"))
+        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), fact(made, f"run:{run}", unit=unit))
     else:
         said = {
             WHEN: when_sentence(account, run),
@@ -54,7 +54,7 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
         }
     if chain is None:
         traced = f"How the flips of {unit} come about is measured by `mecharule path {run} {unit}`"
-        return said | dict.fromkeys((READS, THROUGH), _fact(unit, traced, f"run:{run}"))
+        return said | dict.fromkeys((READS, THROUGH), fact(traced, f"run:{run}", unit=unit))
     return {
         BREAKS: breaks_sentence(chain, run),
         **said,
@@ -63,21 +63,17 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     }
 
 
-def _fact(unit: Neuron, sentence: str, *sources: str) -> Fact:
-    return Fact(sentence=sentence, unit=str(unit), sources=sources)
-
-
 def responds_sentence(account: Account, run: str) -> Fact:
     """Where its drive is high."""
     unit, drive = account.neuron, account.drive
     if drive is None or drive.rule is None:
         why = "it was not asked" if drive is None else drive.status.value
-        return _fact(unit, f"What {unit} responds to is not known: {why}", f"run:{run}")
+        return fact(f"What {unit} responds to is not known: {why}", f"run:{run}", unit=unit)
     said = (
         f"{unit} responds to {drive.rule}: there its first-order drop is {drive.threshold:.3g} logits or more, "
         f"MCC {drive.held_out}"
     )
-    return _fact(unit, said, f"run:{run}")
+    return fact(said, f"run:{run}", unit=unit)
 
 
 def breaks_sentence(chain: Chain, run: str) -> Fact:
@@ -85,7 +81,7 @@ def breaks_sentence(chain: Chain, run: str) -> Fact:
     cited, flips = f"c:{chain.mediation_certificate}", chain.mediation.flips
     if not chain.breaks.places:
         said = f"Ablating {chain.unit} flips {k_of_n(flips)} of the slices' examples: nothing breaks"
-        return _fact(chain.unit, said, cited)
+        return fact(said, cited, unit=chain.unit)
     place = chain.breaks.places[0]
     often = ""
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
@@ -95,7 +91,7 @@ def breaks_sentence(chain: Chain, run: str) -> Fact:
         f"Ablating {chain.unit} flips {k_of_n(flips)} examples; the first token to change is {place.place} in "
         f"{k_of_n(place.count)} of the flips{often}"
     )
-    return _fact(chain.unit, said, cited, f"run:{run}")
+    return fact(said, cited, f"run:{run}", unit=chain.unit)
 
 
 def when_sentence(account: Account, run: str) -> Fact:
@@ -104,7 +100,7 @@ def when_sentence(account: Account, run: str) -> Fact:
     said = f"When it flips: {family_words(asked)}"
     if best is not None and best.family is not Family.INPUT:
         said += f"; {family_words(best)}"
-    return _fact(account.neuron, said, f"run:{run}")
+    return fact(said, f"run:{run}", unit=account.neuron)
 
 
 def brief_account(account: Account) -> str:
@@ -126,7 +122,7 @@ def prediction_sentence(account: Account, run: str) -> Fact:
     notes = "".join(f"; {note}" for note in caveats(account))
     if scored is None or scored.held_out is None:
         few = "Its first-order prediction could not be scored: too few held-out records of one side"
-        return _fact(account.neuron, f"{few}{notes}", f"run:{run}")
+        return fact(f"{few}{notes}", f"run:{run}", unit=account.neuron)
     said = (
         f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "
         f"{beside_words(scored, account.predictions)}"
@@ -134,7 +130,7 @@ def prediction_sentence(account: Account, run: str) -> Fact:
     right = account.becomes_right
     if right is not None and right.held_out is not None:
         said += f"; that the new answer is right, {beside_words(right, account.beside_right)}"
-    return _fact(account.neuron, f"{said}{notes}", f"run:{run}")
+    return fact(f"{said}{notes}", f"run:{run}", unit=account.neuron)
 
 
 def beside_words(score: PredictionScore, others: Sequence[PredictionScore]) -> str:
@@ -179,8 +175,8 @@ def reads_sentence(chain: Chain, run: str) -> Fact:
         read = f"On flipped records its value is {active.mean:.3g} against {active.replacement:.3g} of its replacement"
     else:
         none = "What it reads and writes on flipped records has no value: no example flips"
-        return _fact(chain.unit, none, f"run:{run}")
-    return _fact(chain.unit, f"{read} and {_written(chain)}", f"run:{run}")
+        return fact(none, f"run:{run}", unit=chain.unit)
+    return fact(f"{read} and {_written(chain)}", f"run:{run}", unit=chain.unit)
 
 
 def _written(chain: Chain) -> str:
@@ -202,7 +198,7 @@ def through_sentence(chain: Chain, run: str) -> Fact:
     sources = [f"c:{chain.mediation_certificate}"]
     flips = chain.mediation.flips.flips
     if not flips:
-        return _fact(chain.unit, "There is no flip whose way could be traced", *sources)
+        return fact("There is no flip whose way could be traced", *sources, unit=chain.unit)
     whole = chain.mediation.of(ABOVE)
     single = [
         one
@@ -223,4 +219,4 @@ def through_sentence(chain: Chain, run: str) -> Fact:
     if not parts:
         parts, sources = ["nothing lies above it, so its whole effect is direct"], [f"run:{run}"]
     said = "; ".join(parts)
-    return _fact(chain.unit, f"Its way: {said}", *sources)
+    return fact(f"Its way: {said}", *sources, unit=chain.unit)

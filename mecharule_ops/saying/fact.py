@@ -21,3 +21,9 @@ class Fact:
     def cited(self) -> str:
         """The sentence with its sources in brackets."""
         return " ".join([self.sentence, *(f"[{source}]" for source in self.sources)]) + "."
+
+
+def fact(sentence: str, *sources: str, unit: object = None, kinds: str = "") -> Fact:
+    """A fact from its sources, about a unit where one is named; `kinds` are words with spaces between them."""
+    about = None if unit is None else str(unit)
+    return Fact(sentence=sentence, unit=about, sources=sources, kinds=tuple(kinds.split()))
