@@ -8,10 +8,12 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.engine.asking import Group
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
+from mecharule_ops.pipeline.opening import keep, opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Regime
 from tools.registry import Tell
+from tools.result import ToolResult
 
 
 def find_certificate(run: Run, units: Group, regime: Regime) -> Certificate | None:
@@ -50,6 +52,24 @@ class Quoted:
             return "nothing, it is stored"
         took = "this run timed none yet" if self.seconds is None else f"~{self.seconds:.0f} s"
         return f"{self.example_forwards} ablated completions, {took}"
+
+    def stated(self, run: str, *, at_most: bool = False) -> ToolResult:
+        """The price as a tool's result."""
+        text = f"price: {'at most ' if at_most else ''}{self.words}"
+        return ToolResult(data={"run": run, "price": self.data}, text=text)
+
+
+def certificate_now(name: str, units: Group, regime: Regime, tell: Tell) -> Certificate:
+    """The stored certificate of ablating exactly these units, or one made now and kept."""
+    from mecharule_ops.pipeline.certify import certify
+
+    with opened(name) as run:
+        stored = find_certificate(run, units, regime)
+    if stored is not None:
+        return stored
+    tell(f"ablating {'+'.join(map(str, units))} on both slices")
+    with opened(name, write=True, tell=tell) as run:
+        return keep(run, certify(run, units, regime))
 
 
 def price_words(run: Run, forwards: int) -> Quoted:

@@ -104,6 +104,15 @@ def controls_data(
     }
 
 
+def estimate_data(estimate: FlipEstimate) -> dict[str, object]:
+    """Flips of both slices."""
+    plus, minus = estimate.associated, estimate.unrelated
+    return {
+        "associated": {"flips": plus.flips, "n": plus.n},
+        "unrelated": {"flips": minus.flips, "n": minus.n},
+    }
+
+
 def _counts(estimate: FlipEstimate | None) -> dict[str, int] | None:
     if estimate is None:
         return None

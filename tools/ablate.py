@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.certify import certify
-from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
+from mecharule_ops.pipeline.opening import check_direction, check_unit, opened, regime_of
 from mecharule_ops.types import Neuron
-from tools._ablations import accepted, find_certificate, price_words
+from tools._ablations import accepted, certificate_now, find_certificate, price_words
 from tools._accounts import SHOWN, example_data, flipped_fact, flipped_rows, flips_fact, slices_data
 from tools.arguments import Ablate
 from tools.registry import Tell
@@ -25,11 +24,10 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         price = price_words(run, 0 if stored else len(run.slices(regime).positions))
         identifier, tau = run.id, run.config.tau
     if given.estimate:
-        return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
+        return price.stated(identifier)
     if stored is None:
         accepted(price, given.yes, tell)
-        with opened(given.run, write=True, tell=tell) as run:
-            stored = keep(run, certify(run, units, regime))
+        stored = certificate_now(given.run, units, regime, tell)
     flipped = flipped_rows(stored, given.show_text)
     data = {
         "run": identifier,

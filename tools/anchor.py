@@ -42,7 +42,7 @@ def anchor(given: Anchor, tell: Tell) -> ToolResult:
         check_direction(run.id, regime, hidden=run.config.suppress_only)
         price = price_words(run, 0 if rule else len(run.eligible(regime)))
     if given.estimate:
-        return ToolResult(data={"run": findings.run, "price": price.data}, text=f"price: {price.words}")
+        return price.stated(findings.run)
     if rule is None:
         accepted(price, given.yes, tell)
         with opened(given.run, write=True, tell=tell) as run:

@@ -14,9 +14,9 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.thresholds import RANDOM_UNITS
-from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime
+from mecharule_ops.types import FlipEstimate, Neuron, Regime
 from tools._ablations import accepted, price_words
-from tools._accounts import controls_data, controls_facts
+from tools._accounts import controls_data, controls_facts, estimate_data
 from tools.arguments import Control
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -38,7 +38,7 @@ def control(given: Control, tell: Tell) -> ToolResult:
         price = price_words(run, units * records + 2 * len(run.slices(regime).positions))
         identifier = run.id
     if given.estimate:
-        return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
+        return price.stated(identifier)
     accepted(price, given.yes, tell)
     with opened(given.run, write=True, tell=tell) as run:
         estimate, controls, certificate = _ran(run, neuron, regime, given.units)
@@ -47,8 +47,7 @@ def control(given: Control, tell: Tell) -> ToolResult:
         "run": identifier,
         "neuron": str(neuron),
         "regime": regime.value,
-        "associated": _count(estimate.associated),
-        "unrelated": _count(estimate.unrelated),
+        **estimate_data(estimate),
         "controls": controls_data(controls, estimate, tau),
         "certificate": certificate.id,
     }
@@ -95,7 +94,3 @@ def _reported(run: Run, neuron: Neuron, regime: Regime) -> AgonistControls | Non
     if unit is None or unit.controls is None or unit.controls.basis is None:
         return None
     return unit.controls
-
-
-def _count(count: FlipCount) -> dict[str, int]:
-    return {"flips": count.flips, "n": count.n}

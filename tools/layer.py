@@ -11,6 +11,7 @@ from mecharule_ops.pipeline.opening import findings_of, opened, regime_of, short
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
+from tools._accounts import estimate_data
 from tools.arguments import Layer
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -41,11 +42,12 @@ def layer(given: Layer, tell: Tell) -> ToolResult:
         "search": short_name(outcome),
         "layer": given.layer,
         "regime": outcome.regime.value,
-        "whole": _data(whole),
+        "whole": {**estimate_data(whole), "strength": whole.strength},
         "neuron": None if unit is None else str(unit.neuron),
-        "best": None if unit is None else _data(unit.estimate),
+        "best": None,
     }
     if unit is not None:
+        data["best"] = {**estimate_data(unit.estimate), "strength": unit.estimate.strength}
         data["bounds"] = _all_bounds(findings, outcome, whole, unit.estimate)
     return stated(data, facts)
 
@@ -133,13 +135,4 @@ def _bounds(estimate: FlipEstimate, alpha: float) -> dict[str, float]:
     return {
         "lower": lower_bound(part.flips, part.n, alpha / 2),
         "upper": upper_bound(part.flips, part.n, alpha / 2),
-    }
-
-
-def _data(estimate: FlipEstimate) -> dict[str, object]:
-    plus, minus = estimate.associated, estimate.unrelated
-    return {
-        "associated": {"flips": plus.flips, "n": plus.n},
-        "unrelated": {"flips": minus.flips, "n": minus.n},
-        "strength": estimate.strength,
     }

@@ -41,9 +41,7 @@ def localise(given: Localise, tell: Tell) -> ToolResult:
         )
         identifier = run.id
     if given.estimate:
-        return ToolResult(
-            data={"run": identifier, "price": quoted.data}, text=f"price: at most {quoted.words}"
-        )
+        return quoted.stated(identifier, at_most=True)
     accepted(quoted, given.yes, tell)
     with opened(given.run, write=True, tell=tell) as run:
         searches = [

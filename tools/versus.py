@@ -5,13 +5,11 @@ from __future__ import annotations
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.certify import certify
-from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from mecharule_ops.questions.paired import Paired
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.types import Neuron, Regime
-from tools._ablations import accepted, find_certificate, price_words
+from mecharule_ops.types import Neuron
+from tools._ablations import accepted, certificate_now, find_certificate, price_words
 from tools._accounts import flips_fact, slices_data
 from tools.arguments import Versus
 from tools.registry import Tell
@@ -38,7 +36,7 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
         price = price_words(run, len(missing) * examples)
     if missing:
         accepted(price, given.yes, tell)
-    first, second = _certificates(given.run, units, regime, tell, write=bool(missing))
+    first, second = (certificate_now(given.run, (unit,), regime, tell) for unit in units)
     paired = Paired.of(_flipped(first), _flipped(second), set(first.example_ids) & set(second.example_ids))
     data = {
         "run": findings.run,
@@ -55,18 +53,6 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
         "certificates": [first.id, second.id],
     }
     return stated(data, _facts(findings, units, (first, second), paired))
-
-
-def _certificates(
-    name: str, units: tuple[Neuron, Neuron], regime: Regime, tell: Tell, *, write: bool
-) -> tuple[Certificate, Certificate]:
-    with opened(name, write=write, tell=tell) as run:
-        return _certificate(run, units[0], regime), _certificate(run, units[1], regime)
-
-
-def _certificate(run: Run, unit: Neuron, regime: Regime) -> Certificate:
-    stored = find_certificate(run, (unit,), regime)
-    return stored or keep(run, certify(run, (unit,), regime, kind="ablate"))
 
 
 def _flipped(certificate: Certificate) -> set[int]:

@@ -7,6 +7,7 @@ from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.questions.support import Support, by_support
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
+from tools._accounts import estimate_data
 from tools.arguments import Weakest
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -53,12 +54,10 @@ def _facts(claim: Support, tau: float, source: str) -> list[Fact]:
 
 
 def _data(claim: Support) -> dict[str, object]:
-    plus, minus = claim.agonist.estimate.associated, claim.agonist.estimate.unrelated
     return {
         "neuron": str(claim.agonist.neuron),
         "regime": claim.agonist.regime.value,
-        "associated": {"flips": plus.flips, "n": plus.n},
-        "unrelated": {"flips": minus.flips, "n": minus.n},
+        **estimate_data(claim.agonist.estimate),
         "lower": claim.lower,
         "weak_points": list(claim.weak_points),
     }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import percent
-from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
+from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.fates import (
     AttributionRank,
@@ -27,7 +26,7 @@ from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
-from tools._ablations import find_certificate
+from tools._ablations import certificate_now
 from tools._accounts import slices_data, slices_words
 from tools.arguments import WhyNot
 from tools.registry import Tell
@@ -87,7 +86,7 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         )
         facts.append(fact(said, source, unit=neuron, kinds="why-not"))
     if given.test:
-        certificate = _tested(given.run, neuron, outcome.regime, tell)
+        certificate = certificate_now(given.run, (neuron,), outcome.regime, tell)
         data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
         data["certificate"] = certificate.id
         flips = slices_words(certificate, findings.tau)
@@ -204,16 +203,3 @@ def _node_words(node: NodeView) -> str:
         f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
         f"{node.unrelated_flips} of these {node.unrelated_n} of D- (search bound {node.ucb:.3f}): {node.verdict}"
     )
-
-
-def _tested(name: str, neuron: Neuron, regime: Regime, tell: Tell) -> Certificate:
-    """The unit's exact ablation on both slices, from the run file if it is there."""
-    from mecharule_ops.pipeline.certify import certify
-
-    with opened(name) as run:
-        certificate = find_certificate(run, (neuron,), regime)
-    if certificate is None:
-        tell(f"ablating {neuron} alone on both slices")
-        with opened(name, write=True, tell=tell) as run:
-            certificate = keep(run, certify(run, (neuron,), regime))
-    return certificate

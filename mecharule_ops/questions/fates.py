@@ -1,13 +1,12 @@
 """Which tested group settled a unit, rebuilt from what a run recorded (paper, algorithm 1).
 
-Events name a group by its first and last unit and its size. A group is a stretch of its parent in search order,
-and a root is a stretch of the layer in the order that attribution or prediction gave it, so the members of every
-group follow without asking the model again. Costs no model call.
+Events name a group by its first and last unit and its size. A group is a stretch of the layer's units in the order that
+attribution or prediction gave them, so the members of every group follow without asking the model again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,57 +75,39 @@ def search_order(candidates: LayerCandidates, settings: ChaSettings) -> Channels
     return tuple(channel for part in starting_groups(candidates, settings) for channel in part.channels)
 
 
-def members(view: SearchView, order: Channels) -> Mapping[int, Channels]:
-    """The channels of every tested node of a search, given the layer's units in search order.
+def members(view: SearchView, order: Channels, numbers: Collection[int] | None = None) -> dict[int, Channels]:
+    """The channels of every tested node of a search, or of some, given the layer's units in search order.
 
     Raises `StoreError` when the events and the order do not belong together.
     """
-    found: dict[int, Channels] = {}
-    _add_members(found, view, sorted(view.nodes), order)
-    return found
+    nodes = (view.nodes[number] for number in sorted(view.nodes if numbers is None else numbers))
+    return {node.node: _stretch(node, order) for node in nodes if node.verdict is not None}
 
 
 def guided_members(
     view: SearchView, candidates: LayerCandidates, prediction: LayerPrediction, settings: ChaSettings
-) -> Mapping[int, Channels]:
+) -> dict[int, Channels]:
     """The same for a guided search: by promise, and as in `cha` from where it dropped its predictions.
 
     Raises `StoreError` when the events and the predictions do not belong together.
     """
-    begin = len(view.nodes) and max(view.nodes) + 1 if view.dropped is None else view.dropped.node
-    found: dict[int, Channels] = {}
     by_promise = tuple(candidates.channels[prediction.order].tolist())
-    _add_members(found, view, [node for node in sorted(view.nodes) if node < begin], by_promise)
-    if view.dropped is not None:
-        left = _left(view, candidates, found)
-        rest = [node for node in sorted(view.nodes) if node >= begin]
-        _add_members(found, view, rest, search_order(left, settings))
-    return found
+    if view.dropped is None:
+        return members(view, by_promise)
+    begin = view.dropped.node
+    found = members(view, by_promise, [node for node in view.nodes if node < begin])
+    left = search_order(_left(view, candidates, found), settings)
+    return found | members(view, left, [node for node in view.nodes if node >= begin])
 
 
 def _left(view: SearchView, candidates: LayerCandidates, found: Mapping[int, Channels]) -> LayerCandidates:
     """The units that were searched again: those not tested alone, without the pruned ones if they were too dear."""
     alone = {channels[0] for channels in found.values() if len(channels) == 1}
-    pruned = {
-        channel
-        for node, channels in found.items()
-        if view.nodes[node].verdict == "pruned"
-        for channel in channels
-    }
     assert view.dropped is not None
     if len(candidates.channels) - len(alone) != view.dropped.units:
-        alone |= pruned
+        for node, channels in found.items():
+            alone |= set(channels) if view.nodes[node].verdict == "pruned" else set()
     return candidates.without(alone)
-
-
-def _add_members(
-    found: dict[int, Channels], view: SearchView, numbers: Sequence[int], order: Channels
-) -> None:
-    for number in numbers:
-        node = view.nodes[number]
-        if node.verdict is not None:
-            above = order if node.parent is None else found.get(node.parent, order)
-            found[number] = _stretch(node, above)
 
 
 def fate(view: SearchView, nodes: Mapping[int, Channels], channel: int) -> NodeView | None:
@@ -147,13 +128,13 @@ def path_to(view: SearchView, node: NodeView) -> tuple[NodeView, ...]:
     return tuple(path)
 
 
-def _stretch(node: NodeView, above: Channels) -> Channels:
-    """The part of a parent's channels that a node's first unit and size name."""
-    names = [Neuron.parse(text).channel for text in node.units.split(" … ")]
-    if names[0] in above:
-        begin = above.index(names[0])
-        part = above[begin : begin + node.size]
-        if len(part) == node.size and part[-1] == names[-1]:
+def _stretch(node: NodeView, order: Channels) -> Channels:
+    """The channels that a node's first unit and size name."""
+    first, last = (Neuron.parse(node.units.split(" … ")[end]).channel for end in (0, -1))
+    if first in order:
+        begin = order.index(first)
+        part = order[begin : begin + node.size]
+        if len(part) == node.size and part[-1] == last:
             return part
     raise StoreError(
         f"expected node {node.node} ({node.units}, {node.size} units) inside its parent: this run's events and "
