@@ -97,7 +97,8 @@ def why(given: Why, tell: Tell) -> ToolResult:
         *_claim(findings, known, certificate, learned),
     ]
     head = f"run {findings.run} · {search_name(outcome)}"
-    return stated(data, facts, head=head, asked=tuple(_refutations(findings, known, certificate)))
+    told = stated(data, facts, head=head)
+    return replace(told, facts=(*_refutations(findings, known, certificate), *told.facts))
 
 
 def _flips(

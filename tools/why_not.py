@@ -94,9 +94,8 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
             fact(f"Tested alone now it flips {flips}", f"c:{certificate.id}", unit=neuron, kinds="why-not")
         )
     elif node is None or node.size > 1:
-        facts.append(
-            fact(f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now", "why-not")
-        )
+        offer = f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now"
+        facts.append(fact(offer, source, unit=neuron, kinds="why-not"))
     told = [_node_words(step) for step in path] or ["The recorded search never settled it"]
     asked = [fact(sentence, source, unit=neuron, kinds="how") for sentence in told]
     head = f"{neuron} ({outcome.regime.arrow}) in run {findings.run} · {search_name(outcome)}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -81,7 +80,6 @@ def ask(
         return result
     asker = Asker(
         model=model,
-        sleep=time.sleep,
         price=choice.price,
         most_tokens=choice.most_tokens,
         emit=memory.emit,

@@ -23,7 +23,7 @@ from agent.llm.faults import (
     unreachable,
 )
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
-from agent.llm.reading import parsed_as, unusable
+from agent.llm.reading import arguments_of, parsed_as, unusable
 
 PROVIDER = "anthropic"
 
@@ -111,7 +111,7 @@ def _reply(message: Any, request: Request) -> Reply:
         raise cut_short(request.max_tokens, usage)
     text = "".join(block.text for block in message.content if block.type == "text")
     calls = tuple(
-        ToolCall(id=block.id, name=block.name, arguments=_object(block.name, block.input))
+        ToolCall(id=block.id, name=block.name, arguments=arguments_of(block.name, block.input))
         for block in message.content
         if block.type == "tool_use"
     )
@@ -121,14 +121,6 @@ def _reply(message: Any, request: Request) -> Reply:
         parsed=None if calls else parsed_as(request.schema, text),
         usage=usage,
     )
-
-
-def _object(name: str, value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise ReplyUnusable(
-            f"expected a JSON object as arguments of the tool {scrub(name)}, got something else"
-        )
-    return value
 
 
 def _status(error: anthropic.APIStatusError) -> MechaRuleError:

@@ -40,7 +40,7 @@ class Asker:
     """A model with patience and a purse. `sleep` waits for seconds."""
 
     model: LanguageModel
-    sleep: Callable[[float], None]
+    sleep: Callable[[float], None] = time.sleep
     price: TokenPrice | None = None
     tries: int = 3
     most_requests: int = 100

@@ -6,7 +6,6 @@ Requests and completions go to the chosen provider and nowhere else.
 
 from __future__ import annotations
 
-import time
 from typing import cast
 
 from pydantic import BaseModel, ConfigDict
@@ -63,7 +62,6 @@ def judge_of(config: RunConfig) -> LlmJudge | None:
     return LlmJudge(
         Asker(
             model=model,
-            sleep=time.sleep,
             price=choice.price,
             most_requests=_MOST_REQUESTS,
             most_tokens=_MOST_TOKENS,

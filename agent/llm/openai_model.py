@@ -7,8 +7,7 @@ from typing import Any
 from openai.types.responses import ResponseCompletedEvent, ResponseFailedEvent, ResponseIncompleteEvent
 
 from agent.llm.faults import ReplyRefused, TransientFault, cut_off, cut_short, scrub
-from agent.llm.openai_client import OpenAIClient
-from agent.llm.openai_faults import PROVIDER
+from agent.llm.openai_client import PROVIDER, OpenAIClient
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage
 from agent.llm.reading import arguments_of, parsed_as
 from mecharule_ops.codec import canonical_json

@@ -28,10 +28,10 @@ def unusable(schema: type[BaseModel] | None, error: ValidationError) -> ReplyUnu
     return ReplyUnusable(f"expected a reply in the schema {wanted}, got {place}: {scrub(first['msg'])}")
 
 
-def arguments_of(name: str, text: str) -> Mapping[str, object]:
-    """A tool call's arguments. Raises `ReplyUnusable` when they are no JSON object."""
+def arguments_of(name: str, value: object) -> Mapping[str, object]:
+    """A tool call's arguments, from JSON or as they are. Raises `ReplyUnusable` when they are no JSON object."""
     try:
-        arguments = json.loads(text or "{}")
+        arguments = json.loads(value or "{}") if isinstance(value, str) else value
     except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):

@@ -7,7 +7,6 @@ ended is not asked again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -144,7 +143,6 @@ def proposer_of(
         return None
     asker = Asker(
         model=model,
-        sleep=time.sleep,
         price=choice.price,
         most_requests=3 * rounds,
         most_tokens=choice.most_tokens,
