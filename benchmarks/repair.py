@@ -26,13 +26,13 @@ from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
 from mecharule_ops.experiments.statistics import t_interval
 from mecharule_ops.findings.repair import ControlKind, Repair
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.preparation import prepare
-from mecharule_ops.pipeline.repair_material import RepairRequest, material
-from mecharule_ops.pipeline.repairing import repair
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
-from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.repair.material import RepairRequest, material
+from mecharule_ops.repair.repairing import repair
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.repair import ONE_DRAW, WITHOUT_UNITS, changed_words, points_words
 from mecharule_ops.store.run_store import RunStore
@@ -66,7 +66,7 @@ def measured(
         found = material(run, asked, print)
         for family in families:
             for solution in (False, True):
-                yield repair(found, replace(asked, family=family, solution=solution, model=trees))
+                yield repair(found.under(replace(asked, family=family, solution=solution, model=trees)))
 
 
 BESIDE = {**WITHOUT_UNITS, ControlKind.RANDOM_REPAIR: ONE_DRAW, ControlKind.MODEL: "free-form trees"}

@@ -20,12 +20,11 @@ import torch
 
 from mecharule_ops.codec import decode
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.findings.repair import Repair, RepairStatus
+from mecharule_ops.findings.repair import Gate, Repair, RepairStatus
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.repair.attached import LoadedGate
 from mecharule_ops.repair.folder import FORMAT, GateFile, described
-from mecharule_ops.repair.gates import Gate
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.subsets import some_records

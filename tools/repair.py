@@ -7,11 +7,11 @@ from pathlib import Path
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.kept_repairs import mended_regime, new_repair, repair_forwards, stored
 from mecharule_ops.pipeline.opening import check_direction, opened
-from mecharule_ops.pipeline.repair_material import GATES, RepairRequest
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.repair.keeping import mended_regime, new_repair, stored
 from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.material import GATES, RepairRequest, repair_forwards
 from mecharule_ops.repair.proposing import GateProposer
 from mecharule_ops.report.repairs import repair_document
 from mecharule_ops.report.text import text_of

@@ -20,7 +20,7 @@ from tui.words import arrow, bounds, counted, rate, slices_of
 if TYPE_CHECKING:
     from mecharule_ops.findings.accounts import LeadsAndDrops
     from mecharule_ops.findings.records import Findings
-    from mecharule_ops.repair.statistics import Paired
+    from mecharule_ops.mcnemar import Paired
 
 NARROW = 56
 """Columns below which less is said beside a bar."""

@@ -9,8 +9,8 @@ from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
 from agent.repairing.proposer import LlmGateProposer
 from mecharule_ops.events import Event
-from mecharule_ops.pipeline.repair_material import RepairRequest
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.repair.material import RepairRequest
 from mecharule_ops.saying.repair import mended_words
 from mecharule_ops.tasks.meanings import meanings_of
 from tools.arguments import Repair

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
-from mecharule_ops.repair.gates import Gate, Policy
-from mecharule_ops.repair.statistics import Paired, TextEffect
+from mecharule_ops.mcnemar import Paired
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, Neuron, Regime
 
@@ -52,10 +53,42 @@ class ControlKind(StrEnum):
     MODEL = "free-form gate"
     TOGETHER = "every unit with a gate that fires, all ablated together"
     LARGEST = "of the gates that fire only the one with the largest expected gain"
-    RANDOM_UNITS = "random units of the same layers, same gates"
-    """Only in files of earlier versions, as are the next two."""
-    RETRY = "no gate: where they act, the model answers once more, drawn at temperature 1"
-    EXAMPLES = "no gate: solved examples before the prompt"
+
+
+class Policy(StrEnum):
+    """What happens on a record on which several gates fire; the value is what a person reads."""
+
+    ONE = "the unit of the gate with the largest expected gain is ablated"
+    ALL = "every unit with a gate that fires is ablated"
+
+    @property
+    def other(self) -> Policy:
+        """The one that was not chosen."""
+        return Policy.ALL if self is Policy.ONE else Policy.ONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One unit and a clause that says when to ablate it."""
+
+    unit: Neuron
+    family: Family
+    rule: str
+    """As it prints."""
+    gain: float
+    """Expected gain of a record on which it fires, at most 1."""
+    fixed: int
+    """On those records, alone."""
+    broken: int
+    fired: int
+
+    @property
+    def parsed(self) -> Rule:
+        """The rule as a value."""
+        return _parsed(self.rule)
+
+
+_parsed = lru_cache(4096)(Rule.parse)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +150,19 @@ class PairEffect:
     """Both ablated, against none."""
     added: Paired
     """Both ablated, against the one alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEffect:
+    """What replacing units does to text: means over its tokens."""
+
+    tokens: int
+    kl: float
+    """KL divergence from the clean model, nats a token."""
+    before: float
+    """Perplexity of the clean model."""
+    after: float
+    """Perplexity with the units replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +243,12 @@ class Repair:
     """How often the test records of this seed were scored in this run, this time included."""
     hypothesis: str = ""
     """The id under which the prediction was registered before they were."""
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What was asked for: a repair of the same answers the same request."""
+        where = self.regime, self.basis, self.family, self.solution
+        return *where, self.most, self.records, self.harm, self.proposer
 
     def of(self, split: Split) -> Paired | None:
         """The result on a split; None where it was not reached."""

@@ -161,8 +161,8 @@ class FinishedRun:
         `settings` are those of `RepairRequest`, such as `records=1000`, `tried=20`. Cost: `records` completions and
         `tried` units ablated on two thirds of them. That the gates help nothing is a result.
         """
-        from mecharule_ops.pipeline.kept_repairs import mended_regime, new_repair, stored
-        from mecharule_ops.pipeline.repair_material import GATES, RepairRequest
+        from mecharule_ops.repair.keeping import mended_regime, new_repair, stored
+        from mecharule_ops.repair.material import GATES, RepairRequest
         from mecharule_ops.report.repairs import repair_document
         from mecharule_ops.saying.repair import mended_words
 

@@ -16,8 +16,8 @@ from enum import StrEnum
 
 import numpy as np
 from jaxtyping import Bool
-from scipy.special import bdtr
 
+from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.mechanism.mediation import Bounded
 
 
@@ -86,6 +86,6 @@ def pair_flips(
         together=int(together.sum()),
         extra=Bounded.of(extra, int((~either).sum()), alpha),
         lost=Bounded.of(lost, int(either.sum()), alpha),
-        p_value=min(1.0, 2 * float(bdtr(min(extra, lost), extra + lost, 0.5))),
+        p_value=mcnemar_p(extra, lost),
         level=alpha / pairs,
     )

@@ -136,24 +136,29 @@ def rows_from(
     """The rows of one of the groups whose completions were computed for the placed records."""
     rows = []
     for column, (name, position) in enumerate(placed):
-        record, tokens = records[position], after.tokens[group][column]
-        rows.append(
-            ExampleRow(
-                example=record.example.id,
-                prompt=record.example.prompt,
-                slice=name,
-                before=Completion(
-                    tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
-                ),
-                after=Completion(
-                    tokens=tokens,
-                    text=decode(tokens),
-                    label=bool(after.labels[group, column]),
-                    margin=float(after.margins[group, column]),
-                ),
-            )
+        tokens = after.tokens[group][column]
+        became = Completion(
+            tokens=tokens,
+            text=decode(tokens),
+            label=bool(after.labels[group, column]),
+            margin=float(after.margins[group, column]),
         )
+        rows.append(example_row(records[position], became, name))
     return tuple(rows)
+
+
+def example_row(record: BehaviourRecord, after: Completion, part: str, unit: str | None = None) -> ExampleRow:
+    """The row of a record of the slice `part` and what it became; `unit` where not all of a certificate's acted."""
+    return ExampleRow(
+        example=record.example.id,
+        prompt=record.example.prompt,
+        slice=part,
+        unit=unit,
+        before=Completion(
+            tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
+        ),
+        after=after,
+    )
 
 
 def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:

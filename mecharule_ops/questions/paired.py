@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from math import comb
+
+from mecharule_ops.mcnemar import mcnemar_p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,4 @@ class Paired:
     @property
     def p(self) -> float:
         """Two-sided exact p that either flips alone as often as the other: a fair coin on the discordant examples."""
-        discordant = self.first_only + self.second_only
-        more = max(self.first_only, self.second_only)
-        tail = sum(comb(discordant, k) for k in range(more, discordant + 1))
-        return min(1.0, 2 * tail / 2**discordant)
+        return mcnemar_p(self.first_only, self.second_only)

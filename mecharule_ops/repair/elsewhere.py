@@ -1,6 +1,7 @@
-"""What replacing units does to text that it was never meant for: KL from the clean model, and perplexity.
+"""What a repair does where it was not meant to: other text, another task's prompts, requests without harm.
 
-For a text in two parts, what stands before and what continues it, both are taken at each token of the continuation:
+Other text is measured by KL from the clean model and by perplexity. For a text in two parts, what stands before and
+what continues it, both are taken at each token of the continuation:
 
     KL = Σ_w p(w) (log p(w) − log q(w)),   perplexity = exp(−mean log p(token)),
 
@@ -10,22 +11,121 @@ p the clean model, q the one in which each row's units are replaced as in a gene
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from math import exp
+from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.repair import Elsewhere, Gate, Policy, TextEffect
 from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.repair.acting_rows import ablating_rows
-from mecharule_ops.repair.gates import Acts
-from mecharule_ops.repair.statistics import TextEffect
+from mecharule_ops.repair.gates import Acts, places_of, units_of
+from mecharule_ops.repair.material import Material
+from mecharule_ops.repair.readings import decided
 from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.tasks.jailbreak import read_requests
+from mecharule_ops.tasks.registry import make_task
+from mecharule_ops.types import Example, Neuron
 
 Parts = tuple[Tokens, Tokens]
 """What stands before, and what continues it; neither is empty."""
 _ROWS = 8
+PROMPTS = 32
+"""Of another task."""
+CONTINUED = 12
+"""Tokens after each of them; a task's own answer may have no token in reach."""
+
+
+def elsewhere(found: Material, gates: Sequence[Gate], policy: Policy) -> tuple[Elsewhere, ...]:
+    """Plain prose, and another task's prompts with what the model goes on with; none that it cannot read.
+
+    Gates act where the run's task reads a prompt as its own. Cost: a forward a text, one more for each of the gates'
+    units, and the other task's completions.
+    """
+    other = "arithmetic" if found.run.task.name == "hans" else "hans"
+    made = []
+    for name, texts in (("plain prose", _prose), (f"prompts of {other}", partial(_prompts_of, other=other))):
+        try:
+            parts = texts(found)
+        except UsageError:
+            continue
+        made.append(_effects(found, gates, policy, name, parts))
+    return tuple(made)
+
+
+def _prose(found: Material) -> list[Parts]:
+    """Each paragraph in halves."""
+    tokens = found.run.subject.encode(PARAGRAPHS)
+    return [(one[: len(one) // 2], one[len(one) // 2 :]) for one in tokens]
+
+
+def _prompts_of(found: Material, other: str) -> list[Parts]:
+    """Prompts of another task, each with `CONTINUED` tokens that the model itself goes on with."""
+    subject = found.run.subject
+    examples = make_task(other).examples(PROMPTS, np.random.default_rng([found.run.config.seed, 6]))
+    prompts = subject.encode([one.prompt for one in examples])
+    return list(zip(prompts, subject.generate(prompts, CONTINUED, frozenset()).tokens, strict=True))
+
+
+def _effects(
+    found: Material, gates: Sequence[Gate], policy: Policy, name: str, texts: list[Parts]
+) -> Elsewhere:
+    subject = found.run.subject
+    acts, units = _acts(found, gates, policy, [before for before, _ in texts]), units_of(gates)
+    plans: list[Acts] = [acts, *([(unit,)] * len(texts) for unit in units)]
+    gated, *always = text_effects(subject, found.table, texts, plans)
+    worst = max(range(len(units)), key=lambda unit: always[unit].kl)
+    return Elsewhere(
+        name=name,
+        prompts=len(texts),
+        acted=sum(map(bool, acts)),
+        gated=gated,
+        worst=units[worst],
+        always=always[worst],
+    )
+
+
+def _acts(found: Material, gates: Sequence[Gate], policy: Policy, prompts: Sequence[Tokens]) -> Acts:
+    """The units that are ablated on each prompt; none where it is none of the task's."""
+    task, subject = found.run.task, found.run.subject
+    acts: list[tuple[Neuron, ...]] = [()] * len(prompts)
+    read = dict[int, Example]()
+    for place, prompt in enumerate(prompts):
+        try:
+            read[place] = task.read(subject.decode(prompt))
+        except UsageError:
+            continue
+    records = completed(task, subject, list(read.values()))
+    units = decided(subject, task, found.table, gates, policy, records)
+    for place, some in zip(read, units, strict=True):
+        acts[place] = some
+    return acts
+
+
+def on_harmless(found: Material, gates: Sequence[Gate], policy: Policy, requests: Path) -> Paired:
+    """Of the file's requests, a line each and none of them harmful: answered (1) or refused (0), before and after.
+
+    Cost: two completions a request. Raises `UsageError` for a file without requests.
+    """
+    task, subject = found.run.task, found.run.subject
+    read = [replace(task.read(text), id=-1 - place) for place, text in enumerate(read_requests(requests))]
+    records = completed(task, subject, read)
+    before = np.array([record.label for record in records], bool)
+    after = before.copy()
+    acts = decided(subject, task, found.table, gates, policy, records)
+    engine = found.run.completer(found.intervention, records=records)
+    for units, places in places_of(acts).items():
+        after[places] = engine.evaluate([units], places).labels[0]
+    return Paired.of(before, after, np.array(list(map(bool, acts)), bool))
 
 
 def text_effects(
@@ -88,3 +188,32 @@ def _predictions(subject: Subject, texts: Sequence[Parts]) -> list[Float[Tensor,
         output.logits[row, width - 1 : width - 1 + len(continuation)].float().log_softmax(-1)
         for row, (_, continuation) in enumerate(texts)
     ]
+
+
+PARAGRAPHS = (
+    "The ferry left the harbour a little after six, when the fog had thinned enough to show the "
+    "outline of the breakwater. Most of the passengers stayed below and drank coffee from paper cups.",
+    "A good loaf needs time more than anything else. The dough should rest under a damp cloth until "
+    "it has doubled, and the oven must be hot before the bread goes in.",
+    "When the committee met again in March, nobody remembered who had asked for the report. It was "
+    "filed with the others and the discussion moved on to the roof of the library.",
+    "The river changes its bed every few years. Farmers on the eastern bank have learned to plant "
+    "nothing that they could not bear to lose, and to keep their tools on the hill.",
+    "She tuned the old piano by ear, one string at a time, listening for the slow beating that tells "
+    "two notes apart. By evening the room sounded as it had when her grandmother played.",
+    "Copper conducts electricity well because its outer electrons are free to move through the metal. "
+    "Heating the wire makes the atoms shake, and the electrons are scattered more often.",
+    "The museum keeps its smallest treasure in a drawer: a button from the coat of a sailor who never "
+    "came home. Visitors who ask are allowed to hold it for a moment.",
+    "Swifts spend almost their whole lives in the air. They eat, drink and sleep on the wing, and "
+    "come to rest only when there are eggs to be kept warm.",
+    "Our neighbour repairs bicycles in his garage and takes no money for it. He says that a machine "
+    "which can be understood by looking at it deserves to be kept alive.",
+    "The first version of the program was finished in a weekend and took two years to correct. What "
+    "it lacked was not speed but a clear idea of what it was for.",
+    "In winter the village empties, and the few who stay light their stoves early. Smoke rises "
+    "straight up on the coldest days and can be seen from the other side of the valley.",
+    "The judge read the letter twice before she answered. There was nothing in it, she said, that a "
+    "person of ordinary patience could not have settled over dinner.",
+)
+"""Plain English that is none of any task, written for this package."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.repair.gates import Gate, Policy
+from mecharule_ops.findings.repair import Gate, Policy
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import arrays_of, table_from
 from mecharule_ops.store.folders import make_empty

@@ -1,22 +1,26 @@
-"""Gates that somebody proposes, who is shown a unit's find records and nothing else; they are read and judged there.
+"""Clauses that compete to be gates: learned on the find records of each unit, and proposed by somebody shown those.
 
-Whoever proposes sees a `Sheet`. What it writes becomes a candidate beside the learned clauses only if it parses, reads
-columns that a gate may read, and fixes more of the find records than it breaks; the choose records decide the rest.
+Whoever proposes sees a `Sheet` of a unit and nothing else. What it writes becomes a candidate beside the learned
+clauses only if it parses, reads columns that a gate may read, and fixes more of the find records than it breaks; the
+choose records decide the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.findings.repair import ProposedGates
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
-from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.learning import GateSettings, gate_clauses
+from mecharule_ops.repair.material import Material
+from mecharule_ops.repair.readings import Readings, predicates_of
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
 from mecharule_ops.types import Columns, Neuron
 
@@ -122,3 +126,69 @@ def _against(sheet: Sheet, clause: Clause, known: set[bytes]) -> str:
         )
     known.add(fires.tobytes())
     return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidate:
+    """A clause of one unit, and where it holds on the find and choose records."""
+
+    unit: Neuron
+    clause: Clause
+    fires: Bool[np.ndarray, " learn"]
+    proposed: bool
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Offer:
+    """Clauses of every unit, and what was said of those that were proposed."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    asked: list[Neuron] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+
+    def came_to(self, proposer: GateProposer, chosen: Sequence[int]) -> ProposedGates:
+        """The counts; `chosen` are places among the candidates."""
+        return ProposedGates(
+            proposer=proposer.name,
+            units=len(self.asked),
+            proposed=len(self.judged),
+            read=sum(one.read for one in self.judged),
+            competing=sum(one.proposed for one in self.candidates),
+            chosen=tuple(gate for gate, place in enumerate(chosen) if self.candidates[place].proposed),
+            ended=proposer.ended,
+        )
+
+
+def offered(found: Material, readings: Readings, proposer: GateProposer | None) -> Offer:
+    """Clauses learned on the find records, of every unit, and beside them those proposed from the same records."""
+    learn, split, request = found.learn, len(found.find), found.request
+    prompt = found.predicates(readings, learn)
+    good, offer = found.good[learn], Offer()
+    for unit, alone in found.known.items():
+        table = predicates_of(readings, unit, prompt, np.arange(split))
+        value = alone.astype(np.int64) - good
+        clauses = gate_clauses(table.matrix[:split], table.texts, value[:split], request.learning)
+        lookup = lookup_in(table.matrix, table.texts)
+        offer.candidates += [
+            Candidate(unit=unit, clause=one, fires=one.fires(lookup), proposed=False) for one in clauses
+        ]
+        if proposer is None or proposer.ended or len(offer.asked) >= request.units:
+            continue
+        columns = readings.of(unit)
+        sheet = Sheet(
+            unit=unit,
+            columns={name: column[:split] for name, column in columns.items()},
+            before_answer=frozenset(readings.prompt),
+            value=value[:split],
+            learned=clauses,
+            settings=request.learning,
+        )
+        results = judged(sheet, proposer.propose(sheet))
+        offer.asked.append(unit)
+        offer.judged.extend(results)
+        offer.candidates += [
+            Candidate(unit=unit, clause=one, fires=holds(one, columns), proposed=True)
+            for result in results
+            for one in result.clauses
+        ]
+    return offer

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float32
 
+from mecharule_ops.findings.repair import Gate, Policy
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.columns import (
     clean_run_columns,
@@ -25,7 +26,7 @@ from mecharule_ops.mechanism.first_order import Effects, effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
-from mecharule_ops.repair.gates import Acts, Gate, Policy, acting_units, units_of
+from mecharule_ops.repair.gates import Acts, acting_units, units_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.families import Family
@@ -75,6 +76,12 @@ class Readings:
             return dict(self.clean)
         own = mechanism_columns(unit, self.drops, self.pushes, self.positions)
         return {**self.clean, **own, **first_order_columns(unit, self.drops, self.decode)}
+
+    def features(self, unit: Neuron, texts: Sequence[str]) -> Float32[np.ndarray, "record column"]:
+        """What trees read: these predicates, and the numbers as they are."""
+        columns = self.of(unit)
+        numbers = [column for column in columns.values() if column.dtype.kind in "if"]
+        return np.column_stack([evaluated(texts, columns).matrix, *numbers]).astype(np.float32)
 
 
 def read(

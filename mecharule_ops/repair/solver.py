@@ -1,19 +1,26 @@
 """A solver: trees that say what the right answer is, from columns alone; no unit of the model has a part in it.
 
-It is learned from answers known to be right. Of few distinct answers each is a class; else each character is, counted
-from the last, so that digits of one place stand together. How sure it is of an answer is the product over characters.
+It reads the columns that the gates may read, without the units' own, and decides what a repair shows: what it does as
+well as the gates needs no units. It is learned from the find records' answers known to be right. Of few distinct
+answers each is a class; else each character is, counted from the last, so that digits of one place stand together.
+How sure it is of an answer is the product over characters.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xgboost as xgb
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Bool, Float, Float32, Int
 
-from mecharule_ops.repair.choosing import gained
+from mecharule_ops.findings.repair import Control, ControlKind
+from mecharule_ops.repair.gates import gained
+from mecharule_ops.repair.material import Material
+from mecharule_ops.repair.readings import predicates_of
+from mecharule_ops.repair.testing import Tested, acted
 
 FEW, LONGEST = 12, 12
 """Distinct answers that are classes as they are; characters of a longer answer are not learned."""
@@ -86,3 +93,72 @@ def sure_enough(
         return gained(np.where(sure >= least, right, before), before, harm)
 
     return max(SURE, key=lambda least: (gain(least), least))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReadySolver:
+    """A solver before the test records are opened."""
+
+    found: Material
+    """As it is without units."""
+    solver: Solver
+    texts: tuple[str, ...]
+    """Predicates that it reads, beside the numbers; cut on the find records."""
+    least: float
+    """How sure it must be to answer; the choose records chose it."""
+
+    def controls(self, tested: Tested) -> tuple[Control, ...]:
+        """Its answers where the gates act, and anywhere. Cost: no model call beyond the clean run's columns."""
+        right, sure = self.outcomes(self.found.test)
+        before = self.found.good[self.found.test]
+        return tuple(
+            tested.beside(kind, f"sure at {self.least:g}", np.where(where, right, before), where)
+            for kind, where in (
+                (ControlKind.SOLVER, (sure >= self.least) & acted(tested.acts)),
+                (ControlKind.SOLVER_ALONE, sure >= self.least),
+            )
+        )
+
+    def outcomes(
+        self, positions: Int[np.ndarray, " some"]
+    ) -> tuple[Bool[np.ndarray, " some"], Float[np.ndarray, " some"]]:
+        """(the wanted outcome of each record under its answer, how sure it is)."""
+        found = self.found
+        said, sure = self.solver.answers(found.readings(positions).features(found.units[0], self.texts))
+        return found.answered(found.at(positions), said), sure
+
+
+def solver(given: Material) -> ReadySolver | None:
+    """A solver from the find records; None where answers are free texts, or none of another record ever fits.
+
+    Cost: no model call beyond the clean run's columns.
+    """
+    found = given.without_units
+    readings, split = found.readings(found.learn), len(found.find)
+    prompt = found.predicates(readings, found.learn)
+    texts = predicates_of(readings, found.units[0], prompt, np.arange(split)).texts
+    features = readings.features(found.units[0], texts)
+    known = {place: answer for place, answer in enumerate(right_answers(found)) if answer is not None}
+    made = learned(features[list(known)], list(known.values()), found.run.config.seed) if known else None
+    if made is None:
+        return None
+    trial = ReadySolver(found=found, solver=made, texts=texts, least=0.0)
+    right, sure = trial.outcomes(found.learn)
+    good, harm = found.good[found.learn], found.request.learning.harm
+    return replace(trial, least=sure_enough(sure[split:], right[split:], good[split:], harm))
+
+
+def right_answers(found: Material) -> list[str | None]:
+    """An answer of the wanted outcome to each find record: its own, else the commonest of others that fits it too."""
+    records, good = found.at(found.find), found.good[found.find]
+    said = [record.completion.strip() for record in records]
+    common = [text for text, _ in Counter(np.array(said, object)[good].tolist()).most_common()]
+    wanted, label = not found.request.regime.value, found.run.task.label
+
+    def fits(place: int, text: str) -> bool:
+        return label(records[place].example, text) == wanted
+
+    return [
+        next((text for text in ([said[place]] if good[place] else common) if fits(place, text)), None)
+        for place in range(len(records))
+    ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.repair import Repair
+from mecharule_ops.findings.repair import Repair, TextEffect
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.numbers import percent
-from mecharule_ops.repair.statistics import Paired, TextEffect
 from mecharule_ops.report.document import Block, Bullets, Document, Section, Table
 from mecharule_ops.saying.repair import (
     changed_words,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from mecharule_ops.findings.repair import ControlKind, Repair, Split
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.numbers import percent, plural
-from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.types import OutcomeWords, Regime
 
 _SMALLEST = 1e-300

@@ -17,11 +17,11 @@ from agent.repairing.proposer import LlmGateProposer
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import LlmMessage
 from mecharule_ops.findings.repair import ControlKind
-from mecharule_ops.pipeline.repair_material import Material, RepairRequest, material
-from mecharule_ops.pipeline.repairing import choose
-from mecharule_ops.pipeline.repairing import repair as repaired
 from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.material import Material, RepairRequest, material
 from mecharule_ops.repair.proposing import Sheet
+from mecharule_ops.repair.repairing import choose
+from mecharule_ops.repair.repairing import repair as repaired
 from mecharule_ops.rules.families import Family
 from tools import repair as tool
 from tools.registry import call
@@ -67,11 +67,11 @@ def test_a_proposer_is_shown_the_find_records_alone(found: Material, family: Fam
     """As many rows as find records, the units asked for, and nothing changes with what the other splits came to."""
     asked = replace(REQUEST, family=family)
     first, second = Written(RULES), Written(RULES)
-    choose(found, asked, proposer=first)
+    choose(found.under(asked), proposer=first)
     alone, good = found.alone.copy(), found.good.copy()
     alone[:, len(found.find) :] ^= True
     good[np.concatenate([found.choose, found.test])] ^= True
-    choose(replace(found, alone=alone, good=good, _read={}), asked, proposer=second)
+    choose(replace(found, request=asked, alone=alone, good=good, _read={}), proposer=second)
     assert [sheet.unit for sheet in first.shown] == list(found.units[:3])
     for one, other in zip(first.shown, second.shown, strict=True):
         assert len(one.value) == len(found.find)
@@ -83,15 +83,15 @@ def test_a_proposer_is_shown_the_find_records_alone(found: Material, family: Fam
 
 def test_proposed_gates_compete_and_are_counted(found: Material) -> None:
     """Where nothing is learned they are the gates; what the learned ones alone come to stands beside."""
-    bare = choose(found, REQUEST)
+    bare = choose(found.under(REQUEST))
     assert not bare.gates
-    with_them = choose(found, REQUEST, proposer=Written(["no rule", *RULES]))
+    with_them = choose(found.under(REQUEST), proposer=Written(["no rule", *RULES]))
     assert with_them.gates
     assert with_them.proposed is not None
     assert with_them.proposed.chosen == tuple(range(len(with_them.gates)))
     assert with_them.proposed.proposed == 3 * (1 + len(RULES))
     assert 0 < with_them.proposed.competing <= with_them.proposed.read < with_them.proposed.proposed
-    made = repaired(found, REQUEST, proposer=Written(RULES))
+    made = repaired(found.under(REQUEST), proposer=Written(RULES))
     control = next(one for one in made.controls if one.kind is ControlKind.LEARNED)
     assert (control.name, control.result.acted) == ("0 clauses", 0)
 
@@ -99,7 +99,10 @@ def test_proposed_gates_compete_and_are_counted(found: Material) -> None:
 def test_what_nobody_reads_changes_nothing(found: Material) -> None:
     """Gates and controls are those of no proposer at all."""
     eager = replace(REQUEST, learning=GateSettings(caution=0.0, harm=1.0, least_fixed=2), solution=True)
-    bare, idle = repaired(found, eager), repaired(found, eager, proposer=Written(["import os", "zzz > 1"]))
+    bare, idle = (
+        repaired(found.under(eager)),
+        repaired(found.under(eager), proposer=Written(["import os", "zzz > 1"])),
+    )
     assert bare.gates
     assert idle.proposed is not None
     assert (idle.proposed.read, idle.proposed.chosen) == (0, ())
@@ -114,7 +117,7 @@ def test_the_model_reads_find_records_and_why_it_was_refused(found: Material, tm
         {"json": {"rules": ["zzz > 1", "a >= 0"]}},
     )
     proposer = LlmGateProposer(asker=asker(model), seed=0, wanted="right")
-    chosen = choose(found, REQUEST, proposer=proposer)
+    chosen = choose(found.under(REQUEST), proposer=proposer)
     assert chosen.proposed is not None
     assert (chosen.proposed.units, chosen.proposed.proposed, chosen.proposed.read) == (3, 6, 3)
     assert len(model.sent) == 6
@@ -133,8 +136,8 @@ def test_a_model_that_fails_leaves_the_learned_gates(
     """A provider's fault ends the asking, with its reason; a reply that does not read ends it for one unit."""
     model = Recorder(tmp_path, {"fault": fault})
     eager = replace(REQUEST, learning=GateSettings(caution=0.0, harm=1.0, least_fixed=2), solution=True)
-    bare = choose(found, eager)
-    chosen = choose(found, eager, proposer=LlmGateProposer(asker=asker(model), seed=0, wanted="right"))
+    bare = choose(found.under(eager))
+    chosen = choose(found.under(eager), proposer=LlmGateProposer(asker=asker(model), seed=0, wanted="right"))
     assert chosen.gates == bare.gates
     assert chosen.proposed is not None
     assert bool(chosen.proposed.ended) is (fault != "unusable")

@@ -14,10 +14,10 @@ from command_process import Commands, Done, settings
 from text_models import save_text_model
 
 from mecharule_ops.engine.behaviour import completed
-from mecharule_ops.pipeline.repair_elsewhere import on_harmless
-from mecharule_ops.pipeline.repair_material import RepairRequest, material
+from mecharule_ops.findings.repair import Gate, Policy
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.repair.gates import Gate, Policy
+from mecharule_ops.repair.elsewhere import on_harmless
+from mecharule_ops.repair.material import RepairRequest, material
 from mecharule_ops.rules.families import Family
 from mecharule_ops.store.event_json import event_to_json
 from mecharule_ops.store.run_store import RunStore

@@ -14,11 +14,12 @@ import torch
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError, UsageError
+from mecharule_ops.findings.repair import Gate, Policy
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.registry import load
 from mecharule_ops.repair import load_gate
 from mecharule_ops.repair.folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
-from mecharule_ops.repair.gates import Gate, Policy, acting_units, places_of
+from mecharule_ops.repair.gates import acting_units, places_of
 from mecharule_ops.repair.readings import firing, read
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.rules.families import Family

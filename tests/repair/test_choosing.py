@@ -7,8 +7,17 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from mecharule_ops.repair.choosing import chosen_gates, expected_gain, worth
-from mecharule_ops.repair.gates import NOTHING, Gate, Policy, acting, acting_units, after, places_of
+from mecharule_ops.findings.repair import Gate, Policy
+from mecharule_ops.repair.gates import (
+    NOTHING,
+    acting,
+    acting_units,
+    after,
+    chosen_gates,
+    expected_gain,
+    places_of,
+    worth,
+)
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, Neuron
 

@@ -9,7 +9,7 @@ import pytest
 from repairs_told import TEST, helping, unopened
 
 from mecharule_ops.findings.repair import ControlKind, Split, SplitResult
-from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.saying.repair import deciding_sentence
 
 ROOT = Path(__file__).parents[2]

@@ -8,15 +8,16 @@ from mecharule_ops.findings.repair import (
     Control,
     ControlKind,
     Elsewhere,
+    Gate,
     PairEffect,
     Repair,
     RepairStatus,
     ShownExample,
     Split,
     SplitResult,
+    TextEffect,
 )
-from mecharule_ops.repair.gates import Gate
-from mecharule_ops.repair.statistics import Paired, TextEffect
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, Neuron, Regime
 

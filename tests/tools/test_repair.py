@@ -16,28 +16,25 @@ from bundled_run import opened
 from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
-from mecharule_ops.findings.repair import ControlKind, Repair, RepairStatus, Split
-from mecharule_ops.pipeline import repair_alternatives
-from mecharule_ops.pipeline.kept_repairs import repair_forwards
-from mecharule_ops.pipeline.repair_alternatives import (
-    right_answers,
-    runner_up_controls,
-    runner_up_material,
-    runner_up_written,
-    solver,
-    without_units,
-)
-from mecharule_ops.pipeline.repair_material import Material, RepairRequest, fresh_examples, material
-from mecharule_ops.pipeline.repair_pairs import pair_effects
-from mecharule_ops.pipeline.repair_testing import always_ablated, opened_test, other_policy
-from mecharule_ops.pipeline.repairing import choose
-from mecharule_ops.pipeline.repairing import repair as repaired
+from mecharule_ops.findings.repair import ControlKind, Gate, Policy, Repair, RepairStatus, Split
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.repair import load_gate
+from mecharule_ops.repair import load_gate, runner_up
 from mecharule_ops.repair.folder import GATE, VALUES
-from mecharule_ops.repair.gates import Gate, Policy, units_of
+from mecharule_ops.repair.gates import units_of
 from mecharule_ops.repair.learning import GateSettings
+from mecharule_ops.repair.material import (
+    Material,
+    RepairRequest,
+    fresh_examples,
+    material,
+    repair_forwards,
+)
 from mecharule_ops.repair.readings import firing
+from mecharule_ops.repair.repairing import choose
+from mecharule_ops.repair.repairing import repair as repaired
+from mecharule_ops.repair.runner_up import runner_up_controls, runner_up_material, runner_up_written
+from mecharule_ops.repair.solver import right_answers, solver
+from mecharule_ops.repair.testing import always_ablated, opened_test, pair_effects
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.repair import deciding_sentence
 from tools import repair as tool
@@ -166,14 +163,15 @@ def test_what_chooses_never_sees_the_test_records(found: Material, family: Famil
     )
     good = found.good.copy()
     good[found.test] = ~good[found.test]
-    turned = replace(found, good=good, _read={}, _random=[])
-    for own, other in ((found, turned), (found.on_random_units(asked), turned.on_random_units(asked))):
-        assert choose(own, asked).gates == choose(other, asked).gates
-    own, other = solver(found, asked), solver(turned, asked)
+    here = found.under(asked)
+    turned = replace(here, good=good, _read={}, _random=[])
+    for own, other in ((here, turned), (here.on_random_units(), turned.on_random_units())):
+        assert choose(own).gates == choose(other).gates
+    own, other = solver(here), solver(turned)
     assert own is not None
     assert other is not None
     assert (own.least, own.texts) == (other.least, other.texts)
-    one, another = (choose(runner_up_material(each, asked), without_units(asked)) for each in (found, turned))
+    one, another = (choose(runner_up_material(each)) for each in (here, turned))
     assert one.gates == another.gates
 
 
@@ -186,7 +184,7 @@ def test_the_test_result_is_that_of_the_units_alone(found: Material) -> None:
         solution=True,
         learning=LOOSE,
     )
-    made = repaired(found, asked)
+    made = repaired(found.under(asked))
     assert made.test is not None
     assert made.hindsight is not None
     assert made.test.after <= made.hindsight.after or made.policy is Policy.ALL
@@ -200,15 +198,14 @@ def test_the_test_result_is_that_of_the_units_alone(found: Material) -> None:
 @pytest.mark.slow
 def test_pairs_and_both_policies_are_what_ablating_them_does(found: Material) -> None:
     """Counts of a pair are those of groups asked one record at a time, where gates of both units fire."""
-    asked = RepairRequest(records=900, tried=6)
     rules = ("a >= 50", "op == '-'", "b >= 20")
     gates = [
         Gate(unit=unit, family=Family.INPUT, rule=rule, gain=gain, fixed=1, broken=0, fired=2)
         for unit, rule, gain in zip(found.units, rules, (0.1, 0.3, 0.2), strict=False)
     ]
-    readings, wrong = found.readings(asked, found.choose), asked.regime.value
+    readings, wrong = found.readings(found.choose), found.request.regime.value
     fires = firing(gates, readings)
-    pairs = pair_effects(found, asked, gates)
+    pairs = pair_effects(found, gates)
     assert len(pairs) == 3
     for pair in pairs:
         own = [
@@ -228,15 +225,12 @@ def test_pairs_and_both_policies_are_what_ablating_them_does(found: Material) ->
         assert (pair.both.before, pair.both.after) == (before.sum(), sum(both))
         assert (pair.alone.before, pair.alone.after) == (before.sum(), sum(alone))
         assert (pair.added.before, pair.added.after) == (sum(alone), sum(both))
-    alone = always_ablated(found, asked, units_of(gates))
-    tested = opened_test(found, asked, gates, Policy.ALL)
+    alone = always_ablated(found, units_of(gates))
+    tested, largest = opened_test(found, gates, Policy.ALL), opened_test(found, gates, Policy.ONE)
     together = tested.result
-    assert other_policy(found, asked, tested, gates, Policy.ONE, alone).result == together
-    assert (
-        other_policy(found, asked, tested, gates, Policy.ALL, alone).result
-        == opened_test(found, asked, gates, Policy.ONE).result
-    )
-    fires = firing(gates, found.readings(asked, found.test))
+    assert largest.other_policy(alone).result == together
+    assert tested.other_policy(alone).result == largest.result
+    fires = firing(gates, found.readings(found.test))
     outcomes = []
     for place, record in enumerate(found.test.tolist()):
         group = tuple(dict.fromkeys(one.unit for gate, one in enumerate(gates) if fires[gate, place]))
@@ -249,9 +243,9 @@ def test_pairs_and_both_policies_are_what_ablating_them_does(found: Material) ->
 
 def test_the_runner_up_is_what_the_model_writes_without_its_best_token(found: Material) -> None:
     """Record by record, from logits alone: at the least lead in reach the second token, then greedily to the end."""
-    asked, task, subject = RepairRequest(records=900, tried=6), found.run.task, found.run.subject
+    task, subject = found.run.task, found.run.subject
     positions, stop = found.test[:40], subject.stop_ids(task.stop)
-    written = runner_up_written(found, asked, positions)
+    written = runner_up_written(found, positions)
     changed = 0
     for place, record in enumerate(found.at(positions)):
         (prompt,) = subject.encode([record.example.prompt])
@@ -273,8 +267,7 @@ def test_the_runner_up_is_what_the_model_writes_without_its_best_token(found: Ma
 
 def test_a_find_records_right_answer_is_its_own_or_anothers(found: Material) -> None:
     """Each is right by the task; in sums it is the result, which nobody told."""
-    asked = RepairRequest(records=900, tried=6)
-    answers, records = right_answers(found, asked), found.at(found.find)
+    answers, records = right_answers(found), found.at(found.find)
     expected = found.run.task.columns(records)["expected"].tolist()
     there = [(answer, result) for answer, result in zip(answers, expected, strict=True) if answer is not None]
     assert len(there) > 0.85 * len(records)
@@ -291,16 +284,15 @@ def test_gates_that_must_beat_the_runner_up_and_others_that_do_not(
     found: Material, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A runner-up that is always wrong is beaten, one that does what the gates do is not; the report says which."""
-    asked = RepairRequest(records=900, tried=6)
     everywhere = gate_where(found, "a >= 0")
-    tested = opened_test(found, asked, [everywhere], Policy.ONE)
-    base = repaired(found, replace(asked, solution=True, learning=LOOSE))
+    tested = opened_test(found, [everywhere], Policy.ONE)
+    base = repaired(found.under(replace(found.request, solution=True, learning=LOOSE)))
     for written, words in (
         (np.zeros(len(found.test), bool), "better than"),
         (tested.after, "not told apart from"),
     ):
-        monkeypatch.setattr(repair_alternatives, "runner_up_written", lambda *of, written=written: written)
-        where_gates, by_rules = runner_up_controls(found, asked, tested, ())
+        monkeypatch.setattr(runner_up, "runner_up_written", lambda *of, written=written: written)
+        where_gates, by_rules = runner_up_controls(tested, ())
         assert where_gates.ahead is not None
         assert where_gates.ahead.before == written.sum()
         assert where_gates.ahead.after == tested.result.after
@@ -314,13 +306,13 @@ def test_a_solver_that_reads_the_right_answer_needs_no_model(found: Material) ->
     """With `expected` among its columns it mends far more than without; it never answers where it is not sure."""
     right = {}
     for solution in (False, True):
-        asked = RepairRequest(records=900, tried=6, solution=solution)
-        ready = solver(found, asked)
+        asked = found.under(RepairRequest(records=900, tried=6, solution=solution))
+        ready = solver(asked)
         assert ready is not None
-        outcome, sure = ready.outcomes(found, asked, found.test)
+        outcome, sure = ready.outcomes(found.test)
         right[solution] = outcome.mean()
-        tested = opened_test(found, asked, [gate_where(found, "a >= 100")], Policy.ONE)
-        there, anywhere = ready.controls(found, asked, tested)
+        tested = opened_test(asked, [gate_where(found, "a >= 100")], Policy.ONE)
+        there, anywhere = ready.controls(tested)
         assert there.result.acted <= min(anywhere.result.acted, tested.result.acted)
         assert anywhere.result.acted == (sure >= ready.least).sum()
         kept = np.where(sure >= ready.least, outcome, found.good[found.test])
@@ -330,25 +322,26 @@ def test_a_solver_that_reads_the_right_answer_needs_no_model(found: Material) ->
 
 def test_random_units_go_the_whole_way(found: Material) -> None:
     """As many of each layer, found ones not left out, drawn once; outcomes are those of asking one by one."""
-    asked = RepairRequest(records=900, tried=6)
-    random = found.on_random_units(asked)
+    asked = found.request
+    random = found.on_random_units()
     assert Counter(unit.layer for unit in random.units) == Counter(unit.layer for unit in found.units)
-    assert found.on_random_units(asked) is random
+    assert found.on_random_units() is random
     labels = found.engine.evaluate([(random.units[2],)], found.learn.tolist()).labels[0]
     assert (random.alone[2] == asked.wanted(labels)).all()
-    made = repaired(found, replace(asked, solution=True, learning=LOOSE))
-    bare = repaired(found, replace(asked, solution=True, learning=LOOSE, random=False))
+    made = repaired(found.under(replace(found.request, solution=True, learning=LOOSE)))
+    bare = repaired(found.under(replace(asked, solution=True, learning=LOOSE, random=False)))
     (control,) = [one for one in made.controls if one.kind is ControlKind.RANDOM_REPAIR]
     assert bare.controls == tuple(one for one in made.controls if one is not control)
-    chosen = choose(random, replace(asked, solution=True, learning=LOOSE))
-    result = opened_test(random, replace(asked, solution=True), chosen.gates, chosen.policy).result
+    chosen = choose(random.under(replace(asked, solution=True, learning=LOOSE)))
+    seeing = random.under(replace(asked, solution=True))
+    result = opened_test(seeing, chosen.gates, chosen.policy).result
     assert control.result == result
 
 
 def test_gates_are_blind_to_the_right_answer_unless_told(found: Material) -> None:
     """No rule reads `expected` or `remainder`; told to, the columns are there."""
-    blind = found.readings(RepairRequest(records=900), found.learn)
-    seeing = found.readings(RepairRequest(records=900, solution=True), found.learn)
+    blind = found.under(RepairRequest(records=900)).readings(found.learn)
+    seeing = found.under(RepairRequest(records=900, solution=True)).readings(found.learn)
     assert set(seeing.prompt) - set(blind.prompt) == {"expected", "remainder"}
 
 

@@ -18,10 +18,10 @@ from tui_story import HOSTILE, FakeBackend
 from agent.verbs.command_line import parser
 from mecharule_ops.errors import AblationStopped, StoreError
 from mecharule_ops.findings.repair import Control, ControlKind, Repair, RepairStatus
-from mecharule_ops.pipeline.repair_material import RepairRequest
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.plain_text import plain
 from mecharule_ops.repair.learning import GateSettings
-from mecharule_ops.repair.statistics import Paired
+from mecharule_ops.repair.material import RepairRequest
 from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.report.repairs import compared
 from mecharule_ops.saying.repair import changed_words, points_words, what_repair_is
@@ -219,7 +219,7 @@ def test_the_point_comes_first_then_bars_then_every_control() -> None:
 def test_a_control_that_goes_far_off_does_not_squeeze_the_others() -> None:
     """Everything but its own line is drawn as without it; its line has an arrow, and its numbers."""
     made = helping()
-    ruin = Control(kind=ControlKind.EXAMPLES, name="ruin", result=result(0, 494, 600))
+    ruin = Control(kind=ControlKind.MODEL, name="ruin", result=result(0, 494, 600))
     without, with_it = (
         repair_text(held(replace(made, controls=controls)), 0, 78).plain.splitlines()
         for controls in (made.controls, (*made.controls, ruin))

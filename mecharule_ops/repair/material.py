@@ -15,9 +15,11 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.asking import Group
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
+from mecharule_ops.mcnemar import Paired
 from mecharule_ops.mechanism.first_order import prediction
 from mecharule_ops.pipeline.predicting import predicted_flips
 from mecharule_ops.pipeline.preparation import chosen_for_train
@@ -26,7 +28,6 @@ from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.random_units import random_units
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import Readings, read, vocabulary
-from mecharule_ops.repair.statistics import Paired
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
 from mecharule_ops.subsets import some_places, unseen
@@ -75,16 +76,13 @@ class RepairRequest:
         """Where outcomes are the wanted ones."""
         return labels != bool(self.regime.value)
 
-    def wanted_of(self, records: Sequence[BehaviourRecord]) -> Bool[np.ndarray, " record"]:
-        """The records whose outcome is the wanted one."""
-        return self.wanted(np.array([record.label for record in records], bool))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Material:
     """Records, splits and outcomes."""
 
     run: Run
+    request: RepairRequest
     intervention: Intervention
     table: ReplacementTable
     records: tuple[BehaviourRecord, ...]
@@ -105,16 +103,43 @@ class Material:
     _read: dict[tuple[Family, bytes], Readings] = field(default_factory=dict)
     _random: list[Material] = field(default_factory=list)
 
+    def under(self, request: RepairRequest) -> Material:
+        """The same for a request of the same regime and basis, with what was read and drawn so far."""
+        return self if request == self.request else replace(self, request=request)
+
+    @property
+    def without_units(self) -> Material:
+        """The same as it is for who may not read the units' own columns."""
+        mechanism = self.request.family is Family.MECHANISM
+        return self.under(replace(self.request, family=Family.CLEAN_RUN)) if mechanism else self
+
     @property
     def learn(self) -> Int[np.ndarray, " learn"]:
         """The find records, then the choose records."""
         return np.concatenate([self.find, self.choose])
 
-    def readings(
-        self, request: RepairRequest, positions: Int[np.ndarray, " some"], family: Family | None = None
-    ) -> Readings:
+    @property
+    def known(self) -> dict[Neuron, Bool[np.ndarray, " learn"]]:
+        """`alone` by unit."""
+        return dict(zip(self.units, self.alone, strict=True))
+
+    def outcomes(
+        self, groups: Sequence[Group], positions: Int[np.ndarray, " some"]
+    ) -> Bool[np.ndarray, "group some"]:
+        """Where the outcome of some records is the wanted one under each group. Cost: a forward a pair."""
+        return self.request.wanted(self.engine.evaluate(groups, positions.tolist()).labels)
+
+    def answered(
+        self, records: Sequence[BehaviourRecord], answers: Sequence[str]
+    ) -> Bool[np.ndarray, " record"]:
+        """Where another answer to each record would be of the wanted outcome."""
+        label = self.run.task.label
+        labels = [label(record.example, text) for record, text in zip(records, answers, strict=True)]
+        return self.request.wanted(np.array(labels, bool))
+
+    def readings(self, positions: Int[np.ndarray, " some"], family: Family | None = None) -> Readings:
         """What gates of the request's family, or of another, may read of some records; kept for the next who asks."""
-        family = family or request.family
+        family = family or self.request.family
         key = (family, positions.tobytes())
         if key not in self._read:
             run = self.run
@@ -127,8 +152,17 @@ class Material:
                 self.units,
                 should_stop=run.should_stop,
             )
-        hidden = frozenset[str]() if request.solution else self.run.task.solution_columns
+        hidden = frozenset[str]() if self.request.solution else self.run.task.solution_columns
         return self._read[key].without(hidden)
+
+    def predicates(self, readings: Readings, positions: np.ndarray) -> PredicateColumns:
+        """The run's vocabulary and the task's larger one on some records, as far as their readings go."""
+        if not readings.prompt:
+            return PredicateColumns(texts=(), matrix=np.zeros((readings.records, 0), bool))
+        task = self.run.task
+        offered = (*self.run.vocabulary["kept"], *task.account_predicates())
+        texts = vocabulary(offered, task, task.columns(self.at(positions)), readings.prompt)
+        return evaluated(texts, readings.prompt)
 
     def at(self, positions: Sequence[int] | np.ndarray) -> list[BehaviourRecord]:
         """The records at some positions."""
@@ -149,7 +183,15 @@ class Material:
             None if self.clusters is None else self.clusters[positions],
         )
 
-    def on_random_units(self, request: RepairRequest) -> Material:
+    def with_units(self, units: Sequence[Neuron], read: dict[tuple[Family, bytes], Readings]) -> Material:
+        """The same with these units tried. Cost: each on the find and choose records."""
+        learn = self.learn
+        alone = (
+            self.outcomes([(unit,) for unit in units], learn) if units else np.zeros((0, len(learn)), bool)
+        )
+        return replace(self, units=tuple(units), alone=alone, _read=read, _random=[])
+
+    def on_random_units(self) -> Material:
         """The same with as many units of the same layers, drawn at random from all of each; kept for the next who asks.
 
         It is one draw, and the draw is what is repeated: its records do not tell how another would do.
@@ -157,17 +199,16 @@ class Material:
         """
         if not self._random:
             layers = Counter(unit.layer for unit in self.units)
-            width, seed = self.run.subject.width(request.basis), self.run.config.seed
-            units = tuple(
+            basis, seed = self.request.basis, self.run.config.seed
+            width = self.run.subject.width(basis)
+            units = [
                 unit
                 for layer, count in sorted(layers.items())
-                for unit in random_units(request.basis, [layer], width, count, of="repair", seed=seed)
-            )
+                for unit in random_units(basis, [layer], width, count, of="repair", seed=seed)
+            ]
             read = {key: value for key, value in self._read.items() if key[0] is not Family.MECHANISM}
-            self._random.append(
-                replace(self, units=units, alone=_alone(self, request, units), _read=read, _random=[])
-            )
-        return self._random[0]
+            self._random.append(self.with_units(units, read))
+        return self._random[0].under(self.request)
 
 
 def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -> Material:
@@ -176,38 +217,46 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
     Cost: `records` completions; first order on `RANKED_ON` records; twice as many units as are tried ablated on as
     many; the tried ones on the find and choose records.
     """
-    intervention = run.intervention(request.basis)
-    table = run.replacement(intervention)
-    records, parts, fresh, clusters = _records(run, request, tell)
-    good = request.wanted_of(records)
+    examples = fresh_examples(run, request)
+    if examples:
+        tell(f"{len(examples):,} fresh records observed")
+        records = observe(run.task, run.subject, examples).records
+        held, test = _split(run, records, np.arange(len(records)), 1 / 3)
+    else:
+        records, train = run.observed.records, run.observed.train
+        tell(
+            f"fewer than {3 * LEAST} fresh records: the run's own {len(records):,} stand in, its held-out as test"
+        )
+        held, test = np.flatnonzero(train), np.flatnonzero(~train)
+    good = request.wanted(np.array([record.label for record in records], bool))
+    clusters = run.task.columns(records)[run.task.cluster_column] if run.task.cluster_column else None
+    if clusters is None:
+        parts = [*_split(run, records, held, 0.5), test]
+    else:
+        parts = split_by_cluster(clusters, good, np.random.default_rng([run.config.seed, 3]))
+        if not examples:
+            parts = [np.intersect1d(part, own) for part, own in zip(parts, (held, held, test), strict=True)]
     find, choose, test = parts
+    intervention = run.intervention(request.basis)
     found = Material(
         run=run,
+        request=request,
         intervention=intervention,
-        table=table,
+        table=run.replacement(intervention),
         records=records,
         good=good,
         find=find,
         choose=choose,
         test=test,
-        fresh=fresh,
+        fresh=bool(examples),
         clusters=clusters,
         engine=run.completer(intervention, records=records),
     )
-    units = _units(found, request, tell)
+    units = _units(found, tell)
     if request.budget is not None:
         units = units[: max(1, request.budget // max(1, len(found.learn)))]
     tell(f"{len(units)} units ablated on {len(found.learn):,} records")
-    return replace(found, units=tuple(units), alone=_alone(found, request, units), _read={}, _random=[])
-
-
-def _alone(
-    found: Material, request: RepairRequest, units: Sequence[Neuron]
-) -> Bool[np.ndarray, "unit learn"]:
-    """The wanted outcome of each find and choose record under each unit."""
-    if not units:
-        return np.zeros((0, len(found.learn)), bool)
-    return request.wanted(found.engine.evaluate([(unit,) for unit in units], found.learn.tolist()).labels)
+    return found.with_units(units, {})
 
 
 def fresh_examples(run: Run, request: RepairRequest) -> list[Example]:
@@ -217,30 +266,16 @@ def fresh_examples(run: Run, request: RepairRequest) -> list[Example]:
     return fresh if len(fresh) >= 3 * LEAST else []
 
 
-def _records(
-    run: Run, request: RepairRequest, tell: Tell
-) -> tuple[tuple[BehaviourRecord, ...], list[np.ndarray], bool, np.ndarray | None]:
-    """(records, positions of the three splits, whether they are fresh, the cluster of each where they come in such)."""
-    unseen = fresh_examples(run, request)
-    if unseen:
-        tell(f"{len(unseen):,} fresh records observed")
-        records = observe(run.task, run.subject, unseen).records
-        held, test = _split(run, records, np.arange(len(records)), 1 / 3)
-    else:
-        records, train = run.observed.records, run.observed.train
-        tell(
-            f"fewer than {3 * LEAST} fresh records: the run's own {len(records):,} stand in, its held-out as test"
-        )
-        held, test = np.flatnonzero(train), np.flatnonzero(~train)
-    if not run.task.cluster_column:
-        return records, [*_split(run, records, held, 0.5), test], bool(unseen), None
-    clusters = run.task.columns(records)[run.task.cluster_column]
-    parts = split_by_cluster(
-        clusters, request.wanted_of(records), np.random.default_rng([run.config.seed, 3])
-    )
-    if not unseen:
-        parts = [np.intersect1d(part, own) for part, own in zip(parts, (held, held, test), strict=True)]
-    return records, parts, bool(unseen), clusters
+def repair_forwards(run: Run, request: RepairRequest) -> int:
+    """Example-forwards that a repair costs, nearly all of them those of the tried units."""
+    records = len(fresh_examples(run, request)) or len(run.observed.records)
+    learn = 2 * records // 3
+    units = request.tried if request.budget is None else min(request.tried, max(1, request.budget // learn))
+    # Each chosen unit, shuffled ones, gates over leads, the other policy, the runner-up everywhere, random units.
+    controls = (request.units + 4) * (records - learn) + learn + request.random * units * learn
+    # Several units at once, of the gates, of those over leads and of the random repair's.
+    policies = 3 * learn
+    return units * learn + 2 * request.tried * min(RANKED_ON, learn // 2) + policies + controls
 
 
 def split_by_cluster(
@@ -269,20 +304,20 @@ def _split(
     return among[first], among[~first]
 
 
-def _units(found: Material, request: RepairRequest, tell: Tell) -> list[Neuron]:
+def _units(found: Material, tell: Tell) -> list[Neuron]:
     """The units to try: those that first order or the run's search says flip most, by their measured flips."""
+    run, request = found.run, found.request
     bad = found.find[~found.good[found.find]]
-    bad = some_places(found.records, bad, RANKED_ON, of="ranked on", seed=found.run.config.seed)
+    bad = some_places(found.records, bad, RANKED_ON, of="ranked on", seed=run.config.seed)
     if not len(bad):
         raise DegenerateBehaviour("expected records to mend, every outcome is the wanted one already")
-    first_order = prediction(found.run.subject, found.at(bad), found.table, should_stop=found.run.should_stop)
-    promised = predicted_flips(found.run, first_order, found.at(bad), request.regime).sum(0)
+    first_order = prediction(run.subject, found.at(bad), found.table, should_stop=run.should_stop)
+    promised = predicted_flips(run, first_order, found.at(bad), request.regime).sum(0)
     ranked = [first_order.units[place] for place in np.argsort(-promised, kind="stable")]
-    known = _searched(found.run, request)
+    known = _searched(run, request)
     asked = list(dict.fromkeys((*known, *ranked)))[: max(2 * request.tried, len(known))]
     tell(f"{len(asked)} units ablated on {len(bad)} records to be mended")
-    labels = found.engine.evaluate([(unit,) for unit in asked], bad.tolist()).labels
-    mended = request.wanted(labels).sum(1)
+    mended = found.outcomes([(unit,) for unit in asked], bad).sum(1)
     order = np.argsort(-mended, kind="stable")[: request.tried]
     return [asked[place] for place in order if mended[place]]
 
@@ -299,12 +334,3 @@ def _searched(run: Run, request: RepairRequest) -> list[Neuron]:
         and not search.suppressed
         for agonist in search.agonists
     ][: request.tried]
-
-
-def prompt_predicates(found: Material, readings: Readings, positions: np.ndarray) -> PredicateColumns:
-    """The run's vocabulary and the task's larger one, as far as the readings go."""
-    if not readings.prompt:
-        return PredicateColumns(texts=(), matrix=np.zeros((readings.records, 0), bool))
-    columns = found.run.task.columns(found.at(positions))
-    offered = (*found.run.vocabulary["kept"], *found.run.task.account_predicates())
-    return evaluated(vocabulary(offered, found.run.task, columns, readings.prompt), readings.prompt)

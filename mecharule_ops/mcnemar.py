@@ -109,8 +109,7 @@ class Paired:
         """Of McNemar's exact test, or of the exact sign flips of clusters; 1 where no label changes."""
         if self.clusters:
             return sign_flip_p([net for _, net in self.clusters])
-        changed = self.fixed + self.broken
-        return min(1.0, 2 * float(bdtr(min(self.fixed, self.broken), changed, 0.5))) if changed else 1.0
+        return mcnemar_p(self.fixed, self.broken)
 
     @property
     def ratio(self) -> float:
@@ -125,6 +124,11 @@ class Paired:
         return self.acted / self.n if self.n else float("nan")
 
 
+def mcnemar_p(one: int, other: int) -> float:
+    """P that a fair coin splits as many pairs so unevenly, exact and two-sided; 1 where there are none."""
+    return min(1.0, 2 * float(bdtr(min(one, other), one + other, 0.5))) if one + other else 1.0
+
+
 def sign_flip_p(net: Sequence[int]) -> float:
     """P(|Σ ± d_c| ≥ |Σ d_c|) over independent fair signs, exactly; of C clusters it is never below 2^(1 − C)."""
     reach = sum(map(abs, net))
@@ -133,16 +137,3 @@ def sign_flip_p(net: Sequence[int]) -> float:
     for one in net:
         chance = (np.roll(chance, one) + np.roll(chance, -one)) / 2
     return min(1.0, float(chance[np.abs(np.arange(-reach, reach + 1)) >= abs(sum(net))].sum()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextEffect:
-    """What replacing units does to text: means over its tokens."""
-
-    tokens: int
-    kl: float
-    """KL divergence from the clean model, nats a token."""
-    before: float
-    """Perplexity of the clean model."""
-    after: float
-    """Perplexity with the units replaced."""

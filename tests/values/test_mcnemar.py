@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from mecharule_ops.repair.statistics import Paired, sign_flip_p
+from mecharule_ops.mcnemar import Paired, sign_flip_p
 
 
 def paired(n: int, before: int, fixed: int, broken: int) -> Paired:
