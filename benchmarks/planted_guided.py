@@ -26,7 +26,7 @@ from mecharule_ops.cha.guided import GuidedSettings, guided_searches
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.pipeline.audit import SLIP
-from mecharule_ops.pipeline.pricing import AUDITED_AT_MOST
+from mecharule_ops.pipeline.planning import AUDITED_AT_MOST
 from mecharule_ops.types import (
     Basis,
     FlipCount,

@@ -8,10 +8,9 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.driver import NamedSearch
-from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import drive_of
 from mecharule_ops.pipeline.opening import check_direction, opened, regime_of
-from mecharule_ops.pipeline.pricing import price
+from mecharule_ops.pipeline.planning import SearchPlan, price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.report.document import Table
 from mecharule_ops.state.search_id import AGAIN, search_id

@@ -156,7 +156,7 @@ def config_of(run: str) -> RunConfig:
 
 def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: Wanted = ALONE) -> ToolResult:
     """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
-    from mecharule_ops.pipeline.fork import check_fork, take_over
+    from mecharule_ops.pipeline.opening import check_fork, take_over
 
     path = find_run(earlier, runs_directory())
     check_fork(config_of(earlier), config)
@@ -190,7 +190,7 @@ def _graded_by_model(config: RunConfig) -> bool:
 
 def _take_over_late(store: RunStore) -> None:
     """What a fork that was killed before it took anything over would have had, where the earlier run is still there."""
-    from mecharule_ops.pipeline.fork import take_over
+    from mecharule_ops.pipeline.opening import take_over
 
     path = run_path(str(store.config.get("forked_from", "")), runs_directory())
     if not store.names() and path.is_file():

@@ -28,8 +28,7 @@ from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.controls import controls, same_layers
-from mecharule_ops.pipeline.coverage import coverage, tell_layers
-from mecharule_ops.pipeline.explaining import anchor_rules, tell_rule
+from mecharule_ops.pipeline.explaining import anchor_rules, coverage, tell_layers, tell_rule
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
@@ -37,9 +36,9 @@ from mecharule_ops.pipeline.localise import (
     rank_candidates,
     whole_layers,
 )
+from mecharule_ops.pipeline.planning import price
 from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
-from mecharule_ops.pipeline.pricing import price
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import Explained, run_findings, run_status, search_outcome
 from mecharule_ops.predicates.proposer import Proposer

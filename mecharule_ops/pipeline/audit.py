@@ -15,9 +15,8 @@ from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
 from mecharule_ops.events import AgonistFound
 from mecharule_ops.findings.records import SearchAudit
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.kinds import SearchKind
 from mecharule_ops.pipeline.localise import Localised, flips_on
-from mecharule_ops.pipeline.pricing import audit_tests
+from mecharule_ops.pipeline.planning import SearchKind, audit_tests
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.state.search_id import search_id
 from mecharule_ops.types import Agonist, GroupAnswer, GroupQuery, Neuron, Verdict

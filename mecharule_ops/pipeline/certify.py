@@ -1,12 +1,14 @@
 """Claims that can be run again: full completions before and after an ablation, as a certificate.
 
 Cost: one completion an example under the ablation, without early decision, since a certificate holds every
-token. `second_run` runs a certificate again.
+token. `second_run` runs a certificate again. How a unit's flips come about is certified with others held at their
+clean values, and together with others; what the counts of such rows say follows from them alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +23,16 @@ from mecharule_ops.certificates.certificate import (
 )
 from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.asking import Group
+from mecharule_ops.findings.chain_counts import mediation_in, pairs_in
+from mecharule_ops.mechanism.mediation import ModelShape, named
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
-from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Regime
+from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine, Completions
     from mecharule_ops.engine.reference import ReferenceEngine
+    from mecharule_ops.loading.model import Subject
 
 
 def certify(
@@ -174,3 +179,59 @@ def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
         n=score.n,
         positives=score.positives,
     )
+
+
+def held_units(subject: Subject, ablated: tuple[Neuron, ...], held: str | None) -> tuple[Neuron, ...]:
+    """None for no hold; what lies above several ablated units lies above the lowest. Raises `UsageError`."""
+    if held is None:
+        return ()
+    shape = ModelShape(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
+    units = named(held, min(ablated, key=lambda unit: unit.layer), shape)
+    return tuple(unit for unit in units if unit not in ablated)
+
+
+def certify_mediation(
+    run: Run, unit: Neuron, regime: Regime, holds: Sequence[str], placed: Sequence[tuple[str, int]]
+) -> Certificate:
+    """The unit ablated alone, then with each of `holds` at its clean value (`mediation.named`).
+
+    Cost: `len(holds)` + 1 completions an example, and the clean values of what is held.
+    """
+    intervention, subject = run.intervention(unit.basis), run.subject
+    held = [held_units(subject, (unit,), name) for name in holds]
+    engine = run.completer(intervention)
+    after = engine.completions([(unit,)] * (len(held) + 1), [place for _, place in placed], [(), *held])
+    rows = tuple(
+        replace(row, held=name)
+        for index, name in enumerate((None, *holds))
+        for row in rows_from(after, index, subject.decode, run.records, placed)
+    )
+    found = mediation_in(rows, run.config.alpha)
+    parts = [f"{through.gone.count} with {through.held}" for through in found.through]
+    claim = f"ablating {unit} flips {found.flips.flips}/{found.flips.n} examples ({regime.arrow})"
+    if parts:
+        claim += f"; held at clean values meanwhile, these prevent of the {found.flips.flips} flips: {', '.join(parts)}"
+    return certified(run, intervention, (unit,), rows, regime=regime, kind="mediation", claim=claim)
+
+
+def certify_pairs(
+    run: Run, unit: Neuron, others: Sequence[Neuron], regime: Regime, placed: Sequence[tuple[str, int]]
+) -> Certificate:
+    """The unit alone, and each of the others, of its basis, alone and together with it.
+
+    Cost: 2 × `len(others)` + 1 completions an example.
+    """
+    intervention = run.intervention(unit.basis)
+    groups = [(unit,), *((other,) for other in others), *((unit, other) for other in others)]
+    after = run.completer(intervention).completions(groups, [place for _, place in placed])
+    rows = tuple(
+        replace(row, unit="+".join(map(str, group)))
+        for index, group in enumerate(groups)
+        for row in rows_from(after, index, run.subject.decode, run.records, placed)
+    )
+    found = pairs_in(rows, str(unit), run.config.alpha)
+    parts = [f"{pair.other} {pair.together} ({pair.either} by either alone)" for pair in found]
+    claim = (
+        f"ablated together with {unit}, of {len(placed)} examples flip ({regime.arrow}): {', '.join(parts)}"
+    )
+    return certified(run, intervention, (unit, *others), rows, regime=regime, kind="pairs", claim=claim)

@@ -27,7 +27,7 @@ from mecharule_ops.mechanism.mediation import (
     is_above,
     layers_above,
 )
-from mecharule_ops.pipeline.certify_chain import certify_mediation, certify_pairs
+from mecharule_ops.pipeline.certify import certify_mediation, certify_pairs
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Regime

@@ -26,7 +26,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.repair import Repair
 from mecharule_ops.findings.shown import account_ps, anchored_ps
 from mecharule_ops.findings.suppression import Suppression
-from mecharule_ops.pipeline.search_settings import search_settings
+from mecharule_ops.pipeline.planning import search_settings
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule

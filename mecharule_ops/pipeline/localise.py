@@ -17,7 +17,7 @@ from mecharule_ops.mechanism.attribution import eap_ig
 from mecharule_ops.mechanism.path_gradients import AttributionPair
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
+from mecharule_ops.pipeline.planning import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys

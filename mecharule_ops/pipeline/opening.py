@@ -1,6 +1,8 @@
-"""How a run is begun and opened, and how a unit of it is named.
+"""How a run is begun, forked and opened, and how a unit of it is named.
 
-A run is opened for reading by default, for writing only where an ablation or a certificate is added.
+A run is opened for reading by default, for writing only where an ablation or a certificate is added. A fork searches
+again under other settings: records, vocabulary, replacement values and every ablation outcome are taken over, splitter,
+slices and search follow anew. So another τ asks the model only what no earlier search has asked.
 """
 
 from __future__ import annotations
@@ -19,6 +21,19 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron, Regime
+
+OBSERVED = (
+    "model",
+    "task",
+    "task_settings",
+    "records",
+    "test_share",
+    "seed",
+    "proposer",
+    "proposals",
+    "dtype",
+)
+"""Settings that decide what is taken over, so a fork cannot change them."""
 
 
 @contextmanager
@@ -45,6 +60,22 @@ def begun(config: RunConfig, **more: str) -> RunStore:
     run = new_run_id(folder, secrets.token_hex)
     settings: Mapping[str, object] = {"run": run, "settings": config.model_dump(mode="json"), **more}
     return RunStore.create(run_path(run, folder), settings)
+
+
+def check_fork(earlier: RunConfig, config: RunConfig) -> None:
+    """Raises `UsageError` when the settings differ in what the earlier run observed, or in nothing."""
+    changed = [name for name in OBSERVED if getattr(config, name) != getattr(earlier, name)]
+    if changed:
+        raise UsageError(
+            f"expected a fork to keep {', '.join(changed)}: it reuses what the run observed; start a new run instead"
+        )
+    if config == earlier:
+        raise UsageError("expected a fork to change a setting, got none; name one, such as --tau .3")
+
+
+def take_over(store: RunStore, earlier: RunStore) -> None:
+    """Fill a new run with what an earlier one observed and ablated."""
+    store.take_over(earlier, filter(keys.is_observed, earlier.names()))
 
 
 def findings_of(run: Run) -> Findings:

@@ -12,9 +12,7 @@ from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.registry import on_this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
-from mecharule_ops.pipeline.kinds import SearchKind
-from mecharule_ops.pipeline.pricing import PredictionPrice, most_evaluations
-from mecharule_ops.pipeline.search_settings import search_settings
+from mecharule_ops.pipeline.planning import PredictionPrice, SearchKind, most_evaluations, search_settings
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.registry import task_of
 from mecharule_ops.types import Basis, Regime

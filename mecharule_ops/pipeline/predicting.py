@@ -16,8 +16,7 @@ from jaxtyping import Bool, Float32
 from mecharule_ops.mechanism.first_order import FirstOrderPass, prediction
 from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
-from mecharule_ops.pipeline.pricing import PredictionPrice
+from mecharule_ops.pipeline.planning import PredictionPrice, SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys

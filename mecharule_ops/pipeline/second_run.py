@@ -14,7 +14,7 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.pipeline.held_units import held_units
+from mecharule_ops.pipeline.certify import held_units
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task

@@ -16,6 +16,7 @@ from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.choices import choices_for
+from mecharule_ops.findings.counts import Numbers
 from mecharule_ops.findings.measures import dominance, flip_overlaps, recall_rows
 from mecharule_ops.findings.records import (
     AgonistControls,
@@ -32,8 +33,7 @@ from mecharule_ops.findings.records import (
 )
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.pipeline.controls import decided_over
-from mecharule_ops.pipeline.coverage import Coverage, share_of_union
-from mecharule_ops.pipeline.decided import numbers_of
+from mecharule_ops.pipeline.explaining import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
@@ -182,7 +182,7 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         words=run.task.words,
         notes=run.task.notes,
         close_completions=_close_completions(run),
-        numbers=numbers_of(run.store, [run.intervention(basis) for basis in config.bases]),
+        numbers=_numbers(run),
         clusters=run.task.cluster_column,
         stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
     )
@@ -200,6 +200,17 @@ def _close_completions(run: Run) -> CloseCompletions | None:
         compared=rounding.compared,
         close=Share(count=int((margins < rounding.lead).sum()), n=len(margins)),
     )
+
+
+def _numbers(run: Run) -> Numbers | None:
+    """What the run computed with, and how many outcomes were decided again; None for float32 on the processor."""
+    placed = run.placed
+    if placed is None or (placed["dtype"], placed["device"]) == ("float32", "cpu"):
+        return None
+    names = [keys.decided(run.intervention(basis)) for basis in run.config.bases]
+    counts = [run.store.get(name) for name in names if run.store.has(name)]
+    again = Share(count=sum(count["again"] for count in counts), n=sum(count["outcomes"] for count in counts))
+    return Numbers(dtype=placed["dtype"], device=placed["device"], again=again if counts else None)
 
 
 def versions() -> dict[str, str]:

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.engine.asking import Question
-from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
 from mecharule_ops.pipeline.localise import drive_of
+from mecharule_ops.pipeline.planning import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Neuron, Regime

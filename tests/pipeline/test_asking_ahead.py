@@ -17,7 +17,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.asking import Answer, InTurn, Question
 from mecharule_ops.events import CostChanged, Event
 from mecharule_ops.pipeline.driver import Drive
-from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
+from mecharule_ops.pipeline.planning import SearchKind, SearchPlan
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Regime
 from mecharule_ops.workers.dealing import LEAST, cut

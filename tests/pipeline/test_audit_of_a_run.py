@@ -15,8 +15,7 @@ from mecharule_ops.cha.audit import StratumResult
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
-from mecharule_ops.pipeline.pricing import audit_tests
-from mecharule_ops.pipeline.search_settings import LARGEST, search_settings
+from mecharule_ops.pipeline.planning import LARGEST, audit_tests, search_settings
 from mecharule_ops.report import render_text
 from mecharule_ops.report.absence import after_audit
 from mecharule_ops.saying.searches import audit_sentence, guaranteed_words, missed_words, recall_words

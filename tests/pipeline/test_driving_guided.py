@@ -15,8 +15,7 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import make_config
 from mecharule_ops.events import Event, Notice, PredictionsDropped, SearchFinished, SearchStarted
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
-from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
-from mecharule_ops.pipeline.pricing import price, where_nothing_flips
+from mecharule_ops.pipeline.planning import SearchKind, SearchPlan, price, where_nothing_flips
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.event_json import event_from_json, event_to_json
 from mecharule_ops.store.stored_engine import StoredEngine

@@ -18,11 +18,10 @@ from mecharule_ops.pipeline.controls import (
     second_baseline,
     units_beside,
 )
-from mecharule_ops.pipeline.coverage import Coverage, coverage, share_of_union, tell_layers
-from mecharule_ops.pipeline.explaining import anchor_rules
+from mecharule_ops.pipeline.explaining import Coverage, anchor_rules, coverage, share_of_union, tell_layers
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.kinds import SearchPlan
 from mecharule_ops.pipeline.localise import Localised, localise, rank_candidates, whole_layers
+from mecharule_ops.pipeline.planning import SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
@@ -132,7 +131,7 @@ def test_layers_are_told_chunk_by_chunk_and_only_the_full_count_is_kept(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each chunk adds its records to every layer's union; the last one equals the union over all, and is on file."""
-    monkeypatch.setattr("mecharule_ops.pipeline.coverage.CHUNK", 50)
+    monkeypatch.setattr("mecharule_ops.pipeline.explaining.CHUNK", 50)
     shown, before = len(scene.told), _covered(event for _, _, event in scene.run.store.events())
     tell = tell_layers(scene.run, scene.journal, scene.found)
     flips = coverage(scene.run, scene.journal, scene.found, scene.flips.neurons, "rules", tell)

@@ -12,8 +12,8 @@ from command_process import Child, Commands
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.fork import OBSERVED, check_fork, take_over
 from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.opening import OBSERVED, check_fork, take_over
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Regime

@@ -15,8 +15,8 @@ from mecharule_ops.events import Event
 from mecharule_ops.findings.records import UnitStrength
 from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.kinds import SearchKind, SearchPlan
 from mecharule_ops.pipeline.localise import Localised, localise
+from mecharule_ops.pipeline.planning import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.types import Basis, Candidates, Regime
 

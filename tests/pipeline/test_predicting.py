@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mecharule_ops.pipeline.planning import PredictionPrice
 from mecharule_ops.pipeline.predicting import tokens_in_reach
-from mecharule_ops.pipeline.pricing import PredictionPrice
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Example
 

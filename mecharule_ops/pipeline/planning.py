@@ -1,17 +1,35 @@
-"""What the searches of one basis and regime will cost, at most and at least, before any of it is spent."""
+"""How the layers of one basis and regime are searched, whatever the kind, and what that costs before any is spent.
+
+One search a layer, all driven together. A price says the most and the least that they can cost.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
+from mecharule_ops.cha.exhaustive import exhaustive_search
+from mecharule_ops.cha.group_search import Search
+from mecharule_ops.cha.guided import SWEEP, GuidedSettings, guided_searches
+from mecharule_ops.cha.partition import Order
+from mecharule_ops.cha.prediction import LayerPrediction
+from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price
-from mecharule_ops.pipeline.kinds import SearchPlan
+from mecharule_ops.pipeline.driver import NamedSearch
+from mecharule_ops.state import search_id
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import Candidates, FlipCount, FlipEstimate, GroupAnswer, Regime
+
+LARGEST = {Regime.BASELINE_POSITIVE: 8, Regime.BASELINE_NEGATIVE: 4}
+"""Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
+ORDER = {Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, Regime.BASELINE_NEGATIVE: Order.CHANNEL}
+"""How units are grouped: attribution puts those that may repair an answer side by side, where they hide one another."""
 
 AUDITED_AT_MOST = 256
 """Units that an audit draws unless the config says how many."""
@@ -20,6 +38,73 @@ AFFORDABLE = 0.02
 """Share of testing every unit alone that first order may cost before it is asked about the runner-up alone."""
 WORTH_ASKING = 0.05
 """… before it is not asked: a basis so small is searched faster than predicted."""
+
+
+def search_settings(config: RunConfig, regime: Regime, n_associated: int, n_unrelated: int) -> ChaSettings:
+    """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
+    if config.parity:
+        settings = ChaSettings.algorithm_1()
+    else:
+        largest = config.largest or LARGEST[regime]
+        settings = ChaSettings(testing=config.testing, largest=largest, order=ORDER[regime])
+    return replace(
+        settings,
+        tau=config.tau,
+        epsilon=config.epsilon,
+        alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending, halved=config.parity),
+        n_associated=n_associated,
+        n_unrelated=n_unrelated,
+        seed=config.seed,
+    )
+
+
+class SearchKind(StrEnum):
+    """How units are searched; also the head of a search's id."""
+
+    GUIDED = search_id.GUIDED
+    """What predictions promise alone, the rest in large groups."""
+    CHA = search_id.CHA
+    """Groups by attribution, opened by bisection."""
+    EXHAUSTIVE = search_id.EXHAUSTIVE
+    """Every unit alone, on all examples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SearchPlan:
+    """How the layers of one basis and regime are searched."""
+
+    kind: SearchKind = SearchKind.CHA
+    settings: ChaSettings
+    """How a group is tested, whatever the kind."""
+    sweep: int = SWEEP
+    """Units of the largest group of a guided sweep."""
+    predictions: Sequence[LayerPrediction] = ()
+    """Of each layer of the candidates, for a guided search."""
+    prediction_forwards: int = 0
+    """Example-forwards that the predictions took."""
+
+    def searches(self, candidates: Candidates, regime: Regime) -> list[NamedSearch]:
+        """New searches of all layers; nothing is asked yet.
+
+        Raises `PredictionError` when a guided plan has no predictions of these candidates.
+        """
+        return [
+            NamedSearch(
+                id=search_id.search_id(self.kind, regime, candidates.basis, layer.layer),
+                search=search,
+                layer=layer.layer,
+            )
+            for layer, search in zip(candidates.layers, self._unnamed(candidates, regime), strict=True)
+        ]
+
+    def _unnamed(self, candidates: Candidates, regime: Regime) -> Sequence[Search]:
+        layers = candidates.layers
+        if self.kind is SearchKind.GUIDED:
+            guided = GuidedSettings(cha=self.settings, sweep=self.sweep)
+            return guided_searches(layers, self.predictions, settings=guided, regime=regime)
+        if self.kind is SearchKind.EXHAUSTIVE:
+            return [exhaustive_search(layer, settings=self.settings, regime=regime) for layer in layers]
+        return [ChaSearch(layer, settings=self.settings, regime=regime) for layer in layers]
 
 
 def audit_tests(config: RunConfig, pruned: int) -> int:
