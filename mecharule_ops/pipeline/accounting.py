@@ -23,14 +23,7 @@ from mecharule_ops.mechanism.first_order import Effects, Progress
 from mecharule_ops.mechanism.mediation import nothing_above
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
-from mecharule_ops.pipeline.prediction_scores import (
-    INTEGRATED_ON,
-    CleanEffects,
-    HeldOut,
-    PredictionScores,
-    largest_drop,
-    prediction_scores,
-)
+from mecharule_ops.pipeline.prediction_scores import INTEGRATED_ON, FirstOrder
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
@@ -117,21 +110,20 @@ def kept_accounts(
     That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
     it does, and decided with the account.
 
-    Cost: units × |D_b| example-forwards; that of `CleanEffects.of` and of `HeldOut.of`.
+    Cost: units × |D_b| example-forwards; that of `FirstOrder.of`.
     """
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
     ledger = Ledger(run.store, emit)
     hypotheses = [ledger.register(prediction_hypothesis(unit, regime)) for unit in units]
     flips = run.flips([(unit,) for unit in units], eligible, regime)
-    clean = CleanEffects.of(run, units, records)
-    leads = clean.drops.leads
-    read = clean_run_columns(leads, run.subject.decode, leads.positions)
     in_train = run.observed.train[eligible]
     seed = run.config.seed
     train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
     test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
-    held_out = HeldOut.of(run, units, regime, records, train, test)
+    first = FirstOrder.of(run, units, regime, records, train, test)
+    leads = first.drops.leads
+    read = clean_run_columns(leads, run.subject.decode, leads.positions)
     for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         inputs, answers = _vocabulary(run, eligible, flipped)
@@ -139,11 +131,10 @@ def kept_accounts(
             Family.INPUT: FamilyColumns(predicates=inputs),
             Family.CLEAN_RUN: FamilyColumns(predicates=answers, values=read),
             Family.MECHANISM: FamilyColumns(
-                values=mechanism_columns(unit, clean.drops, clean.pushes, leads.positions)
+                values=mechanism_columns(unit, first.drops, first.pushes, leads.positions)
             ),
         }
-        scores = prediction_scores(run, unit, clean, held_out, flipped)
-        account = _account(run, unit, regime, target, families, clean.drops, scores)
+        account = first.scored(_account(first, unit, target, families), flipped)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
         if run.finished:
@@ -173,15 +164,10 @@ def _prediction_outcome(score: PredictionScore, prediction: Prediction) -> TestO
 
 
 def _account(
-    run: Run,
-    unit: Neuron,
-    regime: Regime,
-    target: Target,
-    families: Mapping[Family, FamilyColumns],
-    drops: Effects,
-    scores: PredictionScores,
+    first: FirstOrder, unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns]
 ) -> Account:
     """Rules, drive and figures of one unit; the free-form predictor, where better than chance, is stored beside."""
+    run, regime = first.run, first.regime
     inputs = families[Family.INPUT]
     assert inputs.predicates is not None
     settings = AccountSettings(seed=run.config.seed)
@@ -199,20 +185,15 @@ def _account(
         records=len(target.flips),
         held_out=len(target.test),
         families=rules,
-        predictions=scores.predictions,
-        becomes_right=scores.becomes_right,
-        beside_right=scores.beside_right,
-        bands=scores.bands,
         nothing_above=nothing_above(unit, run.subject.n_layers),
         drive=drive_rule(
-            largest_drop(drops, unit),
+            first.largest_drop(unit),
             inputs.predicates,
             target.train,
             target.test,
             DriveSettings(seed=run.config.seed),
         ),
-        drop_error=scores.drop_error,
-        points=_points(drops, unit, target.flips, drawn),
+        points=_points(first.drops, unit, target.flips, drawn),
         pushes=None if predictor is None else predictor.pushes(inputs.predicates.matrix[drawn[:PUSHED]]),
     )
 

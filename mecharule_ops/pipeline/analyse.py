@@ -21,6 +21,7 @@ from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.overtopping import flip_overlaps
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.pipeline.accounting import account_units
@@ -28,7 +29,13 @@ from mecharule_ops.pipeline.audit import audited
 from mecharule_ops.pipeline.certify import certify
 from mecharule_ops.pipeline.chains import kept_chain, plan
 from mecharule_ops.pipeline.controls import controls, same_layers
-from mecharule_ops.pipeline.explaining import anchor_rules, coverage, tell_layers, tell_rule
+from mecharule_ops.pipeline.explaining import (
+    anchor_rules,
+    coverage,
+    share_of_union,
+    tell_layers,
+    tell_rule,
+)
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import (
     Localised,
@@ -40,7 +47,7 @@ from mecharule_ops.pipeline.planning import price
 from mecharule_ops.pipeline.predicting import search_plan
 from mecharule_ops.pipeline.preparation import prepare
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.summing_up import Explained, run_findings, run_status, search_outcome
+from mecharule_ops.pipeline.summing_up import run_findings, run_status, search_outcome
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Regime
@@ -170,7 +177,7 @@ def _cell(
         found = audited(run, journal, found)
         return _explain(run, journal, found)
     except AblationStopped:
-        return search_outcome(run, found, Explained.nothing(run.eligible(regime)))
+        return search_outcome(run, found)
 
 
 def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
@@ -206,9 +213,11 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
         with suppress(AblationStopped):
             for agonist in strong:
-                certificate = certify(run, (agonist.neuron,), found.regime, rule=rules.get(agonist.neuron))
-                run.store.put_certificate(certificate)
-                journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
+                _kept(
+                    run,
+                    journal,
+                    certify(run, (agonist.neuron,), found.regime, rule=rules.get(agonist.neuron)),
+                )
                 written += 1
         stage.summary = f"{written} of {len(strong)} written"
     accounts: tuple[Account, ...] = ()
@@ -216,8 +225,14 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     with suppress(AblationStopped):
         if not (run.suppression and found.regime is RISKY):
             accounts = account_units(run, journal, found)
-    return search_outcome(
-        run,
-        found,
-        Explained(anchored=anchored, accounts=accounts, controls=ran, flips=flips, drawn=drawn),
+    reaching = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist]
+    return replace(
+        search_outcome(run, found),
+        anchored=anchored,
+        accounts=accounts,
+        controls=ran,
+        union=share_of_union(flips, found.examples),
+        drawn_union=share_of_union(drawn, found.examples),
+        layer_union=flips.by_layer(),
+        overlaps=flip_overlaps(flips.neurons, flips.flips, reaching),
     )

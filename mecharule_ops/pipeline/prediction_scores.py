@@ -10,13 +10,13 @@ near and above the lead. A drop integrated along the way costs an ablation and i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata
 
-from mecharule_ops.findings.accounts import Band, DropError, PredictionKind, PredictionScore
+from mecharule_ops.findings.accounts import Account, Band, DropError, PredictionKind, PredictionScore
 from mecharule_ops.mechanism.columns import extreme
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import Effects, effects_of_kinds
@@ -36,36 +36,13 @@ NEAR = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CleanEffects:
-    """Leads, first-order drops (the final scale held) and direct pushes of units of one basis on records of D_b."""
+class FirstOrder:
+    """What first order says of units of one basis on the records of D_b, and what is measured beside it.
 
-    drops: Effects
-    pushes: Effects
+    Drops are measured and integrated on held-out records, which chose nothing.
+    """
 
-    @classmethod
-    def of(cls, run: Run, units: list[Neuron], records: list[BehaviourRecord]) -> CleanEffects:
-        """Cost: a clean pass with a backward a generated token and competitor."""
-        table, kinds = run.replacement(run.intervention(units[0].basis)), (Effect.STEADY, Effect.DIRECT)
-        found = effects_of_kinds(run.subject, records, table, units, kinds, should_stop=run.should_stop)
-        return cls(drops=found[Effect.STEADY], pushes=found[Effect.DIRECT])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PredictionScores:
-    """What an account says of the predictions."""
-
-    predictions: tuple[PredictionScore, ...]
-    becomes_right: PredictionScore | None
-    beside_right: tuple[PredictionScore, ...]
-    bands: tuple[Band, ...]
-    drop_error: DropError | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HeldOut:
-    """Measured and integrated drops of units of one basis on held-out records, which chose nothing."""
-
-    units: list[Neuron]
+    run: Run
     regime: Regime
     records: list[BehaviourRecord]
     """D_b."""
@@ -73,6 +50,10 @@ class HeldOut:
     """Places of those that thresholds are fitted on; in 0→1 of those whose drop was measured."""
     test: Int[np.ndarray, " test"]
     """Places of the held-out ones."""
+    drops: Effects
+    """First-order drops of every unit, the final scale held, with the leads."""
+    pushes: Effects
+    """Direct pushes."""
     some: Int[np.ndarray, " some"]
     """Places of those on which drops are integrated: a draw, `INTEGRATED_ON` at most."""
     asked: Int[np.ndarray, " asked"]
@@ -91,78 +72,92 @@ class HeldOut:
         records: list[BehaviourRecord],
         train: Int[np.ndarray, " train"],
         test: Int[np.ndarray, " test"],
-    ) -> HeldOut:
-        """Both drops of every unit.
+    ) -> FirstOrder:
+        """All of it for every unit.
 
-        Cost: two clean passes over the records asked; for each unit an ablation of them and, worth two each, two
-        forwards with their derivatives, all from its layer up.
+        Cost: a clean pass with a backward a generated token and competitor; two clean passes over the records asked;
+        for each unit an ablation of them and, worth two each, two forwards with their derivatives, all from its layer
+        up.
         """
-        table, groups = run.replacement(run.intervention(units[0].basis)), [[unit] for unit in units]
+        table, kinds = run.replacement(run.intervention(units[0].basis)), (Effect.STEADY, Effect.DIRECT)
+        found = effects_of_kinds(run.subject, records, table, units, kinds, should_stop=run.should_stop)
         drawn = some_places(records, test, INTEGRATED_ON, of="integrated", seed=run.config.seed)
-        asked = drawn if regime is Regime.BASELINE_POSITIVE else test
-        also = train[:0]
+        asked, also, groups = drawn, train[:0], [[unit] for unit in units]
         if regime is Regime.BASELINE_NEGATIVE:
+            asked = test
             train = also = some_places(records, train, INTEGRATED_ON, of="fitted", seed=run.config.seed)
         every = [records[at] for at in np.concatenate([asked, also])]
         measured = measured_drop(run.subject, every, table, groups, competitors=1)
         along = integrated_drop(run.subject, [records[at] for at in drawn], table, groups, points=2)
         return cls(
-            units=units,
+            run=run,
             regime=regime,
             records=records,
             train=train,
             test=test,
+            drops=found[Effect.STEADY],
+            pushes=found[Effect.DIRECT],
             some=drawn,
             asked=asked,
             measured=measured,
             integrated=along.flips,
         )
 
-    def happened(self, unit: int, flips: Bool[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
+    def happened(self, unit: Neuron, flips: Bool[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
         """Where the answer changed: in 1→0 where it flipped."""
         if self.regime is Regime.BASELINE_POSITIVE:
             return flips
         changed = flips.copy()
-        changed[np.concatenate([self.asked, self.train])] = self.measured.changed[unit]
+        changed[np.concatenate([self.asked, self.train])] = self.measured.changed[self._place(unit)]
         return changed
 
+    def largest_drop(self, unit: Neuron) -> Float[np.ndarray, " record"]:
+        """The unit's largest drop of a record, over tokens and competitors; NaN for a record without one."""
+        effect = self.drops.effect[..., self._place(unit)]
+        return extreme(np.fmax, effect.reshape(len(effect), -1))
 
-def prediction_scores(
-    run: Run, unit: Neuron, clean: CleanEffects, held_out: HeldOut, flips: Bool[np.ndarray, " record"]
-) -> PredictionScores:
-    """The scores of one unit on the held-out records; of train only the thresholds know. No forward of its own."""
-    test, some = held_out.test, held_out.some
-    if not len(test):
-        return PredictionScores(
-            predictions=(), becomes_right=None, beside_right=(), bands=(), drop_error=None
+    def scored(self, account: Account, flips: Bool[np.ndarray, " record"]) -> Account:
+        """The account with the scores of its unit on the held-out records; of train only the thresholds know.
+
+        Cost: no forward.
+        """
+        unit, test, some = account.neuron, self.test, self.some
+        if not len(test):
+            return account
+        place = self._place(unit)
+        integrated = np.zeros(len(flips), bool)
+        integrated[some] = self.integrated[place]
+        first, happened = self.drops.flips[:, place], self.happened(unit, flips)
+        least, most = extreme(np.fmin, self.drops.leads.lead[:, :, 0]), self.largest_drop(unit)
+        becomes_right, beside_right = None, ()
+        if self.regime is Regime.BASELINE_NEGATIVE:
+            becomes_right = self._becomes_right(unit, flips)
+            beside_right = cut_scores(least, most, flips, self.train, test)
+        return replace(
+            account,
+            predictions=(
+                _score(PredictionKind.STEADY, first, happened, test),
+                _score(PredictionKind.DIRECT, self.pushes.flips[:, place], happened, test),
+                _score(PredictionKind.INTEGRATED, integrated, happened, some),
+                *cut_scores(least, most, happened, self.train, test),
+            ),
+            becomes_right=becomes_right,
+            beside_right=beside_right,
+            bands=bands(*self.drops.closest(unit), first, happened, test),
+            drop_error=_drop_error(self.drops, self.asked, self.measured, place),
         )
-    place, which = clean.drops.units.index(unit), held_out.units.index(unit)
-    integrated = np.zeros(len(flips), bool)
-    integrated[some] = held_out.integrated[which]
-    first = clean.drops.flips[:, place]
-    happened = held_out.happened(which, flips)
-    least = extreme(np.fmin, clean.drops.leads.lead[:, :, 0])
-    most = largest_drop(clean.drops, unit)
-    return PredictionScores(
-        predictions=(
-            _score(PredictionKind.STEADY, first, happened, test),
-            _score(PredictionKind.DIRECT, clean.pushes.flips[:, place], happened, test),
-            _score(PredictionKind.INTEGRATED, integrated, happened, some),
-            *cut_scores(least, most, happened, held_out.train, test),
-        ),
-        becomes_right=_becomes_right(run, unit, clean.drops, held_out, flips),
-        beside_right=()
-        if held_out.regime is Regime.BASELINE_POSITIVE
-        else cut_scores(least, most, flips, held_out.train, test),
-        bands=bands(*clean.drops.closest(unit), first, happened, test),
-        drop_error=_drop_error(clean.drops, place, held_out.asked, held_out.measured, which),
-    )
 
+    def _place(self, unit: Neuron) -> int:
+        return self.drops.units.index(unit)
 
-def largest_drop(drops: Effects, unit: Neuron) -> Float[np.ndarray, " record"]:
-    """The unit's largest first-order drop of a record, over tokens and competitors; NaN for a record without one."""
-    effect = drops.effect[..., drops.units.index(unit)]
-    return extreme(np.fmax, effect.reshape(len(effect), -1))
+    def _becomes_right(self, unit: Neuron, flips: Bool[np.ndarray, " record"]) -> PredictionScore:
+        """In 0→1 whether the answer that first order predicts is right."""
+        run, test = self.run, self.test
+        position, token = self.drops.changes(unit)
+        chosen, said = [self.records[place] for place in test], np.zeros(len(flips), bool)
+        labels = predicted_labels(run.subject, run.task, chosen, position[test], token[test])
+        said[test] = self.regime.flipped(labels)
+        return _score(PredictionKind.STEADY, said, flips, test)
 
 
 def _score(
@@ -223,40 +218,22 @@ def bands(
     )
 
 
-def _becomes_right(
-    run: Run,
-    unit: Neuron,
-    drops: Effects,
-    held_out: HeldOut,
-    flips: Bool[np.ndarray, " record"],
-) -> PredictionScore | None:
-    """In 0→1 whether the answer that first order predicts is right; None in 1→0. No forward of its own."""
-    regime, test = held_out.regime, held_out.test
-    if regime is Regime.BASELINE_POSITIVE:
-        return None
-    chosen = [held_out.records[place] for place in test]
-    position, token = drops.changes(unit)
-    said = np.zeros(len(flips), bool)
-    said[test] = regime.flipped(predicted_labels(run.subject, run.task, chosen, position[test], token[test]))
-    return _score(PredictionKind.STEADY, said, flips, test)
-
-
 def _drop_error(
-    drops: Effects, place: int, asked: Int[np.ndarray, " asked"], measured: Measured, which: int
+    drops: Effects, asked: Int[np.ndarray, " asked"], measured: Measured, place: int
 ) -> DropError | None:
     """First-order against measured drop, at each record's token where least is left, over the token that is best then.
 
     The runner-up may not move at all where a third token wins. Where that token is none of the clean run's
     competitors, first order's drop is that over the competitor which it brings nearest.
     """
-    left = np.nan_to_num(measured.left[which][: len(asked)], nan=np.inf)
+    left = np.nan_to_num(measured.left[place][: len(asked)], nan=np.inf)
     there = np.isfinite(left).any(1)
     if not there.any():
         return None
     rows, tokens = np.flatnonzero(there), left[there].argmin(1)
-    real = measured.fall[which][rows, tokens]
+    real = measured.fall[place][rows, tokens]
     drop, lead = drops.effect[asked[rows], tokens, :, place], drops.leads.lead[asked[rows], tokens]
-    same = drops.leads.token[asked[rows], tokens] == measured.best[which][rows, tokens][:, None]
+    same = drops.leads.token[asked[rows], tokens] == measured.best[place][rows, tokens][:, None]
     beyond = np.where(same, np.inf, np.nan_to_num(drop - lead, nan=-np.inf))
     first = drop[np.arange(len(rows)), beyond.argmax(1)]
     return DropError(

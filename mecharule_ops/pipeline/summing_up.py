@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
-from jaxtyping import Int
 
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
-from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.choices import choices_for
 from mecharule_ops.findings.counts import Numbers
-from mecharule_ops.findings.measures import dominance, flip_overlaps, recall_rows
+from mecharule_ops.findings.measures import dominance, recall_rows
 from mecharule_ops.findings.records import (
-    AgonistControls,
     CloseCompletions,
     ExhaustiveRun,
     Findings,
@@ -33,36 +30,16 @@ from mecharule_ops.findings.records import (
 )
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.pipeline.controls import decided_over
-from mecharule_ops.pipeline.explaining import Coverage, share_of_union
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
-from mecharule_ops.types import AnchoredRule, Neuron, SearchStatus, Share
+from mecharule_ops.types import Neuron, SearchStatus, Share
 
 PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Explained:
-    """What stage 4 and the controls add to a search."""
-
-    anchored: tuple[AnchoredRule, ...]
-    accounts: tuple[Account, ...]
-    controls: tuple[AgonistControls, ...]
-    flips: Coverage
-    """Of the localized units on D_b."""
-    drawn: Coverage
-    """Of as many units drawn from all of the same layers."""
-
-    @classmethod
-    def nothing(cls, eligible: Int[np.ndarray, " eligible"]) -> Explained:
-        """Where stage 4 was not reached."""
-        none = Coverage(neurons=(), eligible=eligible, flips=np.zeros((0, len(eligible)), bool))
-        return cls(anchored=(), accounts=(), controls=(), flips=none, drawn=none)
-
-
-def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOutcome:
-    """One basis and regime of the report."""
+def search_outcome(run: Run, found: Localised) -> SearchOutcome:
+    """One basis and regime of the report, before stage 4 and the controls."""
     slices = found.slices
     truth = _singles(found.exhaustive, found)
     tested = _singles(found.trees, found)
@@ -82,20 +59,9 @@ def search_outcome(run: Run, found: Localised, explained: Explained) -> SearchOu
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         whole_layers=found.whole_layers,
-        anchored=explained.anchored,
-        accounts=explained.accounts,
-        controls=explained.controls,
-        union=share_of_union(explained.flips, found.examples),
-        drawn_union=share_of_union(explained.drawn, found.examples),
         union_outside=True,
-        layer_union=explained.flips.by_layer(),
         tree=tuple(TreeNode.of(node) for tree in found.trees for node in tree.nodes),
         dominance=dominance(found.trees),
-        overlaps=flip_overlaps(
-            explained.flips.neurons,
-            explained.flips.flips,
-            [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist],
-        ),
         exhaustive=ExhaustiveRun(units=truth, cost=_cost(found.exhaustive, found)) if truth else None,
         recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.slice_alpha)
         if truth

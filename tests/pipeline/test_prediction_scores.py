@@ -38,6 +38,6 @@ def test_the_drop_is_taken_over_the_token_that_wins() -> None:
         best=np.array([[[6]]]),
         fall=np.array([[[3.0]]], np.float32),
     )
-    found = _drop_error(Effects(units=(UNIT,), leads=leads, effect=effect), 0, np.array([0]), measured, 0)
+    found = _drop_error(Effects(units=(UNIT,), leads=leads, effect=effect), np.array([0]), measured, 0)
     assert found is not None
     assert (found.measured, found.first_order, found.error) == pytest.approx((3.0, 2.5, 0.5))

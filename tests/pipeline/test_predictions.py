@@ -22,11 +22,9 @@ from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.mediation import nothing_above
 from mecharule_ops.pipeline.prediction_scores import (
-    CleanEffects,
-    HeldOut,
+    FirstOrder,
     bands,
     cut_scores,
-    prediction_scores,
 )
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.baselines import ReplacementTable
@@ -214,24 +212,20 @@ def account_of(bench: Toy) -> Account:
     run = _ToyRun(bench, table)
     records, regime = list(bench.records), Regime.BASELINE_NEGATIVE
     train, test = np.arange(30), np.arange(30, 60)
-    held_out = HeldOut.of(run, [UNIT], regime, records, train, test)
-    changed = held_out.happened(0, np.zeros(60, bool))
-    held_out = replace(held_out, regime=Regime.BASELINE_POSITIVE)
-    found = prediction_scores(run, UNIT, CleanEffects.of(run, [UNIT], records), held_out, changed)
+    first = FirstOrder.of(run, [UNIT], regime, records, train, test)
+    changed = first.happened(UNIT, np.zeros(60, bool))
     families = tuple(
         FamilyRule(family=family, status=FamilyStatus.NO_COLUMNS, columns=0) for family in Family
     )
-    return Account(
+    account = Account(
         neuron=UNIT,
         regime=regime,
         flips=int(changed.sum()),
         records=60,
         held_out=30,
         families=families,
-        predictions=found.predictions,
-        bands=found.bands,
-        drop_error=found.drop_error,
     )
+    return replace(first, regime=Regime.BASELINE_POSITIVE).scored(account, changed)
 
 
 def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> None:
