@@ -69,7 +69,7 @@ class ExampleRow:
     before: Completion
     after: Completion
     held: str | None = field(default=None, metadata=ADDED)
-    """What is held at its clean values meanwhile, as `mediation.named` reads it: `a21.h2+m3.7`, `m20`, `above`."""
+    """What is held at its clean values meanwhile, as a hold prints: `a21.h2+m3.7`, `m20`, `above`."""
 
     @property
     def flipped(self) -> bool:

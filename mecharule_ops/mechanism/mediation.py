@@ -16,7 +16,6 @@ Axes: record.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,23 +23,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.confidence import lower_bound, upper_bound
-from mecharule_ops.types import Basis, FlipCount, Neuron
+from mecharule_ops.mechanism.holds import Hold, parse_hold
+from mecharule_ops.types import FlipCount
 
-ABOVE, HEADS_ABOVE, MLPS_ABOVE = "above", "heads-above", "MLPs-above"
-"""What stands for every head and MLP write above the ablated unit, or for those of one kind."""
-_WITHIN_BLOCK = (Basis.ATTN_HEAD, Basis.MLP_HIDDEN, Basis.MLP_OUT)
-"""The order in which a block computes its bases."""
 Tokens = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelShape:
-    """Sizes that a whole layer is made of."""
-
-    layers: int
-    heads: int
-    channels: int
-    """Coordinates of the residual stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +59,7 @@ class Through:
     """What holding some units does to the flips of a unit."""
 
     held: str
-    """As `named` reads it."""
+    """As a hold prints."""
     gone: Bounded
     """Flips of do(j) that do not happen with the units held, of all flips of do(j)."""
     first_gone: Bounded
@@ -82,6 +68,11 @@ class Through:
     """Flips of do(j) where the whole completion is the clean one again."""
     new: FlipCount
     """Records that flip with the units held and not under do(j) alone, of those that do(j) alone does not flip."""
+
+    @property
+    def hold(self) -> Hold:
+        """What was held."""
+        return parse_hold(self.held)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +84,9 @@ class Mediation:
     through: tuple[Through, ...]
     """One entry a hold, in the order asked."""
 
-    def of(self, held: str) -> Through | None:
+    def of(self, hold: Hold) -> Through | None:
         """The entry of a hold."""
-        return next((entry for entry in self.through if entry.held == held), None)
+        return next((entry for entry in self.through if entry.held == str(hold)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,57 +113,6 @@ def first_change(before: Tokens, after: Tokens) -> int | None:
         (place for place, (old, new) in enumerate(pairs) if old != new), min(len(before), len(after))
     )
     return None if before == after else shared
-
-
-def named(held: str, unit: Neuron, shape: ModelShape) -> tuple[Neuron, ...]:
-    """The units that a hold beside `unit` names: `a21.h2`, `m20` for a whole layer's MLP, `a21` for all its heads.
-
-    Several are joined by `+`; `above`, `heads-above` and `MLPs-above` take what lies above the unit, which together
-    is all that later blocks write. Raises `UsageError` on another text.
-    """
-    if held in (ABOVE, HEADS_ABOVE, MLPS_ABOVE):
-        kinds = {ABOVE: (Basis.ATTN_HEAD, Basis.MLP_OUT), HEADS_ABOVE: (Basis.ATTN_HEAD,)}
-        layers = [
-            (kind, layer)
-            for kind in kinds.get(held, (Basis.MLP_OUT,))
-            for layer in layers_above(unit, kind, shape)
-        ]
-        return tuple(one for kind, layer in layers for one in _layer(kind, layer, shape))
-    found = []
-    for part in held.split("+"):
-        whole = re.fullmatch(r"([am])(\d{1,4})", part)
-        if whole is None:
-            found.append(Neuron.parse(part))
-        else:
-            kind = Basis.ATTN_HEAD if whole[1] == "a" else Basis.MLP_OUT
-            found += _layer(kind, int(whole[2]), shape)
-    return tuple(found)
-
-
-def layers_above(unit: Neuron, kind: Basis, shape: ModelShape) -> range:
-    """Layers whose heads, or whose MLP, may read what a unit writes.
-
-    A head's own layer counts with its MLP; where the two run in parallel that MLP does not read the head, and
-    holding it changes nothing.
-    """
-    own = kind is Basis.MLP_OUT and unit.basis is Basis.ATTN_HEAD
-    return range(unit.layer + (not own), shape.layers)
-
-
-def nothing_above(unit: Neuron, layers: int) -> bool:
-    """Whether no head and no MLP of a model of so many layers may read what a unit writes."""
-    return unit.basis is not Basis.ATTN_HEAD and unit.layer == layers - 1
-
-
-def _layer(kind: Basis, layer: int, shape: ModelShape) -> list[Neuron]:
-    width = shape.heads if kind is Basis.ATTN_HEAD else shape.channels
-    return [Neuron(kind, layer, channel) for channel in range(width)]
-
-
-def is_above(unit: Neuron, other: Neuron) -> bool:
-    """Whether `other` may read what `unit` writes: it stands in a later layer, or later in the same block."""
-    order = _WITHIN_BLOCK.index
-    return (other.layer, order(other.basis)) > (unit.layer, order(unit.basis))
 
 
 def _through(

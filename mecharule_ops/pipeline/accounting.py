@@ -20,7 +20,7 @@ from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionSc
 from mecharule_ops.findings.shown import account_beside
 from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
-from mecharule_ops.mechanism.mediation import nothing_above
+from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.prediction_scores import INTEGRATED_ON, FirstOrder

@@ -21,7 +21,7 @@ from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.findings.overtopping import flip_overlaps
+from mecharule_ops.findings.measures import flip_overlaps
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.pipeline.accounting import account_units

@@ -24,7 +24,7 @@ from mecharule_ops.certificates.certificate import (
 from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.asking import Group
 from mecharule_ops.findings.chain_counts import mediation_in, pairs_in
-from mecharule_ops.mechanism.mediation import ModelShape, named
+from mecharule_ops.mechanism.holds import Hold, ModelShape
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Neuron, Regime
@@ -141,15 +141,21 @@ def rows_from(
     """The rows of one of the groups whose completions were computed for the placed records."""
     rows = []
     for column, (name, position) in enumerate(placed):
-        tokens = after.tokens[group][column]
-        became = Completion(
-            tokens=tokens,
-            text=decode(tokens),
-            label=bool(after.labels[group, column]),
-            margin=float(after.margins[group, column]),
-        )
-        rows.append(example_row(records[position], became, name))
+        rows.append(example_row(records[position], completion_of(after, group, column, decode), name))
     return tuple(rows)
+
+
+def completion_of(
+    found: Completions, group: int, column: int, decode: Callable[[Sequence[int]], str]
+) -> Completion:
+    """One of the completions that an engine made, as a certificate holds it."""
+    tokens = found.tokens[group][column]
+    return Completion(
+        tokens=tokens,
+        text=decode(tokens),
+        label=bool(found.labels[group, column]),
+        margin=float(found.margins[group, column]),
+    )
 
 
 def example_row(record: BehaviourRecord, after: Completion, part: str, unit: str | None = None) -> ExampleRow:
@@ -181,29 +187,29 @@ def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
     )
 
 
-def held_units(subject: Subject, ablated: tuple[Neuron, ...], held: str | None) -> tuple[Neuron, ...]:
+def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:
     """None for no hold; what lies above several ablated units lies above the lowest. Raises `UsageError`."""
-    if held is None:
+    if hold is None:
         return ()
     shape = ModelShape(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
-    units = named(held, min(ablated, key=lambda unit: unit.layer), shape)
+    units = hold.units(min(ablated, key=lambda unit: unit.layer), shape)
     return tuple(unit for unit in units if unit not in ablated)
 
 
 def certify_mediation(
-    run: Run, unit: Neuron, regime: Regime, holds: Sequence[str], placed: Sequence[tuple[str, int]]
+    run: Run, unit: Neuron, regime: Regime, holds: Sequence[Hold], placed: Sequence[tuple[str, int]]
 ) -> Certificate:
-    """The unit ablated alone, then with each of `holds` at its clean value (`mediation.named`).
+    """The unit ablated alone, then with each of `holds` at its clean value.
 
     Cost: `len(holds)` + 1 completions an example, and the clean values of what is held.
     """
     intervention, subject = run.intervention(unit.basis), run.subject
-    held = [held_units(subject, (unit,), name) for name in holds]
+    held = [held_units(subject, (unit,), hold) for hold in holds]
     engine = run.completer(intervention)
     after = engine.completions([(unit,)] * (len(held) + 1), [place for _, place in placed], [(), *held])
     rows = tuple(
         replace(row, held=name)
-        for index, name in enumerate((None, *holds))
+        for index, name in enumerate((None, *map(str, holds)))
         for row in rows_from(after, index, subject.decode, run.records, placed)
     )
     found = mediation_in(rows, run.config.alpha)

@@ -17,16 +17,17 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.chain_counts import mediation_of, pairs_of
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.mechanism.breaks import END, Breaks, FirstChange, breaks
-from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, DirectShare, Reads, Writes
-from mecharule_ops.mechanism.mediation import (
-    ABOVE,
-    HEADS_ABOVE,
-    MLPS_ABOVE,
-    ModelShape,
-    first_change,
+from mecharule_ops.mechanism.holds import (
+    Above,
+    Hold,
+    OneUnit,
+    Together,
+    WholeLayer,
     is_above,
     layers_above,
 )
+from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, DirectShare, Reads, Writes
+from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.pipeline.certify import certify_mediation, certify_pairs
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
@@ -43,7 +44,7 @@ class ChainPlan:
 
     unit: Neuron
     regime: Regime
-    holds: tuple[str, ...]
+    holds: tuple[Hold, ...]
     partners: tuple[Neuron, ...]
     placed: tuple[tuple[str, int], ...]
     notes: tuple[str, ...]
@@ -70,20 +71,16 @@ def plan(
     units while there is room. The model is not loaded.
     """
     found = found_units(findings, unit, regime)
-    higher = [other for other in found if is_above(unit, other)][:most]
-    holds = [str(other) for other in higher]
+    higher = [OneUnit(other) for other in found if is_above(unit, other)][:most]
+    holds: list[Hold] = [*higher]
     if len(higher) > 1:
-        holds.append("+".join(holds))
-    shape = ModelShape(layers=_depth(run, unit), heads=0, channels=0)
+        holds.append(Together(tuple(higher)))
     notes = [] if higher else [f"no found unit lies above {unit}, so none can carry its effect"]
-    blocks = {kind: layers_above(unit, kind, shape) for kind in (Basis.ATTN_HEAD, Basis.MLP_OUT)}
-    if blocks[Basis.MLP_OUT] or blocks[Basis.ATTN_HEAD]:
-        holds += (
-            [HEADS_ABOVE] * bool(blocks[Basis.ATTN_HEAD])
-            + [MLPS_ABOVE] * bool(blocks[Basis.MLP_OUT])
-            + [ABOVE]
-        )
-        holds += [f"m{layer}" for layer in blocks[Basis.MLP_OUT]] if layers else []
+    depth = _depth(run, unit)
+    heads, mlps = (layers_above(unit, kind, depth) for kind in (Basis.ATTN_HEAD, Basis.MLP_OUT))
+    if mlps or heads:
+        holds += [Above.HEADS] * bool(heads) + [Above.MLPS] * bool(mlps) + [Above.EVERYTHING]
+        holds += [WholeLayer(Basis.MLP_OUT, layer) for layer in mlps] if layers else []
     else:
         notes.append(f"nothing lies above {unit}: its whole effect is direct")
     partners = tuple(other for other in found if other.basis is unit.basis)[:most]
@@ -116,25 +113,22 @@ def _strength(findings: Findings, unit: Neuron, regime: Regime) -> float:
     return max(found, default=0.0)
 
 
-def certificates_of(run: Run, asked: ChainPlan) -> tuple[Certificate, Certificate | None]:
-    """The certificates of mediation and of pairs; the run's model is needed."""
-    made = certify_mediation(run, asked.unit, asked.regime, asked.holds, asked.placed)
-    if not asked.partners:
-        return made, None
-    return made, certify_pairs(run, asked.unit, asked.partners, asked.regime, asked.placed)
+def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certificate]) -> Chain:
+    """The chain, measured and put into the run, which is open for writing; `keep` stores a certificate.
 
-
-def measured(run: Run, asked: ChainPlan, mediated: Certificate, paired: Certificate | None) -> Chain:
-    """The chain around its certificates: writes, reads and direct share are measured on the same records."""
-    places = [place for _, place in asked.placed]
-    records = [run.records[place] for place in places]
+    Writes, reads and direct share are measured on the records of its certificates, those of mediation and of pairs.
+    """
+    unit, regime, partners = asked.unit, asked.regime, asked.partners
+    mediated = certify_mediation(run, unit, regime, asked.holds, asked.placed)
+    paired = certify_pairs(run, unit, partners, regime, asked.placed) if partners else None
+    mediated, paired = keep(mediated), None if paired is None else keep(paired)
+    records = [run.records[place] for _, place in asked.placed]
     alone = [row for row in mediated.rows if row.held is None]
     flipped = np.array([row.flipped for row in alone], bool)
-    written, read, direct = _described(run, asked.unit, records, flipped)
-    notes = asked.notes if flipped.any() else (*asked.notes, NO_FLIP)
-    return Chain(
-        unit=asked.unit,
-        regime=asked.regime,
+    written, read, direct = _described(run, unit, records, flipped)
+    chain = Chain(
+        unit=unit,
+        regime=regime,
         breaks=breaks_of(run, records, alone),
         writes=written,
         reads=read,
@@ -143,15 +137,9 @@ def measured(run: Run, asked: ChainPlan, mediated: Certificate, paired: Certific
         mediation_certificate=mediated.id,
         pairs=() if paired is None else pairs_of(paired),
         pairs_certificate=None if paired is None else paired.id,
-        notes=notes,
+        notes=asked.notes if flipped.any() else (*asked.notes, NO_FLIP),
     )
-
-
-def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certificate]) -> Chain:
-    """The chain, measured and put into the run, which is open for writing; `keep` stores a certificate."""
-    mediated, paired = certificates_of(run, asked)
-    chain = measured(run, asked, keep(mediated), None if paired is None else keep(paired))
-    run.store.put(keys.chain(asked.unit, asked.regime), encode(chain))
+    run.store.put(keys.chain(unit, regime), encode(chain))
     return chain
 
 

@@ -14,7 +14,8 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.pipeline.certify import held_units
+from mecharule_ops.mechanism.holds import parse_hold
+from mecharule_ops.pipeline.certify import completion_of, held_units
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
@@ -97,68 +98,49 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
         for prompt in prompts
     ]
     engine = ReferenceEngine(bench.subject, task, records, intervention, table)
-    groups = _groups(certificate)
     column = {prompt: position for position, prompt in enumerate(prompts)}
-    after = _sides(bench.subject, engine, groups, _asked_at(certificate, column))
-    clean = _sides(bench.subject, engine, {_CLEAN: ()}, {_CLEAN: tuple(range(len(records)))})
-    return tuple(
-        replace(
+    after = _completed(bench.subject, engine, certificate, column)
+    clean = engine.completions([()], range(len(records)))
+
+    def repeated(row: ExampleRow) -> ExampleRow:
+        place = column[row.prompt]
+        example = records[place].example
+        return replace(
             row,
-            example=records[column[row.prompt]].example.id,
-            prompt=records[column[row.prompt]].example.prompt,
-            before=clean[_CLEAN, column[row.prompt]],
-            after=after[(row.unit, row.held), column[row.prompt]],
+            example=example.id,
+            prompt=example.prompt,
+            before=completion_of(clean, 0, place, bench.subject.decode),
+            after=after[row.unit, row.held, place],
         )
-        for row in certificate.rows
-    )
+
+    return tuple(map(repeated, certificate.rows))
 
 
-_Asked = tuple[str | None, str | None]
-"""The units that a row names, or none, and those held."""
-_CLEAN: _Asked = (None, None)
+def _completed(
+    subject: Subject, engine: ReferenceEngine, certificate: Certificate, column: Mapping[str, int]
+) -> dict[tuple[str | None, str | None, int], Completion]:
+    """Completions by the units and held units that rows name, or none, and by place of the prompt.
 
-
-def _asked_at(certificate: Certificate, column: Mapping[str, int]) -> dict[_Asked, tuple[int, ...]]:
-    """On which prompts each group is ablated."""
-    asked: dict[_Asked, dict[int, None]] = {}
+    Groups that are ablated on the same prompts are decoded beside one another.
+    """
+    asked: dict[tuple[str | None, str | None], dict[int, None]] = {}
     for row in certificate.rows:
         asked.setdefault((row.unit, row.held), {})[column[row.prompt]] = None
-    return {one: tuple(positions) for one, positions in asked.items()}
-
-
-def _sides(
-    subject: Subject,
-    engine: ReferenceEngine,
-    groups: Mapping[_Asked, tuple[Neuron, ...]],
-    positions: Mapping[_Asked, tuple[int, ...]],
-) -> dict[tuple[_Asked, int], Completion]:
-    """Completions of each group on its prompts; groups asked on the same prompts are decoded beside one another."""
-    together: dict[tuple[int, ...], list[_Asked]] = {}
-    for one in groups:
-        together.setdefault(positions[one], []).append(one)
-    sides = {}
-    for places, asked in together.items():
-        held = [held_units(subject, groups[one], one[1]) for one in asked]
-        found = engine.completions([groups[one] for one in asked], places, held)
-        for index, one in enumerate(asked):
+    together: dict[tuple[int, ...], list[tuple[str | None, str | None]]] = {}
+    for names, positions in asked.items():
+        together.setdefault(tuple(positions), []).append(names)
+    after = {}
+    for places, some in together.items():
+        groups, held = [], []
+        for unit, hold in some:
+            ablated = certificate.units if unit is None else unit.split("+")
+            groups.append(tuple(map(Neuron.parse, ablated)))
+            held.append(held_units(subject, groups[-1], None if hold is None else parse_hold(hold)))
+        found = engine.completions(groups, places, held)
+        for index, (unit, hold) in enumerate(some):
             for at, place in enumerate(places):
-                tokens = found.tokens[index][at]
-                sides[one, place] = Completion(
-                    tokens=tokens,
-                    text=subject.decode(tokens),
-                    label=bool(found.labels[index, at]),
-                    margin=float(found.margins[index, at]),
-                )
-    return sides
-
-
-def _groups(certificate: Certificate) -> dict[tuple[str | None, str | None], tuple[Neuron, ...]]:
-    """What is ablated together in the rows that name these units, or none, and these held ones."""
-    asked = dict.fromkeys((row.unit, row.held) for row in certificate.rows)
-    return {
-        (unit, held): tuple(map(Neuron.parse, certificate.units if unit is None else unit.split("+")))
-        for unit, held in asked
-    }
+                after[unit, hold, place] = completion_of(found, index, at, subject.decode)
+    return after
 
 
 def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.mechanism.holds import Above, Together
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList, Written
-from mecharule_ops.mechanism.mediation import ABOVE, HEADS_ABOVE, MLPS_ABOVE, Through
+from mecharule_ops.mechanism.mediation import Through
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
 from mecharule_ops.saying.chain_lines import hold_words, quoted
@@ -135,10 +136,10 @@ def _graph(chain: Chain, figure: Figure) -> None:
     for one, height in zip(nodes, heights, strict=True):
         share = one.gone.rate
         gone = k_of_n(FlipCount(flips=one.gone.count, n=one.gone.n))
-        _box(axes, 5.0, height, f"{hold_words(one.held)}: {gone}", dashed=one.held not in _KINDS)
+        _box(axes, 5.0, height, f"{hold_words(one.hold)}: {gone}", dashed=not isinstance(one.hold, Above))
         for start, stop in (((1.9, 2.4), (3.8, height)), ((6.2, height), (8.05, 2.4))):
             _arrow(axes, start, stop, 0.4 + 3.0 * share, solid=one.gone.count > 0)
-    whole = chain.mediation.of(ABOVE)
+    whole = chain.mediation.of(Above.EVERYTHING)
     if whole is not None:
         left = FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)
         _arrow(axes, (1.1, 1.75), (8.9, 1.75), 0.4 + 3.0 * left.flip_rate, solid=left.flips > 0, bend=0.28)
@@ -147,14 +148,11 @@ def _graph(chain: Chain, figure: Figure) -> None:
         )
 
 
-_KINDS = (HEADS_ABOVE, MLPS_ABOVE)
-
-
 def _nodes(chain: Chain) -> list[Through]:
     """The kinds of what lies above, then the units and layers that carry most."""
-    through = [one for one in chain.mediation.through if one.held != ABOVE]
-    kinds = [one for one in through if one.held in _KINDS]
-    single = [one for one in through if one not in kinds and "+" not in one.held]
+    through = [one for one in chain.mediation.through if one.hold is not Above.EVERYTHING]
+    kinds = [one for one in through if isinstance(one.hold, Above)]
+    single = [one for one in through if not isinstance(one.hold, Above | Together)]
     single.sort(key=lambda one: -one.gone.count)
     return [*kinds, *single[: _NODES - len(kinds)]]
 

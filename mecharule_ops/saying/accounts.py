@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.mechanism.holds import Above, OneUnit
 from mecharule_ops.mechanism.links import FLIPPED, Written
-from mecharule_ops.mechanism.mediation import ABOVE
 from mecharule_ops.numbers import k_of_n, percent, signed
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.chain_lines import hold_words, quoted
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import family_words, short
-from mecharule_ops.types import FlipCount, Neuron
+from mecharule_ops.types import Basis, FlipCount, Neuron
 
 _SOURCES = 3
 _THROUGH = 3
@@ -199,11 +199,11 @@ def through_sentence(chain: Chain, run: str) -> Fact:
     flips = chain.mediation.flips.flips
     if not flips:
         return fact("There is no flip whose way could be traced", *sources, unit=chain.unit)
-    whole = chain.mediation.of(ABOVE)
+    whole = chain.mediation.of(Above.EVERYTHING)
     single = [
         one
         for one in chain.mediation.through
-        if "+" not in one.held and one.held[0] == "a" and "." in one.held and one.gone.count
+        if isinstance(one.hold, OneUnit) and one.hold.unit.basis is Basis.ATTN_HEAD and one.gone.count
     ]
     single.sort(key=lambda one: -one.gone.count)
     parts = []
@@ -211,7 +211,7 @@ def through_sentence(chain: Chain, run: str) -> Fact:
         gone = FlipCount(flips=whole.gone.count, n=whole.gone.n)
         parts.append(f"everything above, held at its clean values, prevents {k_of_n(gone)} of the flips")
     if single:
-        named = ", ".join(f"{hold_words(one.held)} {one.gone.count}" for one in single[:_THROUGH])
+        named = ", ".join(f"{hold_words(one.hold)} {one.gone.count}" for one in single[:_THROUGH])
         parts.append(f"found units held one at a time prevent: {named}")
         sources.append(f"run:{run}")
     elif chain.mediation.through:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.mechanism.holds import Above, Hold, Together, WholeLayer
 from mecharule_ops.mechanism.links import FLIPPED, HeadReading, SourceRead, TokenList, TokenPush, Written
-from mecharule_ops.mechanism.mediation import ABOVE, HEADS_ABOVE, MLPS_ABOVE, Bounded, Through
+from mecharule_ops.mechanism.mediation import Bounded, Through
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
 from mecharule_ops.numbers import k_of_n, percent, plural, signed
 from mecharule_ops.plain_text import plain
-from mecharule_ops.types import FlipCount
+from mecharule_ops.types import Basis, FlipCount
 
 Link = tuple[str, tuple[str, ...]]
 """A link's name and its lines."""
 _TOKENS, _SOURCES, _CHANGES = 5, 6, 4
-_HOLDS = {ABOVE: "everything above", HEADS_ABOVE: "all later heads", MLPS_ABOVE: "all later MLPs"}
+_ABOVE = {Above.EVERYTHING: "everything above", Above.HEADS: "all later heads", Above.MLPS: "all later MLPs"}
 
 
 def chain_links(chain: Chain, run: str) -> tuple[Link, ...]:
@@ -33,14 +34,16 @@ def chain_links(chain: Chain, run: str) -> tuple[Link, ...]:
     return tuple((name, lines) for name, lines in links if lines)
 
 
-def hold_words(held: str) -> str:
-    """`a21.h2`, `MLP of layer 20`, `all later heads`, `a21.h2+a23.h3 together`."""
-    if held in _HOLDS:
-        return _HOLDS[held]
-    if held[0] in "am" and held[1:].isdigit():
-        return f"{'heads' if held[0] == 'a' else 'MLP'} of layer {held[1:]}"
-    parts = held.split("+")
-    return held if len(parts) == 1 else f"these {len(parts)} together"
+def hold_words(hold: Hold) -> str:
+    """`a21.h2`, `MLP of layer 20`, `all later heads`, `these 2 together`."""
+    match hold:
+        case Above():
+            return _ABOVE[hold]
+        case WholeLayer(kind, layer):
+            return f"{'heads' if kind is Basis.ATTN_HEAD else 'MLP'} of layer {layer}"
+        case Together(parts):
+            return f"these {len(parts)} together"
+    return str(hold)
 
 
 def quoted(token: str) -> str:
@@ -122,7 +125,7 @@ def _direct(chain: Chain, cited: str, ablations: str) -> tuple[str, ...]:
             f"on flipped records the lead falls by {flipped.drop:.2f} logits to first order, {word} "
             f"({signed(flipped.push)}) directly, the final norm's scale held {cited}"
         )
-    whole = chain.mediation.of(ABOVE)
+    whole = chain.mediation.of(Above.EVERYTHING)
     if whole is not None and whole.gone.n:
         left = FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)
         lines.append(
@@ -141,20 +144,20 @@ def _through(chain: Chain, cited: str) -> tuple[str, ...]:
         lines.append(f"of {flips}, held one at a time, so many do not happen: {_counts(units)} {cited}")
     if layers:
         lines.append(f"MLPs held one layer at a time: {_counts(layers)} {cited}")
-    return (*(f"held {hold_words(one.held)}: {_gone(one)} {cited}" for one in kinds), *lines)
+    return (*(f"held {hold_words(one.hold)}: {_gone(one)} {cited}" for one in kinds), *lines)
 
 
 def _counts(holds: Sequence[Through]) -> str:
     """Counts by hold, those of several units last and with bounds."""
-    single = " · ".join(f"{one.held} {one.gone.count}" for one in holds if "+" not in one.held)
-    joint = [f"{hold_words(one.held)} {bounded_words(one.gone)}" for one in holds if "+" in one.held]
-    return "; ".join([single, *joint])
+    joint = [one for one in holds if isinstance(one.hold, Together)]
+    single = " · ".join(f"{one.held} {one.gone.count}" for one in holds if one not in joint)
+    return "; ".join([single, *(f"{hold_words(one.hold)} {bounded_words(one.gone)}" for one in joint)])
 
 
 def _sorted_holds(through: Sequence[Through]) -> tuple[list[Through], list[Through], list[Through]]:
     """(found units, kinds of what lies above, single layers)."""
-    kinds = [one for one in through if one.held in _HOLDS]
-    layers = [one for one in through if one.held[1:].isdigit()]
+    kinds = [one for one in through if isinstance(one.hold, Above)]
+    layers = [one for one in through if isinstance(one.hold, WholeLayer)]
     return [one for one in through if one not in kinds and one not in layers], kinds, layers
 
 

@@ -15,7 +15,8 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.mediation import ModelShape, first_change, is_above, named
+from mecharule_ops.mechanism.holds import Above, ModelShape, is_above, parse_hold
+from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
 
@@ -137,7 +138,7 @@ def test_every_later_unit_held_leaves_the_direct_effect(family: str, basis: Basi
     unit = Neuron(basis, 0, 1)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     shape = ModelShape(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
-    held = named("above", unit, shape)
+    held = tuple(Above.EVERYTHING.units(unit, shape))
     examples = list(range(10))
     found = bench.engine(table).completions([(unit,)], examples, [held])
     for example, tokens in zip(examples, found.tokens[0], strict=True):
@@ -227,7 +228,7 @@ def test_what_lies_above_a_unit() -> None:
     head, shape = Neuron(Basis.ATTN_HEAD, 1, 0), ModelShape(layers=3, heads=1, channels=1)
 
     def texts(held: str, unit: Neuron) -> str:
-        return " ".join(map(str, named(held, unit, shape)))
+        return " ".join(map(str, parse_hold(held).units(unit, shape)))
 
     assert texts("above", head) == "a2.h0 m1.0 m2.0"
     assert texts("heads-above", head) == "a2.h0"
@@ -235,7 +236,8 @@ def test_what_lies_above_a_unit() -> None:
     assert texts("above", Neuron(Basis.MLP_HIDDEN, 1, 0)) == "a2.h0 m2.0"
     assert texts("m2+a2+n0.7", head) == "m2.0 a2.h0 n0.7"
     with pytest.raises(UsageError):
-        named("m", head, shape)
+        parse_hold("m")
+    assert all(str(parse_hold(held)) == held for held in ("above", "m2", "a1.h0", "m2+a2+n0.7"))
     assert is_above(head, Neuron(Basis.MLP_HIDDEN, 1, 5))
     assert not is_above(head, Neuron(Basis.ATTN_HEAD, 1, 5))
     assert not is_above(head, Neuron(Basis.MLP_OUT, 0, 5))

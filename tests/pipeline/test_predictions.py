@@ -19,8 +19,8 @@ from mecharule_ops.config import make_config
 from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.first_order import Effects
+from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.leads import Leads
-from mecharule_ops.mechanism.mediation import nothing_above
 from mecharule_ops.pipeline.prediction_scores import (
     FirstOrder,
     bands,
