@@ -13,7 +13,7 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.asking import Answering, InTurn, Question
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.waves import measured_costs, recorded_plan, recorded_waves
+from mecharule_ops.pipeline.waves import measured_costs, planned, recorded_plan, recorded_waves
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.replacement.table_files import arrays_of
 from mecharule_ops.store.run_directory import list_runs, runs_directory
@@ -22,7 +22,6 @@ from mecharule_ops.types import Basis, Intervention, Neuron, Regime
 from mecharule_ops.workers.assignment import Assignment
 from mecharule_ops.workers.on_ray import started
 from mecharule_ops.workers.pool import Workers
-from mecharule_ops.workers.schedule import planned
 
 HEADS = Intervention(basis=Basis.ATTN_HEAD)
 PLANNED = 64

@@ -10,9 +10,17 @@ from time import perf_counter
 from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import opened
-from mecharule_ops.pipeline.waves import measured_costs, recorded_plan, recorded_waves
+from mecharule_ops.pipeline.waves import (
+    Costs,
+    Planned,
+    Wave,
+    measured_costs,
+    merged,
+    planned,
+    recorded_plan,
+    recorded_waves,
+)
 from mecharule_ops.types import Basis, Regime
-from mecharule_ops.workers.schedule import Costs, Planned, Wave, merged, planned
 from tools.arguments import Plan
 from tools.registry import Tell
 from tools.result import ToolResult

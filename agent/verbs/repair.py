@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
-from agent.repairing.proposer import LlmGateProposer
+from agent.proposing.gate_proposer import LlmGateProposer
 from mecharule_ops.events import Event
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair.material import RepairRequest

@@ -28,7 +28,7 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.registry import findable, task_of
-from mecharule_ops.workers.hiring import Wanted, hired
+from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.result import ToolResult
 from tools.show import with_contribution
 

@@ -1,4 +1,4 @@
-"""Workers as Ray actors, on this machine or on a cluster; the one place where Ray is started.
+"""Workers as Ray actors, on this machine or on a cluster; the one place where Ray is started and ended.
 
 A Ray of our own listens on the loopback only, keeps its files in a folder that goes with it, and reports nothing to
 anybody. A cluster is joined as it is; `mecharule` must be installed on its machines, the model under the same name.
@@ -11,13 +11,15 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.workers.assignment import Assignment, Part
-from mecharule_ops.workers.pool import Lost
+from mecharule_ops.workers.pool import Lost, Workers
 
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 _LOOPBACK = {
@@ -151,6 +153,53 @@ def joined(address: str, count: int | None) -> RayCrew:
     processors, cards = int(there.get("CPU", 1)), int(there.get("GPU", 0))
     count = count or cards or processors
     return RayCrew(count, max(1, processors // count), None, ours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What was asked for; nothing of it changes a result, so it is no setting of a run."""
+
+    workers: int | None = None
+    ray: str | None = None
+    """Address of a cluster to join; None starts a Ray of our own."""
+
+    @property
+    def any(self) -> bool:
+        """Whether workers are wanted at all."""
+        return self.workers is not None or self.ray is not None
+
+    @property
+    def sentence(self) -> str:
+        """What is about to be started, for a person."""
+        many = (
+            f"{self.workers} worker{'s' * (self.workers != 1)}"
+            if self.workers
+            else "a worker a card or processor"
+        )
+        return f"starting {many} on {f'the Ray cluster {self.ray}' if self.ray else 'this machine'}"
+
+    def check(self) -> None:
+        """Raises `ModelUnavailable` when workers are wanted and Ray is not installed. Starts nothing."""
+        if self.any:
+            check_installed()
+
+
+@contextmanager
+def hired(wanted: Wanted) -> Iterator[Workers | None]:
+    """The workers, None where none are wanted; all of them have ended afterwards. Raises as `on_ray`."""
+    if not wanted.any:
+        yield None
+        return
+    if wanted.ray is None:
+        assert wanted.workers is not None
+        crew = started(wanted.workers)
+    else:
+        crew = joined(wanted.ray, wanted.workers)
+    workers = Workers(crew=crew)
+    try:
+        yield workers
+    finally:
+        workers.close()
 
 
 def _init(*, here: bool, **settings: Any) -> bool:

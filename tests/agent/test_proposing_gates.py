@@ -13,7 +13,7 @@ from bundled_run import opened
 from llm_scripted import Recorder, asker
 
 import app
-from agent.repairing.proposer import LlmGateProposer
+from agent.proposing.gate_proposer import LlmGateProposer
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import LlmMessage
 from mecharule_ops.findings.repair import ControlKind

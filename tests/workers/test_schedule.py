@@ -12,11 +12,10 @@ from bundled_run import opened
 
 from mecharule_ops.engine.asking import Question
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.pipeline.waves import measured_costs, recorded_waves
+from mecharule_ops.pipeline.waves import Costs, Planned, Wave, measured_costs, merged, planned, recorded_waves
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Neuron, Regime
 from mecharule_ops.workers.dealing import LEAST, cut
-from mecharule_ops.workers.schedule import Costs, Planned, Wave, merged, planned
 from tools.arguments import Plan
 from tools.plan import _flattens, plan
 

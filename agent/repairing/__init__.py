@@ -1,1 +1,0 @@
-"""Gates that a language model proposes to a repair."""
