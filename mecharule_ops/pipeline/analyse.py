@@ -188,7 +188,8 @@ def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
     if forwards:
         of_workers = run.workers.pace if run.workers else None
         run.store.put(keys.pace(basis), of_workers or seconds / forwards)
-    return run.store.get(keys.pace(basis)) if run.store.has(keys.pace(basis)) else math.nan
+    pace = run.store.find(keys.pace(basis))
+    return math.nan if pace is None else pace
 
 
 def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:

@@ -162,7 +162,7 @@ class RunContents:
         """r₀, its train MCC, and why it was chosen."""
         stored = self.store.get(keys.SPLITTER)
         rule = None if stored["rule"] is None else Rule.parse(stored["rule"])
-        return Splitter(rule, stored["train_mcc"], stored.get("note", ""))
+        return Splitter(rule, stored["train_mcc"], stored["note"])
 
     @property
     def regimes(self) -> tuple[Regime, ...]:
@@ -209,35 +209,25 @@ class RunContents:
 
     def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
         """What first order predicted of each layer's candidates; empty where it was not asked."""
-        name = keys.prediction(basis, regime)
-        if not self.store.has(name):
+        kept = self.store.find(keys.prediction(basis, regime))
+        if kept is None:
             return ()
-        associated, unrelated, excess = self.store.get(name).astype(float)
-        flips = self._predicted_flips(basis, regime, *excess.shape)
+        associated, unrelated, excess = kept.astype(float)
+        packed = self.store.get(keys.predicted_flips(basis, regime))
+        flips = np.unpackbits(packed, axis=1, count=excess.size).astype(bool).reshape(-1, *excess.shape)
+        split = len(self.slices(regime).associated)
         return tuple(
             LayerPrediction(
                 associated=associated[layer.layer, layer.channels],
                 unrelated=unrelated[layer.layer, layer.channels],
                 scores=excess[layer.layer, layer.channels],
-                flips=flips
-                and (flips[0][:, layer.layer, layer.channels], flips[1][:, layer.layer, layer.channels]),
+                flips=(
+                    flips[:split, layer.layer, layer.channels],
+                    flips[split:, layer.layer, layer.channels],
+                ),
             )
             for layer in self.candidates(basis, regime).layers
         )
-
-    def _predicted_flips(
-        self, basis: Basis, regime: Regime, layers: int, channels: int
-    ) -> (
-        tuple[Bool[np.ndarray, "associated layer channel"], Bool[np.ndarray, "unrelated layer channel"]]
-        | None
-    ):
-        """Where each unit is predicted to flip; None in a run of a version that kept the rates alone."""
-        name = keys.predicted_flips(basis, regime)
-        if not self.store.has(name):
-            return None
-        flips = np.unpackbits(self.store.get(name), axis=1, count=layers * channels).astype(bool)
-        flips, split = flips.reshape(-1, layers, channels), len(self.slices(regime).associated)
-        return flips[:split], flips[split:]
 
     def search_settings(self, regime: Regime) -> ChaSettings:
         """How every layer is searched in one regime."""
@@ -252,8 +242,8 @@ class RunContents:
         known = self.findings.unit(unit, regime) if self.finished else None
         if known is not None and known.account is not None:
             return known.account
-        name = keys.account(unit, regime)
-        return decode(Account, self.store.get(name)) if self.store.has(name) else None
+        kept = self.store.find(keys.account(unit, regime))
+        return None if kept is None else decode(Account, kept)
 
     def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
         """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
@@ -266,19 +256,18 @@ class RunContents:
 
     def free_form(self, unit: Neuron, regime: Regime) -> FreeForm | None:
         """The free-form predictor of the unit's flips; None where its account has none."""
-        name = keys.free_form(unit, regime)
-        return decode(FreeForm, self.store.get(name)) if self.store.has(name) else None
+        kept = self.store.find(keys.free_form(unit, regime))
+        return None if kept is None else decode(FreeForm, kept)
 
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
         """How the unit's flips come about; None until it was measured."""
-        name = keys.chain(unit, regime)
-        return decode(Chain, self.store.get(name)) if self.store.has(name) else None
+        kept = self.store.find(keys.chain(unit, regime))
+        return None if kept is None else decode(Chain, kept)
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
         """Every repair of the run, in order."""
-        held = self.store.get(keys.REPAIRS) if self.store.has(keys.REPAIRS) else []
-        return tuple(decode(Repair, one) for one in held)
+        return tuple(decode(Repair, one) for one in self.store.find(keys.REPAIRS) or ())
 
     @property
     def told(self) -> RunState:

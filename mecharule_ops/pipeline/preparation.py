@@ -170,15 +170,13 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
         keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
         for ranked in learned.clauses[:20]
     ]
-    if rule is None:
-        run.store.put(keys.SPLITTER.summary, note)
-        run.store.put(
-            keys.SPLITTER, keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses, note=note)
-        )
-        return
-    train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
-    run.store.put(keys.SPLITTER.summary, f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}")
-    splitter = keys.StoredSplitter(rule=str(rule), train_mcc=train_mcc, clauses=clauses, note=note)
+    splitter = keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses, note=note)
+    summary = note
+    if rule is not None:
+        train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
+        splitter.update(rule=str(rule), train_mcc=train_mcc)
+        summary = f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}"
+    run.store.put(keys.SPLITTER.summary, summary)
     run.store.put(keys.SPLITTER, splitter)
 
 

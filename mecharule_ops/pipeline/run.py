@@ -70,9 +70,7 @@ class Run(RunContents):
     @property
     def placed(self) -> keys.Placed | None:
         """Where the model was when the run was made; None before it was loaded at all."""
-        if self.store.has(keys.PLACED):
-            return self.store.get(keys.PLACED)
-        return keys.Placed(device="cpu", dtype="float32") if self.store.has(keys.RECORDS) else None
+        return self.store.find(keys.PLACED)
 
     @property
     def dtype(self) -> str:
@@ -165,14 +163,11 @@ class Run(RunContents):
 
         if not multiplies_changes(self.subject):
             return None
-        name = keys.slope(intervention)
-        if self.store.has(name):
-            return self.store.get(name)
-        table = self.replacement(intervention)
-        slope = calibrate(self.subject, self.task, self.records, table).slope
-        if self.store.writable:
-            self.store.put(name, slope)
-        return slope
+
+        def measured() -> float:
+            return calibrate(self.subject, self.task, self.records, self.replacement(intervention)).slope
+
+        return self.store.kept(keys.slope(intervention), measured)
 
     @property
     def width(self) -> int:
@@ -218,7 +213,7 @@ class Run(RunContents):
         )
 
     def _note_decided(self, name: keys.Artefact[keys.Decided], outcomes: int, again: int) -> None:
-        before = self.store.get(name) if self.store.has(name) else keys.Decided(outcomes=0, again=0)
+        before = self.store.find(name) or keys.Decided(outcomes=0, again=0)
         counted = keys.Decided(outcomes=before["outcomes"] + outcomes, again=before["again"] + again)
         self.store.put(name, counted)
 
@@ -226,13 +221,11 @@ class Run(RunContents):
         """The replacement values of an intervention: those in the run file, else measured now and kept there."""
         from mecharule_ops.replacement.table_files import arrays_of, table_from
 
-        name = keys.replacement(intervention)
-        if intervention not in self._tables and self.store.has(name):
-            self._tables[intervention] = table_from(self.store.get(name), intervention)
-        elif intervention not in self._tables:
-            self._tables[intervention] = self.measured_replacement(intervention)
-            if self.store.writable:
-                self.store.put(name, arrays_of(self._tables[intervention]))
+        if intervention not in self._tables:
+            arrays = self.store.kept(
+                keys.replacement(intervention), lambda: arrays_of(self.measured_replacement(intervention))
+            )
+            self._tables[intervention] = table_from(arrays, intervention)
         return self._tables[intervention]
 
     def measured_replacement(
@@ -249,13 +242,7 @@ class Run(RunContents):
 
     def _context(self, intervention: Intervention) -> str:
         """The key of stored outcomes, from the run file, so that what is stored is read without the model."""
-        name = keys.context(intervention)
-        if self.store.has(name):
-            return self.store.get(name)
-        context = self._measured_context(intervention)
-        if self.store.writable:
-            self.store.put(name, context)
-        return context
+        return self.store.kept(keys.context(intervention), lambda: self._measured_context(intervention))
 
     def _measured_context(self, intervention: Intervention) -> str:
         return context_key(

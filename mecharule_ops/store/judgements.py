@@ -15,7 +15,7 @@ class StoredJudgements:
     def __init__(self, store: RunStore, judge: Judge) -> None:
         self._store = store
         self._judge = judge
-        self._known = {**store.get(JUDGEMENTS)} if store.has(JUDGEMENTS) else {}
+        self._known = {**(store.find(JUDGEMENTS) or {})}
 
     def harmful(self, request: str, completion: str) -> bool:
         """The kept judgement, else the judge's. Raises what the judge raises."""

@@ -6,7 +6,7 @@ An artefact is its name, so that it can be handed to SQLite as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, NotRequired, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class StoredSplitter(TypedDict):
     rule: str | None
     train_mcc: float | None
     clauses: list[RankedClause]
-    note: NotRequired[str]
+    note: str
     """Why it is not the rule of highest MCC; empty where it is."""
 
 
@@ -103,7 +103,6 @@ REPRESENTATION = Artefact[np.ndarray]("representation")
 """`[record, channel]`, float32."""
 ROUNDING = Artefact[Rounding]("rounding")
 PLACED = Artefact[Placed]("placed")
-"""Not there in runs of before it was kept, which were all in float32 on the processor."""
 TOKEN_LENGTHS = Artefact[np.ndarray]("token-lengths")
 """Of each record's prompt."""
 TRAIN = Artefact[np.ndarray]("train")

@@ -95,8 +95,7 @@ class Ledger:
 
     def entries(self) -> tuple[Hypothesis, ...]:
         """Every hypothesis. Raises `ClaimNotSupported` when a registered prediction was changed."""
-        stored = self._store.get(HYPOTHESES) if self._store.has(HYPOTHESES) else []
-        entries = tuple(decode(Hypothesis, row) for row in stored)
+        entries = tuple(decode(Hypothesis, row) for row in self._store.find(HYPOTHESES) or ())
         for entry in entries:
             if entry.prediction.sha256 != entry.sha256:
                 raise ClaimNotSupported(

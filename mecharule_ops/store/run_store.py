@@ -35,7 +35,7 @@ T = TypeVar("T")
 _PAGE = 1000
 _RESTORE = "the file is damaged; restore it from a copy"
 _SETTINGS_CRC = "crc"
-"""A setting of its own: the checksum of the others; files of before it have none."""
+"""A setting of its own: the checksum of the others."""
 
 
 class RunStore:
@@ -52,7 +52,7 @@ class RunStore:
         self._outcomes = OutcomeTable(connection)
         rows = dict(self._rows("SELECT name, value FROM setting"))
         try:
-            if rows.pop(_SETTINGS_CRC, _crc(rows)) != _crc(rows):
+            if rows.pop(_SETTINGS_CRC) != _crc(rows):
                 raise ValueError("their checksum differs")
             self.config: Mapping[str, object] = json.loads(rows["config"])
             self.created = float(rows["created"])
@@ -175,10 +175,28 @@ class RunStore:
 
     def get(self, name: Artefact[T]) -> T:
         """An artefact. Raises `StoreError` when there is none of this name or its content has changed."""
+        found = self.find(name)
+        if found is None:
+            raise StoreError(
+                f"expected an artefact {name!r} in {self.path}, there is none; run its stage first"
+            )
+        return found
+
+    def find(self, name: Artefact[T]) -> T | None:
+        """An artefact; None when there is none of this name. Raises `StoreError` when its content has changed."""
         query = "SELECT form, sha256, crc, body FROM artefact WHERE name = ?"
         for form, sha256, crc, body in self._rows(query, name):
             return cast(T, unpack(PackedArtefact(form=form, sha256=sha256, crc=crc, body=body)))
-        raise StoreError(f"expected an artefact {name!r} in {self.path}, there is none; run its stage first")
+        return None
+
+    def kept(self, name: Artefact[T], make: Callable[[], T]) -> T:
+        """An artefact; where there is none what `make` gives, which is kept where this process may write."""
+        found = self.find(name)
+        if found is None:
+            found = make()
+            if self.writable:
+                self.put(name, found)
+        return found
 
     def names(self) -> tuple[str, ...]:
         """The names of all artefacts, in order."""
@@ -261,9 +279,7 @@ class RunStore:
         return tuple(text for (text,) in self._rows("PRAGMA integrity_check") if text != "ok")
 
     def _event(self, seq: int, moment: float, body: str, crc: int) -> Event:
-        # A file of before the time was covered has the checksum of the body alone.
-        whole = isinstance(body, str) and crc in (_event_crc(moment, body), zlib.crc32(body.encode("utf-8")))
-        if not whole:
+        if not isinstance(body, str) or crc != _event_crc(moment, body):
             raise StoreError(f"expected event {seq} of {self.path} as it was written: {_RESTORE}")
         try:
             return event_from_json(body)
