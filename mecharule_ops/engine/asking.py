@@ -56,6 +56,21 @@ class Answer:
     decided_again: int = 0
     """Outcomes that were too close for products of the change, and were decided in float32."""
 
+    @classmethod
+    def of(
+        cls, question: int, rows: tuple[int, ...], columns: tuple[int, ...], outcomes: EngineOutcomes
+    ) -> Answer:
+        """What an engine made of them."""
+        return cls(
+            question=question,
+            rows=rows,
+            columns=columns,
+            labels=outcomes.labels,
+            margins=outcomes.margins,
+            example_forwards=outcomes.example_forwards,
+            decided_again=outcomes.decided_again,
+        )
+
 
 @runtime_checkable
 class EngineOutcomes(Protocol):
@@ -103,16 +118,8 @@ class InTurn:
     def answers(self, wave: Sequence[Question]) -> Iterator[Answer]:
         """Raises what the engine raises."""
         for place, question in enumerate(wave):
-            outcomes = self.engine.evaluate(question.groups, question.examples)
-            yield Answer(
-                question=place,
-                rows=tuple(range(len(question.groups))),
-                columns=tuple(range(len(question.examples))),
-                labels=outcomes.labels,
-                margins=outcomes.margins,
-                example_forwards=outcomes.example_forwards,
-                decided_again=outcomes.decided_again,
-            )
+            rows, columns = tuple(range(len(question.groups))), tuple(range(len(question.examples)))
+            yield Answer.of(place, rows, columns, self.engine.evaluate(question.groups, question.examples))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@
     first_order.effects(subject, records, replacement, units)  leads and drops (or direct pushes) of some units, in full
     integrated.integrated_drop(…, group)               one unit or group, along the whole way to its replacement
     measured.measured_drop(…, groups)                  how far the leads really fall, by ablation
-    contributions.contributions(subject, records, …)   a lead as a sum over everything that wrote into the stream
     outcomes, breaks                                   what becomes of the answer, scores, where completions break
     attribution.eap_ig                                 EAP-IG, which ranks candidates over pairs of prompts
 

@@ -8,9 +8,8 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from mecharule_ops.engine.asking import Group
+from mecharule_ops.engine.asking import EngineOutcomes, Group
 from mecharule_ops.types import BehaviourRecord, Intervention
 
 
@@ -68,10 +67,7 @@ class Part:
 class Done:
     """A part as a worker answered it."""
 
-    labels: Bool[np.ndarray, "group record"]
-    margins: Float[np.ndarray, "group record"]
-    example_forwards: int
-    decided_again: int
+    outcomes: EngineOutcomes
     seconds: float
     """What it took the worker."""
 

@@ -42,6 +42,9 @@ class RayCrew:
 
     def __init__(self, count: int, threads: int, folder: str | None, ours: bool) -> None:
         """`threads` a worker; `folder` is removed in the end; a Ray that is not `ours` is left running."""
+        import ray
+
+        self._ray = ray
         self.count = count
         self._threads = threads
         self._folder = folder
@@ -51,21 +54,17 @@ class RayCrew:
 
     def hire(self, cards: int) -> Any:
         """A new actor, with as many graphics cards of its own as the run's model lies on."""
-        import ray
-
         from mecharule_ops.workers.replica import Replica
 
-        kind = ray.remote(num_cpus=self._threads, num_gpus=cards)(Replica)
+        kind = self._ray.remote(num_cpus=self._threads, num_gpus=cards)(Replica)
         worker = kind.remote(self._threads)
         self._workers.append(worker)
         return worker
 
     def take(self, worker: Any, assignment: Assignment) -> Any:
         """The call's reference; the assignment is sent to each machine once."""
-        import ray
-
         if assignment.key not in self._sent:
-            self._sent[assignment.key] = ray.put(assignment)
+            self._sent[assignment.key] = self._ray.put(assignment)
         return worker.take.remote(self._sent[assignment.key])
 
     def answer(self, worker: Any, key: str, part: Part) -> Any:
@@ -74,17 +73,16 @@ class RayCrew:
 
     def ended(self, tickets: Sequence[Any], seconds: float) -> list[tuple[Any, object]]:
         """Calls that have ended; a worker that Ray reports dead, or its machine out of memory, is lost."""
-        import ray
         from ray.exceptions import RayActorError, RayError
 
         if not tickets:
             return []
-        ready, _ = ray.wait(list(tickets), num_returns=1, timeout=seconds)
-        more, _ = ray.wait(list(tickets), num_returns=len(tickets), timeout=0)
+        ready, _ = self._ray.wait(list(tickets), num_returns=1, timeout=seconds)
+        more, _ = self._ray.wait(list(tickets), num_returns=len(tickets), timeout=0)
         found: list[tuple[Any, object]] = []
         for ticket in {*ready, *more}:
             try:
-                found.append((ticket, ray.get(ticket)))
+                found.append((ticket, self._ray.get(ticket)))
             except RayActorError:
                 found.append((ticket, Lost(reason="its process ended")))
             except RayError as error:
@@ -93,19 +91,15 @@ class RayCrew:
 
     def dismiss(self, worker: Any) -> None:
         """End an actor."""
-        import ray
-
-        ray.kill(worker)
+        self._ray.kill(worker)
 
     def close(self) -> None:
         """End every actor, and a Ray that was started for them."""
-        import ray
-
-        if ray.is_initialized():
+        if self._ray.is_initialized():
             for worker in self._workers:
-                ray.kill(worker)
+                self._ray.kill(worker)
             if self._ours:
-                ray.shutdown()
+                self._ray.shutdown()
         self._workers.clear()
         self._sent.clear()
         if self._folder:

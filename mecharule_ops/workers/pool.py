@@ -5,12 +5,14 @@ hires workers and hands over calls, and a ticket stands for each call until it h
 
 A worker is asked only once it holds the assignment, so one that joins late joins the next deal. A worker that is lost
 is told once, replaced once, and what it held is asked again; when none is left, this process answers the rest alone.
+Ray's own restarts and retries would ask the very call again that ended a worker, tell nobody, and never halve it; its
+pool of actors gives up with the first that is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from mecharule_ops.engine.asking import Answer, Answering, Question
@@ -229,8 +231,9 @@ class _Assigned:
         else:
             assert isinstance(result, Done)
             self.workers._seconds += result.seconds
-            self.workers._forwards += result.example_forwards
-            return _answer(dealer.answered(ticket), result)
+            self.workers._forwards += result.outcomes.example_forwards
+            part = dealer.answered(ticket)
+            return Answer.of(part.question, part.rows, part.columns, result.outcomes)
         return None
 
     def _answered_alone(self, left: Sequence[Part]) -> Iterator[Answer]:
@@ -243,24 +246,9 @@ class _Assigned:
         questions = [Question(groups=part.groups, examples=part.examples) for part in left]
         for answer in self._alone.answers(questions):
             part = left[answer.question]
-            yield Answer(
+            yield replace(
+                answer,
                 question=part.question,
                 rows=tuple(part.rows[row] for row in answer.rows),
                 columns=tuple(part.columns[column] for column in answer.columns),
-                labels=answer.labels,
-                margins=answer.margins,
-                example_forwards=answer.example_forwards,
-                decided_again=answer.decided_again,
             )
-
-
-def _answer(part: Part, done: Done) -> Answer:
-    return Answer(
-        question=part.question,
-        rows=part.rows,
-        columns=part.columns,
-        labels=done.labels,
-        margins=done.margins,
-        example_forwards=done.example_forwards,
-        decided_again=done.decided_again,
-    )

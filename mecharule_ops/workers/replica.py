@@ -44,13 +44,7 @@ class Replica:
             outcomes = self._engines[key].evaluate(groups, examples)
         except Exception as error:  # Whatever it is must reach the run as a sentence.
             return _failed(error)
-        return Done(
-            labels=outcomes.labels,
-            margins=outcomes.margins,
-            example_forwards=outcomes.example_forwards,
-            decided_again=outcomes.decided_again,
-            seconds=time.perf_counter() - began,
-        )
+        return Done(outcomes=outcomes, seconds=time.perf_counter() - began)
 
     def _engine(self, assignment: Assignment) -> Engine:
         config = RunConfig.model_validate_json(assignment.settings)

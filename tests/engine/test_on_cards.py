@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from contributions import contributions
 from rounded import allowed, same
 from simulated_cards import on_cards, simulated_cards
 from tiny_models import save_tiny
@@ -24,7 +25,6 @@ from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.loading import products
 from mecharule_ops.loading.registry import BUNDLED, load
 from mecharule_ops.mechanism.attribution import eap_ig
-from mecharule_ops.mechanism.contributions import contributions
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects_of_kinds, prediction
 from mecharule_ops.mechanism.measured import measured_drop

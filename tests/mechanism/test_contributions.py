@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contributions import contributions
 from tiny_models import FAMILIES
 from toy_behaviour import toy
 
-from mecharule_ops.mechanism.contributions import contributions
 from mecharule_ops.types import Phase
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from contributions import contributions
 from lead_oracles import exact, leads_under, slow_drop
 from tiny_models import FAMILIES, crossed
 from torch import nn
@@ -16,7 +17,6 @@ from toy_behaviour import Toy, toy
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.contributions import contributions
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import FirstOrderStatus, effects, prediction
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase

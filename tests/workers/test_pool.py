@@ -66,13 +66,7 @@ class Table:
             said = Lost(reason="killed")
         if said is None:
             found = ENGINE.evaluate(part.groups, part.examples)
-            said = Done(
-                labels=found.labels,
-                margins=found.margins,
-                example_forwards=found.example_forwards,
-                decided_again=0,
-                seconds=0.0,
-            )
+            said = Done(outcomes=found, seconds=0.0)
         return self._ticket(worker, said)
 
     def ended(self, tickets: Sequence[Any], seconds: float) -> list[tuple[Any, object]]:
