@@ -12,8 +12,9 @@ from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.asking import Answering, InTurn, Question
 from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.pipeline.predicting import recorded_plan
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.waves import measured_costs, planned, recorded_plan, recorded_waves
+from mecharule_ops.pipeline.waves import measured_costs, planned, recorded_waves
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.replacement.table_files import arrays_of
 from mecharule_ops.store.run_directory import list_runs, runs_directory

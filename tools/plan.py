@@ -10,6 +10,7 @@ from time import perf_counter
 from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import opened
+from mecharule_ops.pipeline.predicting import recorded_plan
 from mecharule_ops.pipeline.waves import (
     Costs,
     Planned,
@@ -17,7 +18,6 @@ from mecharule_ops.pipeline.waves import (
     measured_costs,
     merged,
     planned,
-    recorded_plan,
     recorded_waves,
 )
 from mecharule_ops.types import Basis, Regime

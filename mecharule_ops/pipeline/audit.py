@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
-from mecharule_ops.events import AgonistFound
 from mecharule_ops.findings.records import SearchAudit
+from mecharule_ops.pipeline.driver import found_event
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, flips_on
-from mecharule_ops.pipeline.planning import SearchKind, audit_tests
+from mecharule_ops.pipeline.planning import audit_tests
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.state.search_id import search_id
 from mecharule_ops.types import Agonist, GroupAnswer, GroupQuery, Neuron, Verdict
@@ -53,8 +53,9 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
             )
             for neuron, estimate in result.found.items()
         ]
-        for agonist in agonists:
-            journal.emit(_event(agonist, found.plan.kind))
+        for one in agonists:
+            search = search_id(found.plan.kind, one.regime, one.neuron.basis, one.neuron.layer)
+            journal.emit(found_event(search, one.regime, one.neuron, one.estimate, one.ucb, one.tau))
         stage.summary = result.sentence
     audit = SearchAudit.of(
         result.strata,
@@ -138,15 +139,3 @@ def _drawn(
 
 def _ranges(question: GroupQuery) -> tuple[range, range]:
     return question.associated, question.unrelated
-
-
-def _event(agonist: Agonist, kind: SearchKind) -> AgonistFound:
-    return AgonistFound(
-        search=search_id(kind, agonist.regime, agonist.neuron.basis, agonist.neuron.layer),
-        regime=agonist.regime.value,
-        neuron=str(agonist.neuron),
-        strength=agonist.estimate.strength,
-        ucb=agonist.ucb,
-        signed_selectivity=float(np.nan_to_num(agonist.estimate.signed_selectivity)),
-        is_tau_agonist=agonist.is_tau_agonist,
-    )

@@ -87,8 +87,8 @@ def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...],
     return every, layer
 
 
-def same_layers(run: Run, units: Sequence[Neuron]) -> list[Neuron]:
-    """As many units of each layer as there are of it, drawn from all of the layer."""
+def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> list[Neuron]:
+    """As many units of each layer as there are of it, drawn from all of the layer; `of` names the draw."""
     return [
         unit
         for layer, many in sorted(Counter(unit.layer for unit in units).items())
@@ -97,7 +97,7 @@ def same_layers(run: Run, units: Sequence[Neuron]) -> list[Neuron]:
             [layer],
             run.subject.width(units[0].basis),
             many,
-            of="same layers",
+            of=of,
             seed=run.config.seed,
         )
     ]

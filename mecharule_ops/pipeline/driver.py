@@ -211,15 +211,8 @@ class Drive:
     def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
         yield tested_event(search, node, self.basis)
         if node.verdict is Verdict.KEPT:
-            yield AgonistFound(
-                search=search,
-                regime=self.regime.value,
-                neuron=str(Neuron(self.basis, node.layer, int(node.channels[0]))),
-                strength=node.estimate.strength,
-                ucb=node.ucb,
-                signed_selectivity=float(np.nan_to_num(node.estimate.signed_selectivity)),
-                is_tau_agonist=node.estimate.reaches(self.tau),
-            )
+            neuron = Neuron(self.basis, node.layer, int(node.channels[0]))
+            yield found_event(search, self.regime, neuron, node.estimate, node.ucb, self.tau)
 
 
 def _alike(pending: Sequence[Asked]) -> list[list[Asked]]:
@@ -254,6 +247,21 @@ def asked_event(search: str, query: GroupQuery) -> NodeAsked:
         size=len(query.channels),
         associated=len(query.associated),
         unrelated=len(query.unrelated),
+    )
+
+
+def found_event(
+    search: str, regime: Regime, neuron: Neuron, estimate: FlipEstimate, ucb: float, tau: float
+) -> AgonistFound:
+    """The event of a unit being localized."""
+    return AgonistFound(
+        search=search,
+        regime=regime.value,
+        neuron=str(neuron),
+        strength=estimate.strength,
+        ucb=ucb,
+        signed_selectivity=float(np.nan_to_num(estimate.signed_selectivity)),
+        is_tau_agonist=estimate.reaches(tau),
     )
 
 

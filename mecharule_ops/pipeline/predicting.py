@@ -9,6 +9,7 @@ put in the place of the first changed token and the task is asked (see `mechanis
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float32
@@ -21,7 +22,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import BehaviourRecord, Candidates, Regime
+from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Regime
 
 
 def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
@@ -29,21 +30,39 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
 
     Cost of the predictions: that of `PredictionPrice`, told before it is spent.
     """
-    kind, settings = SearchKind(run.config.search), run.search_settings(slices.regime)
-    if kind is not SearchKind.GUIDED or run.config.parity:
-        return SearchPlan(kind=SearchKind.CHA if run.config.parity else kind, settings=settings)
-    records = [run.records[position] for position in slices.positions]
-    price = PredictionPrice.of(len(records), tokens_in_reach(records), candidates.total)
-    if not price.competitors:
-        journal.notice(
-            f"first order is not asked: it would cost {price.share:.0%} of testing every one of {candidates.total:,} "
-            "units alone; they are searched without predictions"
-        )
-        return SearchPlan(kind=SearchKind.CHA, settings=settings)
+    spent = 0
+    if run.config.search == SearchKind.GUIDED and not run.config.parity:
+        records = [run.records[position] for position in slices.positions]
+        price = PredictionPrice.of(len(records), tokens_in_reach(records), candidates.total)
+        spent = price.example_forwards
+        if price.competitors:
+            _predict(run, journal, candidates, slices, price)
+        else:
+            journal.notice(
+                f"first order is not asked: it would cost {price.share:.0%} of testing every one of "
+                f"{candidates.total:,} units alone; they are searched without predictions"
+            )
+    return replace(recorded_plan(run, candidates.basis, slices.regime), prediction_forwards=spent)
+
+
+def recorded_plan(run: Run, basis: Basis, regime: Regime) -> SearchPlan:
+    """How a search of the run was made, from what is stored: guided where first order was asked."""
+    settings, predictions = run.search_settings(regime), run.predictions(basis, regime)
+    kind = SearchKind(run.config.search)
+    if run.config.parity or (kind is SearchKind.GUIDED and not predictions):
+        kind = SearchKind.CHA
+    if kind is not SearchKind.GUIDED:
+        return SearchPlan(kind=kind, settings=settings)
+    return SearchPlan(kind=kind, settings=settings, predictions=predictions)
+
+
+def _predict(
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, price: PredictionPrice
+) -> None:
+    """Put into the run what first order says of every unit, where it does not hold it."""
     name = keys.prediction(candidates.basis, slices.regime)
-    with journal.stage(
-        f"first order {candidates.basis.value} {slices.regime.arrow}", len(slices.positions), "examples"
-    ) as stage:
+    where = f"first order {candidates.basis.value} {slices.regime.arrow}"
+    with journal.stage(where, len(slices.positions), "examples") as stage:
         stage.reused = run.store.has(name)
         if not stage.reused:
             journal.notice(
@@ -58,12 +77,6 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
         stage.summary = (
             f"{promising:,} of {candidates.total:,} units are predicted to flip τ = {run.config.tau:g}"
         )
-    return SearchPlan(
-        kind=kind,
-        settings=settings,
-        predictions=run.predictions(candidates.basis, slices.regime),
-        prediction_forwards=price.example_forwards,
-    )
 
 
 def _predicted(

@@ -17,7 +17,7 @@ from jaxtyping import Bool
 
 from mecharule_ops.engine.asking import Question
 from mecharule_ops.pipeline.localise import drive_of
-from mecharule_ops.pipeline.planning import SearchKind, SearchPlan
+from mecharule_ops.pipeline.predicting import recorded_plan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Neuron, Regime
@@ -146,17 +146,6 @@ class _Recorder:
     def answered(self, wave: Sequence[Question]) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
         self.asked.append((self.clock(), tuple(wave)))
         yield from self.inner.answered(wave)
-
-
-def recorded_plan(run: Run, basis: Basis, regime: Regime) -> SearchPlan:
-    """How a search of the run was made, from what is stored: guided where first order was asked."""
-    settings, predictions = run.search_settings(regime), run.predictions(basis, regime)
-    kind = SearchKind(run.config.search)
-    if run.config.parity or (kind is SearchKind.GUIDED and not predictions):
-        kind = SearchKind.CHA
-    if kind is not SearchKind.GUIDED:
-        return SearchPlan(kind=kind, settings=settings)
-    return SearchPlan(kind=kind, settings=settings, predictions=predictions)
 
 
 def recorded_waves(run: Run, basis: Basis, regime: Regime, clock: Callable[[], float]) -> list[Wave]:

@@ -7,7 +7,6 @@ test ones, which are opened elsewhere and once.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,11 +20,11 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.mechanism.first_order import prediction
+from mecharule_ops.pipeline.controls import same_layers
 from mecharule_ops.pipeline.predicting import predicted_flips
 from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.random_units import random_units
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import Readings, read, vocabulary
 from mecharule_ops.replacement.baselines import ReplacementTable
@@ -198,16 +197,8 @@ class Material:
         Cost: the units on the find and choose records.
         """
         if not self._random:
-            layers = Counter(unit.layer for unit in self.units)
-            basis, seed = self.request.basis, self.run.config.seed
-            width = self.run.subject.width(basis)
-            units = [
-                unit
-                for layer, count in sorted(layers.items())
-                for unit in random_units(basis, [layer], width, count, of="repair", seed=seed)
-            ]
             read = {key: value for key, value in self._read.items() if key[0] is not Family.MECHANISM}
-            self._random.append(self.with_units(units, read))
+            self._random.append(self.with_units(same_layers(self.run, self.units, of="repair"), read))
         return self._random[0].under(self.request)
 
 

@@ -32,12 +32,7 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
     summary: list[Block] = [test_sentence(found, words)]
     if found.test is not None:
         summary.append(f"{found.status.value[:1].upper()}{found.status.value[1:]}.")
-    if said := deciding_sentence(found):
-        summary.append(said)
-    if said := overfit_sentence(found):
-        summary.append(said)
-    if said := harmless_sentence(found):
-        summary.append(said)
+    summary += filter(None, (deciding_sentence(found), overfit_sentence(found), harmless_sentence(found)))
     if cited := " ".join(f"[c:{one}]" for one in found.certificates):
         summary.append(f"Certificates: {cited}")
     sections = [Section(title=RESULT, blocks=tuple(summary))]
