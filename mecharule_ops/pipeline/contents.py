@@ -119,10 +119,10 @@ class RunContents:
     @cached_property
     def observed(self) -> Observed:
         """Every record observed so far; positions of the run's own are the same."""
-        if not self.store.has(keys.FURTHER):
+        further = self.store.find(keys.FURTHER)
+        if further is None:
             return Observed(records=self.records, labels=self.labels, columns=self.columns, train=self.train)
-        further = tuple(decode(BehaviourRecord, row) for row in self.store.get(keys.FURTHER))
-        records = self.records + further
+        records = (*self.records, *(decode(BehaviourRecord, row) for row in further))
         return Observed(
             records=records,
             labels=np.array([record.label for record in records], bool),

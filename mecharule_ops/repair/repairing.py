@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -195,7 +196,7 @@ def repair(
 
     controls = [*runner_up_controls(tested, runner_up.gates), *(ready.controls(tested) if ready else ())]
     if strangers and random:
-        controls.append(other(ControlKind.RANDOM_REPAIR, random, lambda: strangers.readings(found.test)))
+        controls.append(other(ControlKind.RANDOM_REPAIR, random, partial(strangers.readings, found.test)))
     controls += [tested.beside(ControlKind.ALWAYS, str(unit), labels) for unit, labels in alone.items()]
     controls.append(tested.shuffled(alone))
     controls.append(

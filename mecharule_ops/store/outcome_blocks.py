@@ -37,17 +37,11 @@ class Outcomes:
 class Known:
     """What the store knows of one group, aligned with the example ids asked for."""
 
-    example_ids: Int[np.ndarray, " example"]
     known: Bool[np.ndarray, " example"]
     labels: Bool[np.ndarray, " example"]
     """False where unknown."""
     margins: Float[np.ndarray, " example"]
     """NaN where unknown."""
-
-    @property
-    def missing(self) -> Int[np.ndarray, " missing"]:
-        """The ids that still need the model, in the order asked."""
-        return self.example_ids[~self.known]
 
 
 class OutcomeTable:
@@ -108,7 +102,7 @@ class OutcomeTable:
             known |= hit
             labels[hit] = bits[place[hit]]
             margins[hit] = np.frombuffer(margin_bytes, "<f4")[place[hit]]
-        return Known(example_ids=asked, known=known, labels=labels, margins=margins)
+        return Known(known=known, labels=labels, margins=margins)
 
     def _blocks(self, context: str, digest: bytes) -> list[tuple[int, bytes, bytes, int]]:
         return self._connection.execute(

@@ -18,7 +18,7 @@ from typing import TypeVar, cast
 from urllib.parse import quote
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import canonical_json
@@ -226,20 +226,11 @@ class RunStore:
         """Whether an artefact of that name was put; it is not read."""
         return bool(self._rows("SELECT 1 FROM artefact WHERE name = ?", name))
 
-    def put_outcomes(
-        self,
-        context: str,
-        group: str,
-        example_ids: Sequence[int] | Int[np.ndarray, " example"],
-        labels: Bool[np.ndarray, " example"],
-        margins: Float[np.ndarray, " example"],
-    ) -> None:
-        """Stores what one group's ablation did; `context` names all else that fixes it, such as the model."""
-        outcomes = Outcomes(group=group, example_ids=example_ids, labels=labels, margins=margins)
-        self.put_outcomes_many(context, [outcomes])
+    def put_outcomes(self, context: str, outcomes: Iterable[Outcomes]) -> None:
+        """Stores what ablating several groups did in one transaction, all or none.
 
-    def put_outcomes_many(self, context: str, outcomes: Iterable[Outcomes]) -> None:
-        """Stores several groups in one transaction, all or none."""
+        `context` names all else that fixes it, such as the model.
+        """
         blocks = list(outcomes)
         with self._transaction():
             for block in blocks:

@@ -134,7 +134,10 @@ class StoredEngine:
         ids, key = self._ids[np.asarray(examples, np.int64)], group_key(group)
         fresh = ~self._store.known_outcomes(self._context, key, ids).known
         if fresh.any():
-            self._store.put_outcomes(self._context, key, ids[fresh], labels[fresh], margins[fresh])
+            outcomes = StoredOutcomes(
+                group=key, example_ids=ids[fresh], labels=labels[fresh], margins=margins[fresh]
+            )
+            self._store.put_outcomes(self._context, [outcomes])
 
     def _stored(self, place: int, question: Question) -> tuple[_Open, list[_Part]]:
         """What the store knows of a question, and what it does not."""
@@ -169,7 +172,7 @@ class StoredEngine:
         """Stores a part of an answer and counts what it cost."""
         ids = self._ids[np.array(question.examples, np.int64)[list(answer.columns)]]
         keys = [group_key(question.groups[row]) for row in answer.rows]
-        self._store.put_outcomes_many(
+        self._store.put_outcomes(
             self._context,
             [
                 StoredOutcomes(group=key, example_ids=ids, labels=labels, margins=margins)

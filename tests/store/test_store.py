@@ -168,7 +168,7 @@ def test_outcomes_match_a_dictionary_under_random_partial_answers(store: RunStor
         context, group = f"c{turn % 2}", "é" * int(generator.integers(3))
         ids = generator.permutation(30)[: generator.integers(0, 12)]
         labels, margins = generator.random(len(ids)) < 0.5, generator.random(len(ids)).astype(np.float32)
-        store.put_outcomes(context, group, ids, labels, margins)
+        store.put_outcomes(context, [Outcomes(group=group, example_ids=ids, labels=labels, margins=margins)])
         naive |= {
             (context, group, int(i)): (bool(b), float(m))
             for i, b, m in zip(ids, labels, margins, strict=True)
@@ -179,7 +179,6 @@ def test_outcomes_match_a_dictionary_under_random_partial_answers(store: RunStor
         assert [bool(k) for k in known.known] == [e is not None for e in expected]
         seen = zip(known.labels[known.known], known.margins[known.known], strict=True)
         assert [(bool(b), float(m)) for b, m in seen] == [e for e in expected if e is not None]
-        assert list(known.missing) == [i for i, e in zip(asked, expected, strict=True) if e is None]
     assert len(naive) > 100
 
 
@@ -189,16 +188,17 @@ def test_a_failed_batch_of_outcomes_leaves_nothing(store: RunStore) -> None:
     for ids in ([5, 5], [5]):
         bad = Outcomes(group="h", example_ids=ids, labels=np.array([True, False]), margins=np.zeros(2))
         with pytest.raises(UsageError):
-            store.put_outcomes_many("c", [good, bad])
-        assert list(store.known_outcomes("c", "g", [1, 2]).missing) == [1, 2]
-    store.put_outcomes_many("c", [good])
+            store.put_outcomes("c", [good, bad])
+        assert not store.known_outcomes("c", "g", [1, 2]).known.any()
+    store.put_outcomes("c", [good])
     assert store.known_outcomes("c", "g", [2, 9, 1]).labels.tolist() == [False, False, True]
 
 
 def test_changed_bytes_of_events_and_outcomes_are_found(store: RunStore) -> None:
     """SQLite accepts any blob; a label or a number changed behind its back is still refused."""
     store.append([Notice(text="28/64")])
-    store.put_outcomes("c", "g", [1, 2], np.array([True, False]), np.zeros(2))
+    outcomes = Outcomes(group="g", example_ids=[1, 2], labels=np.array([True, False]), margins=np.zeros(2))
+    store.put_outcomes("c", [outcomes])
     assert list(store.events())
     store._connection.execute("UPDATE event SET body = replace(body, '28', '29')")
     store._connection.execute("UPDATE outcome SET labels = x'C0'")

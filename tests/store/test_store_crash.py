@@ -26,7 +26,7 @@ store = RunStore.open(Path(sys.argv[1]))
 turn = store.latest(Notice)
 turn = int(turn.text) + 1 if turn else 0
 while True:
-    store.put_outcomes_many("c", [Outcomes(group=f"{turn}.{k}", example_ids=np.arange(16),
+    store.put_outcomes("c", [Outcomes(group=f"{turn}.{k}", example_ids=np.arange(16),
         labels=np.arange(16) % 3 == turn % 3, margins=np.full(16, float(turn))) for k in range(5)])
     store.append([Notice(text=str(turn)), Notice(text=str(turn))])
     sys.stdout.write(f"{turn}\\n")
