@@ -48,6 +48,7 @@ def repair(
         check_direction(run.id, request.regime, hidden=run.config.suppress_only)
         known = None if given.again else stored(run, request)
         price = price_words(run, 0 if known else repair_forwards(run, request))
+        words, concealed = run.task.words, run.task.concealed and not given.show_text
         identifier = run.id
     if given.estimate:
         return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
@@ -58,11 +59,9 @@ def repair(
             )
         accepted(price, given.yes, tell)
         with opened(given.what, write=True, tell=tell, should_stop=should_stop) as run:
-            wanted = mended_words(run.task.words, request.regime)
+            wanted = mended_words(words, request.regime)
             known = new_repair(run, request, wanted, tell, propose(run, request) if propose else None)
-    with opened(given.what) as run:
-        concealed = run.task.concealed and not given.show_text
-        document = repair_document(known, run.task.words, concealed=concealed)
+    document = repair_document(known, words, concealed=concealed)
     data = encode(known)
     if concealed:
         data.pop("examples")
