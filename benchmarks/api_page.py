@@ -21,7 +21,7 @@ MODULES = (
         "findings.chain",
         "findings.repair",
     ),
-    *("pipeline.repair_material", "rules.families", "tasks.table", "tasks.text"),
+    *("repair.material", "rules.families", "tasks.table", "tasks.text"),
 )
 """Documented beside the package itself."""
 
