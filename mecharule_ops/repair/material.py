@@ -71,10 +71,6 @@ class RepairRequest:
     """Who proposes gates beside the learned ones; empty for nobody."""
     learning: GateSettings = field(default_factory=GateSettings)
 
-    def wanted(self, labels: Bool[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
-        """Where outcomes are the wanted ones."""
-        return labels != bool(self.regime.value)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Material:
@@ -126,7 +122,7 @@ class Material:
         self, groups: Sequence[Group], positions: Int[np.ndarray, " some"]
     ) -> Bool[np.ndarray, "group some"]:
         """Where the outcome of some records is the wanted one under each group. Cost: a forward a pair."""
-        return self.request.wanted(self.engine.evaluate(groups, positions.tolist()).labels)
+        return self.request.regime.flipped(self.engine.evaluate(groups, positions.tolist()).labels)
 
     def answered(
         self, records: Sequence[BehaviourRecord], answers: Sequence[str]
@@ -134,7 +130,7 @@ class Material:
         """Where another answer to each record would be of the wanted outcome."""
         label = self.run.task.label
         labels = [label(record.example, text) for record, text in zip(records, answers, strict=True)]
-        return self.request.wanted(np.array(labels, bool))
+        return self.request.regime.flipped(np.array(labels, bool))
 
     def readings(self, positions: Int[np.ndarray, " some"], family: Family | None = None) -> Readings:
         """What gates of the request's family, or of another, may read of some records; kept for the next who asks."""
@@ -219,7 +215,7 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
             f"fewer than {3 * LEAST} fresh records: the run's own {len(records):,} stand in, its held-out as test"
         )
         held, test = np.flatnonzero(train), np.flatnonzero(~train)
-    good = request.wanted(np.array([record.label for record in records], bool))
+    good = request.regime.flipped(np.array([record.label for record in records], bool))
     clusters = run.task.columns(records)[run.task.cluster_column] if run.task.cluster_column else None
     if clusters is None:
         parts = [*_split(run, records, held, 0.5), test]

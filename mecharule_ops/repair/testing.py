@@ -88,7 +88,7 @@ def opened_test(found: Material, gates: Sequence[Gate], policy: Policy) -> Teste
     labels, completions, margins = found.good[found.test], dict[int, tuple[int, ...]](), dict[int, float]()
     for units, places in places_of(acts).items():
         done = found.engine.completions([units], found.test[places].tolist())
-        labels[places] = found.request.wanted(done.labels[0])
+        labels[places] = found.request.regime.flipped(done.labels[0])
         completions.update(zip(places, done.tokens[0], strict=True))
         margins.update(zip(places, done.margins[0].tolist(), strict=True))
     return Tested(

@@ -327,7 +327,7 @@ def test_random_units_go_the_whole_way(found: Material) -> None:
     assert Counter(unit.layer for unit in random.units) == Counter(unit.layer for unit in found.units)
     assert found.on_random_units() is random
     labels = found.engine.evaluate([(random.units[2],)], found.learn.tolist()).labels[0]
-    assert (random.alone[2] == asked.wanted(labels)).all()
+    assert (random.alone[2] == asked.regime.flipped(labels)).all()
     made = repaired(found.under(replace(found.request, solution=True, learning=LOOSE)))
     bare = repaired(found.under(replace(asked, solution=True, learning=LOOSE, random=False)))
     (control,) = [one for one in made.controls if one.kind is ControlKind.RANDOM_REPAIR]
