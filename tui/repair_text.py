@@ -15,7 +15,7 @@ from mecharule_ops.plain_text import plain
 from tui.pictures import axis, changed_bars, interval_around_zero
 
 if TYPE_CHECKING:
-    from mecharule_ops.findings.repair import Repair, RepairStatus
+    from mecharule_ops.findings.repair import Repair
     from mecharule_ops.report.document import Block, Document, Section, Table
     from mecharule_ops.types import OutcomeWords
 
@@ -32,6 +32,8 @@ _REACH = 1.5
 _A_COLUMN = 9
 """Columns of the screen that a table needs for each of its own."""
 _MOST_BAR, _MOST_INTERVAL, _LEAST_INTERVAL = 60, 24, 10
+_LOOKS = {"HELPS": ("✓", "bold green"), "HARMS": ("✗", "bold red"), "OPEN": ("◐", "bold yellow")}
+"""The glyph and style of a status, whose value is its words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,24 +101,13 @@ def _result(found: Repair, section: Section, width: int) -> Text:
     """The point first, after the glyph of the status; then the status in words; then the rest."""
     from mecharule_ops.report.text import block_lines
 
-    glyph, style = _look(found.status)
+    glyph, style = _LOOKS.get(found.status.name, ("○", "bold"))
     styles = [*(("bold", style) if found.test is not None else (style,)), *[""] * len(section.blocks)]
     text = Text()
     for index, block in enumerate(section.blocks):
         said = f"{glyph} {block}" if index == 0 else block
         text.append("\n".join(block_lines(said, width)) + "\n", styles[index])
     return text.append("\n")
-
-
-def _look(status: RepairStatus) -> tuple[str, str]:
-    """The glyph and style of a status, whose value is its words."""
-    from mecharule_ops.findings.repair import RepairStatus
-
-    return {
-        RepairStatus.HELPS: ("✓", "bold green"),
-        RepairStatus.HARMS: ("✗", "bold red"),
-        RepairStatus.OPEN: ("◐", "bold yellow"),
-    }.get(status, ("○", "bold"))
 
 
 def _bars(found: Repair, words: OutcomeWords, width: int) -> Text:
