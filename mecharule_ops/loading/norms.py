@@ -36,13 +36,6 @@ def gain(norm: nn.Module) -> Float[Tensor, " channel"]:
         return norm(ones) / normalised(norm, ones)
 
 
-def bias(norm: nn.Module) -> Float[Tensor, " channel"]:
-    """β; zeros where there is none."""
-    held = getattr(norm, "bias", None)
-    weight = norm.get_parameter("weight").detach()
-    return torch.zeros_like(weight) if held is None else held.detach()
-
-
 def before(
     norm: nn.Module, scales: Float[Tensor, "*#row 1"], direction: Float[Tensor, "*#row channel"]
 ) -> Float[Tensor, "*#row channel"]:

@@ -41,10 +41,6 @@ class Wiring:
         """(module, True when the unit lives in its input, False when in its output)."""
         return attrgetter(getattr(self, basis.row.site))(block), basis.row.in_input
 
-    def attention_write(self, block: nn.Module) -> nn.Module:
-        """The module whose output attention adds to the residual stream."""
-        return attrgetter(self.attention_norm or self.attention_projection)(block)
-
     def norm_behind(self, block: nn.Module, basis: Basis) -> nn.Module | None:
         """The normalisation between a basis's projection and the residual stream, if there is one."""
         norms = {"attention_projection": self.attention_norm, "down_projection": self.mlp_norm}

@@ -1,4 +1,4 @@
-"""EAP-IG scores of the units of a basis: which of them carry the contrast of a pair (paper, §4.2).
+"""EAP-IG (attribution patching with integrated gradients): which units carry the contrast of a pair (paper, §4.2).
 
 Edge attribution patching with integrated gradients (Hanna, Pezzelle and Belinkov 2024), "inputs" variant.
 The embeddings of a pair are interpolated, e(a) = e_clean + a · (e_corrupt − e_clean), at the midpoints
@@ -12,33 +12,69 @@ answer. M is the mean over the answer span of the clean completion's logits, eac
 vocabulary, teacher-forced after either prompt: unlike a divergence from the clean run, it has a gradient at
 both ends. A score ranks candidates; it is no causal claim.
 
-The tokens before the first difference within any pair have equal keys, values and units in both members:
-they run once, and only the rest is interpolated.
+The tokens that all prompts have in common have equal keys, values and units in every member: they run once, and only
+the rest is interpolated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import torch
 from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import PreTrainedModel
 
-from mecharule_ops.candidates import top_candidates
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.path_gradients import AttributionCost, AttributionPair, integrate
-from mecharule_ops.types import Basis, Candidates, Phase
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.passes.intervention import hooked
+from mecharule_ops.types import Basis, Phase
+
+Site = tuple[nn.Module, bool]
+"""A module, and True when the units live in its input, False when in its output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionPair:
+    """Two prompts of equal token length and the answer whose evidence is traced."""
+
+    clean: tuple[int, ...]
+    """Prompt tokens of the associated member."""
+    corrupt: tuple[int, ...]
+    """Prompt tokens of the unrelated member."""
+    completion: tuple[int, ...]
+    """Tokens that the unablated model generated after `clean`, at least one."""
+
+    def __post_init__(self) -> None:
+        if len(self.clean) != len(self.corrupt):
+            raise UsageError(
+                f"expected a pair of equal token length, got {len(self.clean)} and {len(self.corrupt)}; "
+                "pair within equal length"
+            )
+        if not self.clean or not self.completion:
+            raise UsageError("expected a pair with a prompt and a completion, got none; leave it out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Attribution:
-    """The scores of every unit and the candidates they leave."""
+class _Rows:
+    """A batch of pairs after the shared prefix, padded on the right, where causal attention never looks."""
 
-    candidates: Candidates
-    scores: Float[np.ndarray, "layer channel"]
-    """Signed, in mean-centred logits; one channel a unit, one head a channel for `attn_head`."""
-    cost: AttributionCost
+    clean: Tensor
+    """Embeddings [row, position, width] of the clean prompts and completions, without the last token."""
+    corrupt: Tensor
+    """The same with the corrupt prompts."""
+    target: Tensor
+    """Token each position must predict [row, position]; 0 where it is not scored."""
+    weight: Tensor
+    """1 / answer length at the positions that predict the answer, else 0 [row, position]."""
+    touched: Tensor
+    """True where the phase intervenes [row, position]."""
 
 
 def eap_ig(
@@ -48,26 +84,112 @@ def eap_ig(
     phase: Phase,
     *,
     steps: int = 5,
-    cap: int = 100_000,
-    keep_zero: bool = True,
     batch: int = 16,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Attribution:
-    """Signed EAP-IG scores of all units of a basis, summed over the positions that the phase intervenes on.
+) -> Float[np.ndarray, "layer channel"]:
+    """Signed scores of all units of a basis in mean-centred logits, summed over the positions that the phase acts on.
 
     `steps` is m; `on_progress` gets (pairs done, pairs in all). Under `Phase.DECODE` a completion of one
     token has no such position and contributes zero. Cost: `steps` + 2 forwards and `steps` backwards a pair.
     Raises `UsageError` without pairs or with a count below 1.
     """
-    if not pairs or min(steps, cap, batch) < 1:
+    if not pairs or min(steps, batch) < 1:
         raise UsageError(
-            f"expected pairs, and steps, cap and batch of at least 1; got {len(pairs)} pairs, "
-            f"steps {steps}, cap {cap}, batch {batch}"
+            f"expected pairs, and steps and batch of at least 1; got {len(pairs)} pairs, steps {steps}, batch {batch}"
         )
     sites = [subject.wiring.site(block, basis) for block in subject.wiring.blocks(subject.hf)]
-    total, cost = integrate(
-        subject.hf, sites, pairs, phase, steps=steps, batch=batch, on_progress=on_progress
+    total = integrate(subject.hf, sites, pairs, phase, steps=steps, batch=batch, on_progress=on_progress)
+    return total.reshape(len(sites), -1, subject.unit_size(basis)).sum(axis=2)
+
+
+def integrate(
+    hf: PreTrainedModel,
+    sites: Sequence[Site],
+    pairs: Sequence[AttributionPair],
+    phase: Phase,
+    *,
+    steps: int,
+    batch: int,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Float[np.ndarray, "layer coordinate"]:
+    """The module's formula for every coordinate of each site, mean over pairs."""
+    with torch.no_grad():
+        prefix = SharedPrefix.of(hf, [prompt for pair in pairs for prompt in (pair.clean, pair.corrupt)])
+    total = None
+    for begin in range(0, len(pairs), batch):
+        rows = _lay_out(hf, pairs[begin : begin + batch], prefix.length, phase)
+        with through_onednn(hf):
+            part = _integrate_rows(hf, sites, rows, prefix, steps)
+        total = part if total is None else total + part
+        if on_progress is not None:
+            on_progress(min(begin + batch, len(pairs)), len(pairs))
+    assert total is not None
+    return total / len(pairs)
+
+
+def _integrate_rows(
+    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, prefix: SharedPrefix, steps: int
+) -> Float[np.ndarray, "layer coordinate"]:
+    """Σ over rows and positions of (h_corrupt − h_clean) · mean_k ∂M/∂h."""
+    with torch.no_grad():
+        _, clean = _metric_and_units(hf, sites, rows, rows.clean, prefix)
+        _, corrupt = _metric_and_units(hf, sites, rows, rows.corrupt, prefix)
+        difference = [
+            (b - a) * rows.touched[:, :, None].to(a.device) for a, b in zip(clean, corrupt, strict=True)
+        ]
+    total = np.zeros((len(sites), difference[0].shape[-1]))
+    for step in range(steps):
+        between = torch.lerp(rows.clean, rows.corrupt, (step + 0.5) / steps).requires_grad_()
+        with torch.enable_grad():
+            metric, units = _metric_and_units(hf, sites, rows, between, prefix)
+            gradients = torch.autograd.grad(metric.sum(), units)
+        for layer, (change, gradient) in enumerate(zip(difference, gradients, strict=True)):
+            total[layer] += (change * gradient).sum(dim=(0, 1)).cpu().double().numpy() / steps
+    return total
+
+
+def _metric_and_units(
+    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, embeddings: Tensor, prefix: SharedPrefix
+) -> tuple[Tensor, list[Tensor]]:
+    """M of each row [row], and the tensor at each site [row, position, coordinate], in one forward."""
+    answering = rows.weight.any(dim=0).nonzero()
+    keep = rows.weight.shape[1] - int(answering[0])
+    seen: dict[int, Tensor] = {}
+    with ExitStack() as stack:
+        for index, (module, in_input) in enumerate(sites):
+            stack.callback(hooked(module, in_input, partial(seen.__setitem__, index)).remove)
+        cache = prefix.cache(len(embeddings))
+        logits = hf(
+            inputs_embeds=embeddings, past_key_values=cache, use_cache=True, logits_to_keep=keep
+        ).logits
+    wanted = logits.gather(2, rows.target[:, -keep:, None])[:, :, 0]
+    metric = ((wanted - logits.mean(dim=2)) * rows.weight[:, -keep:]).sum(dim=1)
+    return metric, [seen[index] for index in range(len(sites))]
+
+
+def _lay_out(hf: PreTrainedModel, pairs: Sequence[AttributionPair], start: int, phase: Phase) -> _Rows:
+    """Rows after the first `start` tokens."""
+    width = max(len(pair.clean) + len(pair.completion) - 1 for pair in pairs) - start
+    tokens = np.zeros((2, len(pairs), width), dtype=np.int64)
+    target = np.zeros((len(pairs), width), dtype=np.int64)
+    weight = np.zeros((len(pairs), width))
+    touched = np.zeros((len(pairs), width), dtype=bool)
+    for row, pair in enumerate(pairs):
+        answer = len(pair.clean) - start
+        end = answer + len(pair.completion) - 1
+        for member, prompt in enumerate((pair.clean, pair.corrupt)):
+            tokens[member, row, :end] = (prompt + pair.completion[:-1])[start:]
+        target[row, answer - 1 : end] = pair.completion
+        weight[row, answer - 1 : end] = 1 / len(pair.completion)
+        first = {Phase.DECODE: answer, Phase.LAST_PROMPT: answer - 1, Phase.WHOLE: 0}[phase]
+        touched[row, first:end] = True
+    device = hf.device
+    with torch.no_grad():
+        clean, corrupt = hf.get_input_embeddings()(torch.from_numpy(tokens).to(device))
+    return _Rows(
+        clean=clean,
+        corrupt=corrupt,
+        target=torch.from_numpy(target).to(device),
+        weight=torch.from_numpy(weight).to(device, clean.dtype),
+        touched=torch.from_numpy(touched).to(device),
     )
-    units = total.reshape(len(sites), -1, subject.unit_size(basis)).sum(axis=2)
-    candidates = top_candidates(basis, units, cap=cap, keep_zero=keep_zero)
-    return Attribution(candidates=candidates, scores=units, cost=cost)

@@ -1,6 +1,7 @@
 """Where an answer breaks: the first generated token that changes under an ablation, and from what to what.
 
 Everything generated after it was written on top of another text, so only the first change is the unit's own work.
+This is the outcome of activation patching token by token, where its usual outcome is one logit difference.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The columns that rules of the clean-run and mechanism families read, from leads, drops and pushes of some records.
 
+That is: logit differences of the clean run, their attribution patching, and the unit's direct logit attribution.
 Names count generated tokens from 1. A record without a value at a token has NaN there, or the empty text, which no
 predicate over it holds for.
 """
@@ -69,19 +70,12 @@ def first_order_columns(unit: Neuron, drops: Effects, decode: Decode) -> dict[st
 
     `changes_at` counts generated tokens from 1; `changes_to` is empty where no change is predicted.
     """
-    beyond = drops.effect[..., drops.units.index(unit)] - drops.leads.lead
-    beyond = np.nan_to_num(beyond, nan=-np.inf)
-    records, length, _ = beyond.shape
-    if not length:
-        none = np.zeros(records, bool)
-        return {"changes": none, "changes_at": np.full(records, np.nan), "changes_to": np.full(records, "")}
-    changes = beyond.max(2) > 0
-    some, at, row = changes.any(1), changes.argmax(1), np.arange(records)
-    token = drops.leads.token[row, at, beyond[row, at].argmax(1)]
+    position, token = drops.changes(unit)
+    changes = position >= 0
     return {
-        "changes": some,
-        "changes_at": np.where(some, at + 1.0, np.nan),
-        "changes_to": texts_of(np.where(some, token, -1), decode),
+        "changes": changes,
+        "changes_at": np.where(changes, position + 1.0, np.nan),
+        "changes_to": texts_of(token, decode),
     }
 
 

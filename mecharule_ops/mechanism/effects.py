@@ -3,9 +3,9 @@
 Per record, generated token t in reach, competitor w and unit j with value u and replacement v:
 
 - direct push    p = κ ⟨γ ⊙ (W_U[y] − W_U[w]) / σ, Δwrite⟩: what u − v adds to the lead at t through the residual
-  stream alone, with the scale σ of the final normalisation frozen (and that of a normalisation between the unit's
-  projection and the stream, where the family has one; for LayerNorm the direction is centred). κ is 1, or the
-  share of a logit difference that the model's soft cap leaves.
+  stream alone (direct logit attribution), with the scale σ of the final normalisation frozen (and that of a
+  normalisation between the unit's projection and the stream, where the family has one; for LayerNorm the direction
+  is centred). κ is 1, or the share of a logit difference that the model's soft cap leaves.
 - first-order drop    d = Σ_{s ≤ t} ⟨∂ℓ_t/∂u_s, u_s − v_s⟩ with the gradient of the clean run: attribution patching
   per record with the lead as its metric (Nanda 2023; Kramár et al., arXiv 2403.00745). s runs over the
   intervened positions.

@@ -2,11 +2,12 @@
 
     L_j(x) = some generated token t in reach and some competitor w have d_{j,t,w}(x) > ℓ_{t,w}(x)
 
-with d the steady first-order drop (see `effects`) unless another effect is asked for. Nothing is fitted. The excess
-is the largest d − ℓ, so that L_j is "the excess is positive"; units are ranked by the share of records on which it
-is. The first token for which it holds, and the competitor with the largest d − ℓ there, are the predicted change of
-the completion. In 1→0 a changed answer is nearly always a wrong one; in 0→1 first order says that the answer changes,
-and whether it becomes right is another prediction (see `outcomes`).
+with d the steady first-order drop, attribution patching of the logit difference ℓ (see `effects`), unless another
+effect is asked for. Nothing is fitted. The excess is the largest d − ℓ, so that L_j is "the excess is positive";
+units are ranked by the share of records on which it is. The first token for which it holds, and the competitor with
+the largest d − ℓ there, are the predicted change of the completion. In 1→0 a changed answer is nearly always a wrong
+one; in 0→1 first order says that the answer changes, and whether it becomes right is another prediction (see
+`outcomes`).
 """
 
 from __future__ import annotations
@@ -85,6 +86,9 @@ class Effects:
         """As `FirstOrderPass.changes`: (t of the first changed token, its new token), −1 where none is predicted."""
         beyond = self.effect[..., self.units.index(unit)] - self.leads.lead
         best = np.nan_to_num(beyond, nan=-np.inf)
+        if not best.shape[1]:
+            none = np.full(len(best), -1)
+            return none, none
         changed = (best > 0).any(2)
         some, position = changed.any(1), changed.argmax(1)
         rows = np.arange(len(best))
@@ -157,15 +161,14 @@ def prediction(
     competitors: int = COMPETITORS,
     units: Sequence[Neuron] | None = None,
     effect: Effect = Effect.STEADY,
-    columns: int | None = None,
     on_progress: Progress = lambda done, total: None,
     should_stop: Stop = lambda: False,
 ) -> FirstOrderPass:
     """The prediction for every unit of the replacement's basis, or for `units`, on the records' own completions.
 
     Cost: a forward over prompts and completions, and unless `effect` is direct one backward over the span a generated
-    token in reach and competitor, whatever the number of units. `columns` bounds how many span positions are fed
-    at once. Memory: 4 bytes and a bit a record and unit. Raises `UsageError` and `AblationStopped`.
+    token in reach and competitor, whatever the number of units. Memory: 4 bytes and a bit a record and unit.
+    Raises `UsageError` and `AblationStopped`.
     """
     axis = UnitAxis.of(subject, replacement.intervention.basis, units)
     sweep = Sweep(subject, records, replacement, axis, (effect,), competitors)
@@ -185,7 +188,7 @@ def prediction(
         return len(rows)
 
     done = 0
-    for count in sweep.run(reduced, columns, should_stop):
+    for count in sweep.run(reduced, should_stop):
         done += count
         on_progress(done, len(records))
     return FirstOrderPass(
@@ -201,23 +204,16 @@ def effects(
     *,
     competitors: int = COMPETITORS,
     effect: Effect = Effect.STEADY,
-    columns: int | None = None,
     should_stop: Stop = lambda: False,
 ) -> Effects:
     """Leads and effects of chosen units in full; cost and errors as `prediction`.
 
     Memory: 4 bytes a record, generated token, competitor and unit.
     """
-    return effects_of_kinds(
-        subject,
-        records,
-        replacement,
-        units,
-        (effect,),
-        competitors=competitors,
-        columns=columns,
-        should_stop=should_stop,
-    )[effect]
+    kinds = effects_of_kinds(
+        subject, records, replacement, units, (effect,), competitors=competitors, should_stop=should_stop
+    )
+    return kinds[effect]
 
 
 def effects_of_kinds(
@@ -228,7 +224,6 @@ def effects_of_kinds(
     kinds: Sequence[Effect],
     *,
     competitors: int = COMPETITORS,
-    columns: int | None = None,
     should_stop: Stop = lambda: False,
 ) -> dict[Effect, Effects]:
     """As `effects` for several kinds, which share their forwards."""
@@ -243,7 +238,7 @@ def effects_of_kinds(
             for position, members, values in batch.effects[kind]:
                 into[records[members.cpu().numpy()], position] = values.detach().cpu().numpy()
 
-    for _ in sweep.run(entered, columns, should_stop):
+    for _ in sweep.run(entered, should_stop):
         pass
     return {kind: Effects(units=axis.units, leads=sweep.leads, effect=into) for kind, into in found.items()}
 

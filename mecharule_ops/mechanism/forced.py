@@ -1,9 +1,10 @@
 """The model's own completions fed back above their clean prompts, and the units that an intervention replaces.
 
-Greedy decoding gave the completion, so feeding it back gives the same hidden states, all positions at once: what
-would change a generated token is read there. Only the intervened positions (a span, see `passes.spans`) run with
-gradients; what lies below them is clean under every ablation and runs once without, the tokens that all prompts
-share once for all records.
+Teacher forcing: what logit differences, attribution patching and direct logit attribution are read from. Greedy
+decoding gave the completion, so feeding it back gives the same hidden states, all positions at once: what would
+change a generated token is read there. Only the intervened positions (a span, see `passes.spans`) run with gradients;
+what lies below them is clean under every ablation and runs once without, the tokens that all prompts share once for
+all records.
 
 Axes: record column channel. A column is a position of the span; a record's token t is predicted at one column.
 """

@@ -3,9 +3,10 @@
     d̄_t = mean over k of Σ_{s ≤ t} Σ_j ⟨∂ℓ_t/∂u_{j,s} at u + a_k (v − u), u_{j,s} − v_{j,s}⟩,    a_k = (k + ½) / m,
 
 where at each point ℓ_t is the lead over the token that is the best other one there: integrated gradients
-(Sundararajan, Taly and Yan 2017) of the smallest lead, by the midpoint rule. With m → ∞ it is the whole fall of the
-smallest lead, so that d̄_t > ℓ_t says which tokens change; m = 2 sees most of the curvature that a first-order drop
-misses. Members of a group are set along the way together, so that none acts through another.
+(Sundararajan, Taly and Yan 2017) of the smallest lead, by the midpoint rule; with one point at the clean value it
+would be attribution patching. With m → ∞ it is the whole fall of the smallest lead, so that d̄_t > ℓ_t says which
+tokens change; m = 2 sees most of the curvature that a first-order drop misses. Members of a group are set along the
+way together, so that none acts through another.
 
 The sum over s and j is the derivative of ℓ_t along u − v. So one forward that carries it (forward-mode
 differentiation) gives the summand of every token t at once, for about the price of two ablations a point.
@@ -72,7 +73,6 @@ def integrated_drop(
     groups: Sequence[Sequence[Neuron]],
     *,
     points: int = 2,
-    columns: int | None = None,
 ) -> Integrated:
     """The integrated drop of each group on the records' own completions.
 
@@ -90,7 +90,7 @@ def integrated_drop(
     shape = (len(groups), *leads.generated.shape)
     drop, rival = np.full(shape, np.nan, np.float32), np.full(shape, -1)
     shares = (np.arange(points) + 0.5) / points
-    for batch in forcing.batches(columns):
+    for batch in forcing.batches():
         with torch.no_grad(), through_onednn(subject.hf):
             clean = _Clean.of(forcing, batch, basis, groups)
             at = clean.forced.predicted

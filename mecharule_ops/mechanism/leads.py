@@ -1,4 +1,4 @@
-"""Leads: how close the model was to another token, and the direction in which a hidden state moves a lead.
+"""Leads (logit differences): how close the model was to another token, and how a hidden state moves a lead.
 
 The lead of a generated token y over a competitor w is ℓ = logit(y) − logit(w) in the clean run, behind the model's
 soft cap where it has one. The competitors are the best other tokens; the best of them is the runner-up.
@@ -141,12 +141,6 @@ class LeadHead:
         """Lead over the difference of the raw logits: how much of such a difference the soft cap leaves."""
         raw = compared.raw[:, :1] - compared.raw[:, 1:]
         return torch.where(raw.abs() > 1e-12, compared.lead / raw, torch.ones_like(raw))
-
-    def bias_lead(self, compared: Compared) -> Float[Tensor, "row competitor"]:
-        """What the unembedding's own bias gives to the difference of the raw logits."""
-        if self._bias is None:
-            return torch.zeros_like(compared.lead)
-        return self._bias[compared.generated][:, None] - self._bias[compared.tokens]
 
     def difference(self, compared: Compared) -> Float[Tensor, "row competitor channel"]:
         """W_U[y] − W_U[w]."""

@@ -1,6 +1,7 @@
 """What a unit writes and reads, as values: means over positions, for flipped and unflipped records apart.
 
-Nothing here needs a model; `writes` and `reads` measure it. A position is a generated token in reach of the
+Direct logit attribution of the unit's write, and attribution patching of what its attention reads. Nothing here needs
+a model; `writes` and `reads` measure it. A position is a generated token in reach of the
 intervention. All of it describes the clean run; what causes a flip is shown by ablations alone (`mediation`).
 """
 

@@ -1,9 +1,9 @@
 """What a predicted change does to the answer.
 
-Two predictions that are never mixed: that the answer changes (first order), and what its label becomes. The second puts
-the competitor that wins in the place of the first changed token and asks the task: where the task can tell from the
-completion up to there, that is the label; else the rest of the clean completion is kept behind it. In 1→0 the two
-nearly agree, in 0→1 most changed answers stay wrong.
+It turns attribution patching of logit differences into labels. Two predictions that are never mixed: that the answer
+changes (first order), and what its label becomes. The second puts the competitor that wins in the place of the first
+changed token and asks the task: where the task can tell from the completion up to there, that is the label; else the
+rest of the clean completion is kept behind it. In 1→0 the two nearly agree, in 0→1 most changed answers stay wrong.
 """
 
 from __future__ import annotations

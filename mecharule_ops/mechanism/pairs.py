@@ -1,10 +1,11 @@
 """Two units together: whether ablating both flips more or fewer records than either alone lets one expect.
 
-Ablations are exact and each record has one outcome under each, so without any interaction a record flips under both
-exactly when it flips under one of them. Records that flip only under both are flips that the two prevent for each
-other (backup: either alone carries the answer); records that flip under one and not under both are undone by the
-second ablation. Whether the two units flip the same records is another question: if their flips fell independently,
-n (1 − (1 − p)(1 − q)) records would flip under either, and fewer when they flip the same ones.
+Activation patching of two units at once, beside that of each. Ablations are exact and each record has one outcome
+under each, so without any interaction a record flips under both exactly when it flips under one of them. Records that
+flip only under both are flips that the two prevent for each other (backup: either alone carries the answer); records
+that flip under one and not under both are undone by the second ablation. Whether the two units flip the same records
+is another question: if their flips fell independently, n (1 − (1 − p)(1 − q)) records would flip under either, and
+fewer when they flip the same ones.
 
 Axes: record.
 """

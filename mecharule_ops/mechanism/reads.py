@@ -4,7 +4,7 @@ A head's output at position s is z_s = Σ_r a_{s,r} x_r over source tokens r, wi
 gradient g_{t,s} = ∂ℓ_t/∂z_s of a generated token's lead over its runner-up, source r carries
 Σ_{s ≤ t} a_{s,r} ⟨g_{t,s}, x_r⟩ of the lead to first order, by every way above the head and not by the direct one
 alone. Over all sources that sums to ⟨g, z⟩; less ⟨g, v⟩ of the replacement it is the head's first-order drop (see
-`effects`).
+`effects`): attribution patching, split by what the head attends to.
 
 Attention is read off the model's own modules, switched to the implementation that returns weights and back.
 Cost: a forward over prompts and one over completions, one backward a generated token in reach.

@@ -1,4 +1,4 @@
-"""Runs estimates over records batch by batch, halving a batch when memory runs out."""
+"""Attribution patching and direct logit attribution over records in batches, halved when memory runs out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool
 from torch import Tensor
 
-from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.errors import AblationStopped
 from mecharule_ops.loading.memory import is_out_of_memory
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
@@ -57,11 +57,9 @@ class Sweep:
         self._forcing = Forcing(subject, records, replacement.intervention.phase)
         self.leads = Leads.empty(self._forcing.completions, competitors)
 
-    def run(self, take: Callable[[Batch], T], columns: int | None, should_stop: Stop) -> Iterator[T]:
+    def run(self, take: Callable[[Batch], T], should_stop: Stop) -> Iterator[T]:
         """What `take` makes of each batch; it must read all of the batch's effects. Raises `AblationStopped`."""
-        if columns is not None and columns < 1:
-            raise UsageError(f"expected columns of 1 or more, got {columns}")
-        work = deque(self._forcing.batches(columns))
+        work = deque(self._forcing.batches())
         while work:
             if should_stop():
                 raise AblationStopped("the estimates were stopped between two batches; nothing was kept")

@@ -1,4 +1,4 @@
-"""Which named piece of its text each token of a record stands for.
+"""Which named piece of its text each token of a record stands for: what attribution patching of a head is summed over.
 
 A prompt's characters come from the tokenizer's own offsets, or where it has none from decoding token by token; those
 of a completion always from decoding token by token. A token belongs to the piece that holds most of its visible

@@ -1,4 +1,4 @@
-"""Which units an estimate is asked about, and how their values are gathered from the tensors of each layer."""
+"""Which units attribution patching is asked about, and how their values are gathered from the tensors of each layer."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A unit that is 1 adds one column of its projection's weight W [stream, unit] to the stream, a head that is a vector z
 adds W_h z; a channel of the MLP's output adds what its row of the down projection makes of the hidden neurons. So the
-norm is a column's, a head's block's (Frobenius), or a row's. Biases are left out: no ablation by a mean moves them.
+norm is a column's, a head's block's (Frobenius), or a row's: what direct logit attribution reads, without the
+direction. Biases are left out: no ablation by a mean moves them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A unit that deviates from its replacement by u − v adds Δ = W (u − v) to the residual stream, and W_U (γ ⊙ Δ) / σ to
 the logits, with the scale σ of the final norm as it was in the clean run (centred first where the norm centres; a
 norm between the unit's projection and the stream is passed in the same way). A final soft cap is monotone and is left
-out, so pushes are in logits before it. Logit lens of a component (nostalgebraist 2020; Elhage et al. 2021).
+out, so pushes are in logits before it. Direct logit attribution: the logit lens of a component (nostalgebraist 2020;
+Elhage et al. 2021).
 
 A common shift of all logits changes no probability, so pushes are given less their mean over the tokens compared.
 Cost: a forward over prompts and one over completions. Axes: token channel; a token is one generated in reach.

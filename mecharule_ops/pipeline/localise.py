@@ -13,8 +13,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.asking import Group
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.records import SearchAudit, WholeLayer
-from mecharule_ops.mechanism.attribution import eap_ig
-from mecharule_ops.mechanism.path_gradients import AttributionPair
+from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.planning import SearchKind, SearchPlan
@@ -105,7 +104,7 @@ def _scores(
         AttributionPair(clean=clean, corrupt=corrupt, completion=records[int(associated)].tokens)
         for clean, corrupt, (associated, _) in zip(prompts[::2], prompts[1::2], slices.pairs, strict=True)
     ]
-    attribution = eap_ig(
+    return eap_ig(
         subject,
         pairs,
         basis,
@@ -113,7 +112,6 @@ def _scores(
         steps=run.config.ig_steps,
         on_progress=journal.progress(stage),
     )
-    return attribution.scores
 
 
 def whole_layers(

@@ -24,11 +24,10 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.loading import products
 from mecharule_ops.loading.registry import BUNDLED, load
-from mecharule_ops.mechanism.attribution import eap_ig
+from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects_of_kinds, prediction
 from mecharule_ops.mechanism.measured import measured_drop
-from mecharule_ops.mechanism.path_gradients import AttributionPair
 from mecharule_ops.mechanism.reads import reads
 from mecharule_ops.mechanism.writes import writes
 from mecharule_ops.passes import greedy
@@ -140,9 +139,8 @@ def first_order(bench: Toy, basis: Basis, phase: Phase) -> Any:
     found = prediction(bench.subject, bench.records, table)
     kinds = effects_of_kinds(bench.subject, bench.records, table, found.units, tuple(Effect))
     measured = measured_drop(bench.subject, bench.records, table, bench.groups(basis, 3, 5))
-    parts = contributions(bench.subject, bench.records, phase)
     each = [kinds[kind].effect for kind in Effect]
-    return found.excess, found.change, found.packed, each, measured.drop, measured.left, parts.value
+    return found.excess, found.change, found.packed, each, measured.fall, measured.left
 
 
 def attribution(bench: Toy, basis: Basis, phase: Phase) -> Any:
@@ -151,7 +149,7 @@ def attribution(bench: Toy, basis: Basis, phase: Phase) -> Any:
         AttributionPair(clean=prompt, corrupt=(prompt[0], *reversed(prompt[1:])), completion=record.tokens)
         for prompt, record in zip(prompts, bench.records, strict=True)
     ]
-    return eap_ig(bench.subject, pairs, basis, phase, steps=2).scores
+    return eap_ig(bench.subject, pairs, basis, phase, steps=2)
 
 
 def links(bench: Toy, basis: Basis, phase: Phase) -> Any:

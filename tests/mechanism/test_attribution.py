@@ -14,8 +14,7 @@ from mecharule_ops.candidates import top_candidates
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.wiring import wiring_for
-from mecharule_ops.mechanism.attribution import eap_ig
-from mecharule_ops.mechanism.path_gradients import AttributionPair, integrate
+from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig, integrate
 from mecharule_ops.types import Basis, Phase
 
 FIRST = {Phase.DECODE: 0, Phase.LAST_PROMPT: -1}
@@ -109,7 +108,7 @@ def test_scores_equal_finite_differences(family: str, basis: Basis) -> None:
     size, width = model.unit_size(basis), model.width(basis)
     hf = model.hf.double()
     sites = [model.wiring.site(block, basis) for block in model.wiring.blocks(hf)]
-    total, _ = integrate(hf, sites, PAIRS[:2], Phase.DECODE, steps=2, batch=2)
+    total = integrate(hf, sites, PAIRS[:2], Phase.DECODE, steps=2, batch=2)
     for layer, unit in ((1, 1), (2, width - 1)):
         coordinates = slice(unit * size, (unit + 1) * size)
         naive = [Naive(hf, sites[layer], one, Phase.DECODE).score(coordinates, 2) for one in PAIRS[:2]]
@@ -122,7 +121,7 @@ def test_only_the_phases_positions_are_summed(phase: Phase) -> None:
     """Each phase's score is that of its own positions, and the three differ."""
     hf = subject("llama").hf.double()
     sites = [wiring_for("llama").site(block, Basis.MLP_OUT) for block in hf.model.layers]
-    total, _ = integrate(hf, sites, PAIRS[:1], phase, steps=2, batch=1)
+    total = integrate(hf, sites, PAIRS[:1], phase, steps=2, batch=1)
     naive = {other: Naive(hf, sites[1], PAIRS[0], other).score(slice(3, 4), 2) for other in Phase}
     assert total[1, 3] == pytest.approx(naive.pop(phase), rel=3e-4)
     assert all(abs(total[1, 3] - other) > 1e-4 for other in naive.values())
@@ -137,7 +136,7 @@ def test_embedding_scores_sum_to_the_change_of_the_metric(family: str) -> None:
     change = naive.run(1.0)[0] - naive.run(0.0)[0]
     errors = []
     for steps in (1, 8, 64):
-        total, _ = integrate(hf, [(first, True)], PAIRS[2:], Phase.WHOLE, steps=steps, batch=1)
+        total = integrate(hf, [(first, True)], PAIRS[2:], Phase.WHOLE, steps=steps, batch=1)
         errors.append(abs(total.sum() - change) / abs(change))
     assert errors[2] < 1e-2
     assert errors[2] < errors[1] < errors[0]
@@ -153,7 +152,7 @@ def test_last_layer_scores_equal_exact_patching_when_the_path_is_linear() -> Non
     naive = Naive(hf, (mlp, False), PAIRS[0], Phase.LAST_PROMPT)
     before = naive.run(0.0)[0]
     exact = [naive.run(0.0, naive.difference(slice(j, j + 1)))[0] - before for j in range(model.d_model)]
-    right, _ = integrate(hf, [(mlp, False)], PAIRS[:1], Phase.LAST_PROMPT, steps=3, batch=1)
+    right = integrate(hf, [(mlp, False)], PAIRS[:1], Phase.LAST_PROMPT, steps=3, batch=1)
     assert np.allclose(right[0], exact, atol=1e-9)
     at_input = gradient_at_input_variant(hf, mlp, naive)
     assert abs(np.corrcoef(at_input, exact)[0, 1]) < 0.6
@@ -176,15 +175,15 @@ def test_equal_members_score_zero() -> None:
     """A pair without a contrast attributes nothing, to the last bit."""
     same = AttributionPair(clean=PAIRS[0].clean, corrupt=PAIRS[0].clean, completion=PAIRS[0].completion)
     for basis in Basis:
-        scores = eap_ig(subject("llama"), [same], basis, Phase.WHOLE).scores
+        scores = eap_ig(subject("llama"), [same], basis, Phase.WHOLE)
         assert not scores.any()
 
 
 def test_swapping_the_members_negates_the_scores() -> None:
     """With the answer kept, the midpoints are the same set, so only the sign of the change differs."""
     swapped = [AttributionPair(clean=p.corrupt, corrupt=p.clean, completion=p.completion) for p in PAIRS]
-    forth = eap_ig(subject("qwen2"), PAIRS, Basis.MLP_OUT, Phase.DECODE, steps=3).scores
-    back = eap_ig(subject("qwen2"), swapped, Basis.MLP_OUT, Phase.DECODE, steps=3).scores
+    forth = eap_ig(subject("qwen2"), PAIRS, Basis.MLP_OUT, Phase.DECODE, steps=3)
+    back = eap_ig(subject("qwen2"), swapped, Basis.MLP_OUT, Phase.DECODE, steps=3)
     assert np.allclose(forth, -back, atol=1e-5 * np.abs(forth).max())
     assert np.abs(forth).max() > 1e-2
 
@@ -195,15 +194,15 @@ def test_batching_and_the_shared_prefix_change_nothing(family: str) -> None:
     model = subject(family)
     other = AttributionPair(clean=(5, 20, 6, 11), corrupt=(6, 20, 6, 12), completion=(3, 9))
     for pairs in (PAIRS, (*PAIRS, other)):
-        together = eap_ig(model, pairs, Basis.MLP_HIDDEN, Phase.DECODE, steps=2, batch=3).scores
-        alone = [eap_ig(model, [one], Basis.MLP_HIDDEN, Phase.DECODE, steps=2).scores for one in pairs]
+        together = eap_ig(model, pairs, Basis.MLP_HIDDEN, Phase.DECODE, steps=2, batch=3)
+        alone = [eap_ig(model, [one], Basis.MLP_HIDDEN, Phase.DECODE, steps=2) for one in pairs]
         assert np.allclose(together, np.mean(alone, axis=0), atol=1e-4 * np.abs(together).max())
 
 
-def test_cost_and_progress_count_pairs() -> None:
-    """m + 2 forwards and m backwards a pair, and one forward for the prefix."""
+def test_progress_counts_pairs() -> None:
+    """Batch by batch, the last one smaller; a score for every unit."""
     heard: list[tuple[int, int]] = []
-    done = eap_ig(
+    scores = eap_ig(
         subject("llama"),
         PAIRS,
         Basis.ATTN_HEAD,
@@ -212,18 +211,16 @@ def test_cost_and_progress_count_pairs() -> None:
         batch=2,
         on_progress=lambda done, total: heard.append((done, total)),
     )
-    assert (done.cost.example_forwards, done.cost.example_backwards) == (3 * 6 + 1, 12)
     assert heard == [(2, 3), (3, 3)]
-    assert done.scores.shape == (3, 4)
-    assert done.candidates.total == 12
+    assert scores.shape == (3, 4)
 
 
 def test_one_generated_token_leaves_decode_nothing_to_score() -> None:
     """Decode-only intervention cannot reach an answer of one token; the last prompt position can."""
     one = AttributionPair(clean=PAIRS[0].clean, corrupt=PAIRS[0].corrupt, completion=PAIRS[0].completion[:1])
     model = subject("llama")
-    assert not eap_ig(model, [one], Basis.MLP_OUT, Phase.DECODE).scores.any()
-    assert eap_ig(model, [one], Basis.MLP_OUT, Phase.LAST_PROMPT).scores.any()
+    assert not eap_ig(model, [one], Basis.MLP_OUT, Phase.DECODE).any()
+    assert eap_ig(model, [one], Basis.MLP_OUT, Phase.LAST_PROMPT).any()
 
 
 def test_the_cap_keeps_the_largest_magnitudes_across_layers() -> None:

@@ -10,11 +10,10 @@ from toy_behaviour import Toy, toy
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.first_order import prediction
+from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.mechanism.integrated import integrated_drop
-from mecharule_ops.mechanism.measured import Measured, measured_drop
+from mecharule_ops.mechanism.measured import measured_drop
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
-
-K = 2
 
 
 def groups_of(bench: Toy, basis: Basis) -> list[list[Neuron]]:
@@ -34,15 +33,15 @@ def test_measured_drops_are_those_of_whole_forwards(family: str, basis: Basis) -
     table = toy(family).table(table.intervention)
     groups = groups_of(bench, basis)
     plain = toy(family)
-    found = measured_drop(plain.subject, plain.records, table, groups, competitors=K)
+    found = measured_drop(plain.subject, plain.records, table, groups)
     every = np.tile(np.arange(40), (found.left.shape[2], 1))
     for index, group in enumerate(groups):
         for record in (0, 3):
-            tokens = found.leads.token[record]
-            real = leads_under(bench, table, [], record, tokens) - leads_under(
-                bench, table, group, record, tokens
+            best = found.best[index, record][:, None]
+            fall = leads_under(bench, table, [], record, best) - leads_under(
+                bench, table, group, record, best
             )
-            assert found.drop[index, record] == pytest.approx(real, abs=2e-3, rel=1e-3, nan_ok=True)
+            assert found.fall[index, record] == pytest.approx(fall[:, 0], abs=2e-3, rel=1e-3, nan_ok=True)
             left = leads_under(bench, table, group, record, every)
             for position, own in enumerate(bench.records[record].tokens):
                 row = np.where(every[0] == own, np.inf, left[position])
@@ -69,11 +68,6 @@ def test_a_measured_change_is_a_change_of_the_completion(phase: Phase) -> None:
     assert not changed.all()
 
 
-def whole_fall(found: Measured, group: int) -> np.ndarray:
-    """Smallest clean lead less the smallest lead left."""
-    return found.leads.lead[:, :, 0] - found.left[group]
-
-
 @pytest.mark.parametrize(
     ("family", "basis"),
     [
@@ -84,32 +78,33 @@ def whole_fall(found: Measured, group: int) -> np.ndarray:
     ],
 )
 def test_the_integrated_drop_approaches_the_fall_of_the_smallest_lead(family: str, basis: Basis) -> None:
-    """Completeness: with many points it is the measured one, for groups across layers too."""
+    """Completeness: with many points it is that lead less the smallest one left, for groups across layers too."""
     bench = toy(family)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     groups = groups_of(bench, basis)
-    fall = measured_drop(bench.subject, bench.records[2:4], table, groups)
+    measured = measured_drop(bench.subject, bench.records[2:4], table, groups)
     for index, group in enumerate(groups):
-        exactly, errors = whole_fall(fall, index), []
+        errors = []
         for points in (1, 12):
             found = integrated_drop(bench.subject, bench.records[2:4], table, [group], points=points)
+            exactly = found.leads.lead[:, :, 0] - measured.left[index]
             errors.append(float(np.nanmean(np.abs(found.drop[0] - exactly))))
         size = float(np.nanmean(np.abs(exactly)))
         assert errors[1] < 0.06 * size + 2e-3
         assert errors[1] < errors[0] or errors[0] < 2e-3
 
 
-def test_batches_change_no_drop() -> None:
+def test_batches_change_no_drop(monkeypatch: pytest.MonkeyPatch) -> None:
     """One column at a time gives the same measured and integrated drops."""
     bench = toy("mistral")
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD))
     groups = groups_of(bench, Basis.ATTN_HEAD)
-    for columns in (None, 1):
-        measured = measured_drop(bench.subject, bench.records, table, groups, columns=columns)
-        along = integrated_drop(bench.subject, bench.records, table, groups, columns=columns)
-        if columns is None:
-            together, together_along = measured, along
-    assert measured.drop == pytest.approx(together.drop, abs=2e-4, nan_ok=True)
+    together = measured_drop(bench.subject, bench.records, table, groups)
+    together_along = integrated_drop(bench.subject, bench.records, table, groups)
+    monkeypatch.setattr(Forcing, "_columns", lambda forcing: 1)
+    measured = measured_drop(bench.subject, bench.records, table, groups)
+    along = integrated_drop(bench.subject, bench.records, table, groups)
+    assert measured.fall == pytest.approx(together.fall, abs=2e-4, nan_ok=True)
     assert measured.left == pytest.approx(together.left, abs=2e-4, nan_ok=True)
     assert along.drop == pytest.approx(together_along.drop, abs=2e-3, rel=1e-3, nan_ok=True)
 

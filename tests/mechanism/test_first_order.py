@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from contributions import contributions
-from lead_oracles import exact, leads_under, slow_drop
+from lead_oracles import exact, leads_under, slow_drop, written_lead
 from tiny_models import FAMILIES, crossed
 from torch import nn
 from toy_behaviour import Toy, toy
@@ -19,6 +18,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import FirstOrderStatus, effects, prediction
+from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 K = 2
@@ -219,8 +219,9 @@ def test_direct_pushes_are_what_the_last_writes_add_to_the_lead(family: str, bas
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO))
     units = [Neuron(basis, 1, channel) for channel in range(bench.subject.width(basis))]
     pushed = effects(bench.subject, bench.records, table, units, competitors=K, effect=Effect.DIRECT)
-    parts = contributions(bench.subject, bench.records, Phase.DECODE, competitors=K)
-    whole = parts.value[..., parts.names.index("a1" if basis is Basis.ATTN_HEAD else "m1")]
+    whole = np.full(pushed.effect.shape[:3], np.nan)
+    for record, tokens in enumerate(pushed.leads.token):
+        whole[record] = written_lead(bench, basis, 1, record, tokens)
     assert pushed.effect.sum(-1) == pytest.approx(whole, abs=2e-4, nan_ok=True)
     assert np.nanmax(np.abs(whole)) > 1e-2
 
@@ -242,13 +243,17 @@ def test_a_replacement_equal_to_the_value_drops_nothing() -> None:
 @pytest.mark.parametrize(
     ("family", "phase"), crossed(Phase, ["llama", "gpt2", "gemma2", "mistral"], ["llama"])
 )
-def test_batches_and_the_shared_prefix_change_nothing(family: str, phase: Phase) -> None:
+def test_batches_and_the_shared_prefix_change_nothing(
+    family: str, phase: Phase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All records together, one column at a time, and each record alone, which has its own prefix to share."""
     bench = toy(family)
     units = some_units(bench, Basis.MLP_HIDDEN)
     table = bench.table(Intervention(basis=Basis.MLP_HIDDEN, baseline=Baseline.ZERO, phase=phase))
     together = effects(bench.subject, bench.records, table, units)
-    small = effects(bench.subject, bench.records, table, units, columns=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Forcing, "_columns", lambda forcing: 1)
+        small = effects(bench.subject, bench.records, table, units)
     assert small.effect == pytest.approx(together.effect, rel=1e-3, abs=1e-4, nan_ok=True)
     for index, record in enumerate(bench.records[:4]):
         alone = effects(bench.subject, [record], table, units)

@@ -32,8 +32,6 @@ def test_the_drop_is_taken_over_the_token_that_wins() -> None:
     )
     effect = np.array([[[[0.0], [2.5]]]], np.float32)
     measured = Measured(
-        leads=leads,
-        drop=np.array([[[[0.0]]]], np.float32),
         left=np.array([[[-1.0]]], np.float32),
         best=np.array([[[6]]]),
         fall=np.array([[[3.0]]], np.float32),

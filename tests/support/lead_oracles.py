@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 from toy_behaviour import Toy, toy
 
+from mecharule_ops.loading import norms
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Intervention, Neuron, Phase
+from mecharule_ops.types import Basis, Intervention, Neuron, Phase
 
 
 def exact(family: str, intervention: Intervention) -> tuple[Toy, ReplacementTable]:
@@ -96,3 +99,37 @@ def _moving(
     if in_input:
         return module.register_forward_pre_hook(lambda module, inputs: (moved(inputs[0]), *inputs[1:]))
     return module.register_forward_hook(lambda module, inputs, output: moved(output))
+
+
+def written_lead(bench: Toy, basis: Basis, layer: int, record: int, tokens: np.ndarray) -> np.ndarray:
+    """What attention or MLP of a layer adds to each lead `[position, competitor]`, the final norm's scale frozen."""
+    subject, one = bench.subject, bench.records[record]
+    final_norm, head = subject.wiring.head(subject.hf)
+    block = subject.wiring.blocks(subject.hf)[layer]
+    path = subject.wiring.attention_norm or subject.wiring.attention_projection
+    writer = attrgetter(path if basis is Basis.ATTN_HEAD else subject.wiring.mlp_write)(block)
+    seen: dict[str, torch.Tensor] = {}
+    handles = [
+        writer.register_forward_hook(lambda _, inputs, output: seen.update(write=output[0])),
+        final_norm.register_forward_pre_hook(lambda _, inputs: seen.update(residual=inputs[0][0])),
+    ]
+    (prompt,) = subject.encode([one.example.prompt])
+    with torch.no_grad():
+        subject.hf(torch.tensor([[*prompt, *one.tokens[:-1]]]))
+        for handle in handles:
+            handle.remove()
+        write = seen["write"]
+        if isinstance(final_norm, nn.LayerNorm):
+            write = write - write.mean(-1, keepdim=True)
+        added = norms.gain(final_norm) * write / norms.scale(final_norm, seen["residual"])
+        raw = head(final_norm(seen["residual"]))
+        cap = getattr(subject.hf.config, "final_logit_softcapping", None)
+        logits = raw if cap is None else cap * torch.tanh(raw / cap)
+    found = np.full(tokens.shape, np.nan)
+    for position, own in enumerate(one.tokens):
+        row = len(prompt) - 1 + position
+        for rank, other in enumerate(tokens[position]):
+            if other >= 0:
+                kept = (logits[row, own] - logits[row, other]) / (raw[row, own] - raw[row, other])
+                found[position, rank] = kept * (added[row] @ (head.weight[own] - head.weight[other]))
+    return found
