@@ -28,9 +28,11 @@ from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.rules.accounts import AccountSettings, FamilyColumns, Target, account_rules, free_form
-from mecharule_ops.rules.drive import DriveSettings, drive_rule
+from mecharule_ops.rules.accounts import FamilyColumns, Target, account_rules, free_form
+from mecharule_ops.rules.drive import drive_rule
 from mecharule_ops.rules.families import Family
+from mecharule_ops.rules.free_form_trees import TreeSettings
+from mecharule_ops.rules.short_rules import ShortSettings
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.subsets import some_places, unseen
@@ -170,11 +172,11 @@ def _account(
     run, regime = first.run, first.regime
     inputs = families[Family.INPUT]
     assert inputs.predicates is not None
-    settings = AccountSettings(seed=run.config.seed)
-    rules = account_rules(target, families, settings)
+    seed, trees = run.config.seed, TreeSettings(seed=run.config.seed)
+    rules = account_rules(target, families, ShortSettings(seed=seed), trees)
     by_input = next(rule for rule in rules if rule.family is Family.INPUT)
     predicts = by_input.free_form is not None and by_input.free_form.above_chance
-    predictor = free_form(target, by_input, inputs, settings) if predicts else None
+    predictor = free_form(target, by_input, inputs, trees) if predicts else None
     if predictor is not None:
         run.store.put(keys.free_form(unit, regime), encode(predictor))
     drawn = target.test[:DRAWN]  # The held-out places come as a draw.
@@ -191,7 +193,7 @@ def _account(
             inputs.predicates,
             target.train,
             target.test,
-            DriveSettings(seed=run.config.seed),
+            seed,
         ),
         points=_points(first.drops, unit, target.flips, drawn),
         pushes=None if predictor is None else predictor.pushes(inputs.predicates.matrix[drawn[:PUSHED]]),

@@ -22,7 +22,7 @@ from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.rules.anchoring import AnchorSettings, anchor
+from mecharule_ops.rules.anchoring import anchor
 from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
 
@@ -132,7 +132,7 @@ def anchored_rule(
         np.flatnonzero(in_train),
         np.flatnonzero(~in_train),
         run.prompt_only,
-        AnchorSettings(seed=run.config.seed),
+        run.config.seed,
     )
 
 

@@ -54,16 +54,6 @@ class FamilyColumns:
         return tables[0].beside(tables[-1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountSettings:
-    """How a unit's family rules are made."""
-
-    short: ShortSettings = field(default_factory=ShortSettings)
-    trees: TreeSettings = field(default_factory=TreeSettings)
-    seed: int = 0
-    """Of folds, trees and resamples; it stands in for the seeds of `short` and `trees`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Target:
     """What is to be predicted, and which records may choose."""
@@ -79,7 +69,8 @@ class Target:
 def account_rules(
     target: Target,
     families: Mapping[Family, FamilyColumns],
-    settings: AccountSettings | None = None,
+    short: ShortSettings,
+    trees: TreeSettings,
 ) -> tuple[FamilyRule, ...]:
     """The unit's rule in each family, in the order of `Family`; one without columns of its own says so.
 
@@ -89,7 +80,6 @@ def account_rules(
         UsageError: a column is not as long as the flips, or its text comes twice.
 
     """
-    settings = settings or AccountSettings()
     _check(families, len(target.flips))
     table = PredicateColumns(texts=(), matrix=np.zeros((len(target.flips), 0), bool))
     values, rules = dict[str, np.ndarray](), list[FamilyRule]()
@@ -100,19 +90,15 @@ def account_rules(
             continue
         table = table.beside(own.table(target.train))
         values |= own.numbers
-        rules.append(_family_rule(family, target, table, values, settings))
+        rules.append(_family_rule(family, target, table, values, short, trees))
     return tuple(rules)
 
 
-def free_form(
-    target: Target, rule: FamilyRule, own: FamilyColumns, settings: AccountSettings | None = None
-) -> FreeForm | None:
+def free_form(target: Target, rule: FamilyRule, own: FamilyColumns, trees: TreeSettings) -> FreeForm | None:
     """The free-form trees of the input family; None where none were grown."""
     if rule.trees is None:
         return None
-    settings = settings or AccountSettings()
     table = own.table(target.train)
-    trees = replace(settings.trees, seed=settings.seed)
     known = table.matrix[target.train].astype(np.float32)
     booster = grown(known, target.flips[target.train], rule.trees, trees)
     model = booster.save_raw("json").decode("ascii")
@@ -124,22 +110,20 @@ def _family_rule(
     target: Target,
     table: PredicateColumns,
     values: Mapping[str, np.ndarray],
-    settings: AccountSettings,
+    settings: ShortSettings,
+    trees: TreeSettings,
 ) -> FamilyRule:
     """One family's rule over all columns that it may read."""
     features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
     bare = FamilyRule(family=family, status=FamilyStatus.SHOWN, columns=features.shape[1])
     known = target.flips[target.train]
-    ready = readiness(known, table.texts, settings.short.ripper.min_class)
+    ready = readiness(known, table.texts)
     if ready is not RuleStatus.LEARNED:
         return replace(bare, status=_STATUS[ready])
-    generator = np.random.default_rng([settings.seed, list(Family).index(family)])
-    trees = replace(settings.trees, seed=settings.seed)
+    generator = np.random.default_rng([trees.seed, list(Family).index(family)])
     best = free_form_trees(features, target.flips, target.train, target.test, generator, trees)
     bare = replace(bare, free_form=best.held_out, trees=best.trees)
-    short = short_rule(
-        table.matrix[target.train], table.texts, known, replace(settings.short, seed=settings.seed)
-    )
+    short = short_rule(table.matrix[target.train], table.texts, known, settings)
     if short.rule is None:
         return replace(bare, status=_STATUS[short.status])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))

@@ -9,7 +9,6 @@ describes, it does not predict. Axes: neuron, eligible (a record of D_b), predic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -17,19 +16,8 @@ from jaxtyping import Bool, Int
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in, score
 from mecharule_ops.rules.chance import chance_test
-from mecharule_ops.rules.ruleshap import LearnedRule, check_table, learn_rule
-from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
+from mecharule_ops.rules.ruleshap import check_table, learn_rule
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnchorSettings:
-    """How rules are anchored."""
-
-    ruleshap: RuleShapSettings = field(default_factory=RuleShapSettings)
-    prompt_only: bool = False
-    """Restrict the vocabulary to predicates that read prompt columns only; the paper uses all of Φ."""
-    seed: int = 0
 
 
 def anchor(
@@ -41,9 +29,9 @@ def anchor(
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
     prompt_only_of: Callable[[str], bool],
-    settings: AnchorSettings,
+    seed: int,
 ) -> AnchoredRule:
-    """The unit's HQ-T and HQ-F rules with their scores; a rule is None where `anchor_status` says why.
+    """The unit's HQ-T and HQ-F rules with their scores; a rule is None where none was learned.
 
     Test flips reach the held-out score and HQ-F (which uses every record by definition), never HQ-T's rule.
     Cost: no model calls; two RuleSHAP fits.
@@ -54,13 +42,10 @@ def anchor(
     """
     check_table(matrix, predicates, flips)
     check_split(train, test, len(flips))
-    kept = _vocabulary(predicates, prompt_only_of, settings)
-    texts = [predicates[index] for index in kept]
-    table = matrix[:, kept]
-    learned = _learn(table[train], texts, flips[train], settings)
-    full = _learn(table, texts, flips, settings)
+    learned = learn_rule(matrix[train], predicates, flips[train], seed=seed)
+    full = learn_rule(matrix, predicates, flips, seed=seed)
     rule = learned.rule
-    fires = None if rule is None else rule.fires(lookup_in(table[test], texts))
+    fires = None if rule is None else rule.fires(lookup_in(matrix[test], predicates))
     return AnchoredRule(
         neuron=neuron,
         regime=regime,
@@ -74,39 +59,6 @@ def anchor(
         eligible=len(flips),
         chance=None if fires is None else chance_test(fires, flips[test]),
     )
-
-
-def anchor_status(
-    anchored: AnchoredRule,
-    train_flips: Bool[np.ndarray, " train"],
-    predicates: Sequence[str],
-    prompt_only_of: Callable[[str], bool],
-    settings: AnchorSettings,
-) -> RuleStatus:
-    """Why the HQ-T rule is or is not there; its value is the sentence to show."""
-    if anchored.rule is not None:
-        return RuleStatus.LEARNED
-    kept = _vocabulary(predicates, prompt_only_of, settings)
-    status = readiness(train_flips, [predicates[index] for index in kept], settings.ruleshap.min_class)
-    return RuleStatus.NO_CLAUSE if status is RuleStatus.LEARNED else status
-
-
-def _learn(
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
-    flips: Bool[np.ndarray, " record"],
-    settings: AnchorSettings,
-) -> LearnedRule:
-    return learn_rule(matrix, predicates, flips, settings=settings.ruleshap, seed=settings.seed)
-
-
-def _vocabulary(
-    predicates: Sequence[str], prompt_only_of: Callable[[str], bool], settings: AnchorSettings
-) -> list[int]:
-    """Positions of the predicates that rules may use."""
-    return [
-        index for index, text in enumerate(predicates) if not settings.prompt_only or prompt_only_of(text)
-    ]
 
 
 def _text(rule: Rule | None) -> str | None:

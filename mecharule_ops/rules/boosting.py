@@ -14,27 +14,7 @@ import numpy as np
 import xgboost as xgb
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.clause_pool import Literals
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoostSettings:
-    """The trees that propose clauses. Raises `UsageError` when a value is out of range."""
-
-    rounds: int = 100
-    """Trees."""
-    depth: int = 4
-    """Most conditions on a path, so of a clause."""
-    learning_rate: float = 0.1
-    column_share: float = 0.5
-    """Share of the predicates that each split may choose from; below 1 the paths are more varied."""
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        least = min(self.rounds, self.depth, self.threads)
-        if least < 1 or not (0 < self.column_share <= 1 and 0 < self.learning_rate <= 1):
-            raise UsageError(f"expected counts ≥ 1, a rate and a share in (0, 1], got {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,7 +41,21 @@ def distinct_rows(matrix: Bool[np.ndarray, "record predicate"], target: Bool[np.
     return Rows(features=matrix[first], target=target[first], counts=counts)
 
 
-def fit(rows: Rows, settings: BoostSettings, seed: int) -> xgb.Booster:
+def parameters(depth: int, seed: int) -> dict[str, object]:
+    """What all trees here have in common; each split chooses among half of the columns, so that paths vary."""
+    return {
+        "objective": "binary:logistic",
+        "max_depth": depth,
+        "eta": 0.1,
+        "colsample_bynode": 0.5,
+        "tree_method": "hist",
+        "nthread": 1,
+        "seed": seed,
+        "verbosity": 0,
+    }
+
+
+def fit(rows: Rows, rounds: int, depth: int, seed: int) -> xgb.Booster:
     """A logistic booster of the target, both classes weighing the same in total.
 
     Deterministic for a seed.
@@ -70,33 +64,23 @@ def fit(rows: Rows, settings: BoostSettings, seed: int) -> xgb.Booster:
         rows.features.astype(np.float32),
         label=rows.target.astype(np.float32),
         weight=rows.counts.astype(np.float32),
-        nthread=settings.threads,
+        nthread=1,
     )
     positives = int(rows.counts[rows.target].sum())
     assert 0 < positives < rows.counts.sum(), "a constant target is refused before fitting"
-    parameters = {
-        "objective": "binary:logistic",
-        "base_score": 0.5,
-        "scale_pos_weight": (int(rows.counts.sum()) - positives) / positives,
-        "max_depth": settings.depth,
-        "eta": settings.learning_rate,
-        "colsample_bynode": settings.column_share,
-        "tree_method": "hist",
-        "nthread": settings.threads,
-        "seed": seed,
-        "verbosity": 0,
-    }
-    return xgb.train(parameters, data, settings.rounds)
+    weight = (int(rows.counts.sum()) - positives) / positives
+    balanced = {**parameters(depth, seed), "base_score": 0.5, "scale_pos_weight": weight}
+    return xgb.train(balanced, data, rounds)
 
 
 def shap_values(
-    booster: xgb.Booster, features: Bool[np.ndarray, "row predicate"], threads: int
+    booster: xgb.Booster, features: Bool[np.ndarray, "row predicate"]
 ) -> Float[np.ndarray, "row predicate"]:
     """Exact path-dependent TreeSHAP values φ of each predicate on each row, in log-odds.
 
     Source: Lundberg et al. (2020).
     """
-    data = xgb.DMatrix(features.astype(np.float32), nthread=threads)
+    data = xgb.DMatrix(features.astype(np.float32), nthread=1)
     contributions = booster.predict(data, pred_contribs=True)
     return contributions[:, :-1].astype(np.float64)
 

@@ -33,7 +33,7 @@ def plainness(clause: Literals) -> tuple[int, int, Literals]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
+class MeasuredClauses:
     """Clauses with their counts on the records."""
 
     clauses: tuple[Literals, ...]
@@ -41,18 +41,18 @@ class Measured:
     """Records on which each fires."""
     mcc: Float[np.ndarray, " clause"]
 
-    def firing_on(self, least: int) -> Measured:
+    def firing_on(self, least: int) -> MeasuredClauses:
         """Those that fire on at least so many records."""
         kept = np.flatnonzero(self.fired >= least)
         clauses = tuple(self.clauses[index] for index in kept)
-        return Measured(clauses=clauses, fired=self.fired[kept], mcc=self.mcc[kept])
+        return MeasuredClauses(clauses=clauses, fired=self.fired[kept], mcc=self.mcc[kept])
 
 
 def measure(
     clauses: Sequence[Literals],
     matrix: Bool[np.ndarray, "record predicate"],
     target: Bool[np.ndarray, " record"],
-) -> Measured:
+) -> MeasuredClauses:
     """Counts and MCC of the clauses; of those that fire on the same records only the first stays."""
     columns = pack(_literal_rows(matrix))
     goal = pack(target[None, :])[0]
@@ -68,7 +68,7 @@ def measure(
         fired.append(chunk_fired)
     counts = np.concatenate(fired)
     mcc = mcc_of_counts(np.concatenate(hits), counts, int(np.count_nonzero(target)), len(target))
-    return Measured(clauses=tuple(kept), fired=counts, mcc=mcc)
+    return MeasuredClauses(clauses=tuple(kept), fired=counts, mcc=mcc)
 
 
 def shap_weights(

@@ -7,12 +7,9 @@ rule stays only if it beats rules that are learned in the same way from shuffled
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import lookup_in, mcc
 from mecharule_ops.rules.anchoring import check_split
@@ -24,21 +21,8 @@ from mecharule_ops.rules.short_rules import Learner, ShortRule, ShortSettings, s
 
 UPPER = 2 / 3
 """The quantile from which a drive is high."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriveSettings:
-    """How a drive rule is made. Raises `UsageError` when a value is out of range."""
-
-    short: ShortSettings = field(default_factory=lambda: ShortSettings(learners=(Learner.RIPPER,)))
-    """One learner, since the control learns as often as there are shuffles."""
-    shuffles: int = 5
-    """Rules learned from shuffled train targets that the rule has to beat."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.shuffles < 1:
-            raise UsageError(f"expected 1 or more shuffles, got {self.shuffles}")
+SHUFFLES = 5
+"""Rules learned from shuffled train targets that the rule has to beat."""
 
 
 def drive_rule(
@@ -46,25 +30,25 @@ def drive_rule(
     table: PredicateColumns,
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
-    settings: DriveSettings | None = None,
+    seed: int,
 ) -> DriveRule:
     """The rule over these predicates for where the drive is in its upper third; NaN is no drive.
 
-    Cost: no model calls; 1 + shuffles times that of a short rule.
+    Cost: no model calls; 1 + `SHUFFLES` times that of a short rule.
 
     Raises:
         UsageError: train and test overlap or leave the records.
 
     """
-    settings = settings or DriveSettings()
     check_split(train, test, len(drive))
     known = drive[train][np.isfinite(drive[train])]
     threshold = float(np.quantile(known, UPPER)) if len(known) else np.nan
     high = drive >= threshold
     if not high[train].any() or high[train].all():
         return DriveRule(status=DriveStatus.CONSTANT)
-    generator = np.random.default_rng(settings.seed)
-    short = replace(settings.short, seed=settings.seed)
+    generator = np.random.default_rng(seed)
+    # One learner, since the control learns as often as there are shuffles.
+    short = ShortSettings(learners=(Learner.RIPPER,), seed=seed)
     learned = short_rule(table.matrix[train], table.texts, high[train], short)
     if learned.rule is None:
         return DriveRule(status=DriveStatus.NO_RULE, threshold=threshold)
@@ -72,7 +56,7 @@ def drive_rule(
     held_out = mcc_interval(fires, high[test])
     shuffled = (
         short_rule(table.matrix[train], table.texts, permuted(high[train], generator), short)
-        for _ in range(settings.shuffles)
+        for _ in range(SHUFFLES)
     )
     control = tuple(
         0.0 if fake.rule is None else mcc(_fires(fake, table, test), high[test]) for fake in shuffled

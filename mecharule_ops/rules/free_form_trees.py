@@ -13,11 +13,13 @@ from itertools import product
 
 import numpy as np
 import xgboost as xgb
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.boosting import parameters
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
-from mecharule_ops.rules.matthews import MARGIN, mcc_of_counts
+from mecharule_ops.rules.matthews import MARGIN
+from mecharule_ops.rules.one_cut import best_threshold
 from mecharule_ops.rules.short_rules import folds_of
 from mecharule_ops.rules.trees import Trees
 
@@ -30,25 +32,12 @@ class TreeSettings:
     rounds: tuple[int, ...] = (30, 60, 100)
     """Ascending."""
     folds: int = 4
-    learning_rate: float = 0.1
-    column_share: float = 0.5
-    """Share of the columns that each split may choose from."""
-    row_share: float = 0.8
-    """Share of the records that each tree is grown on."""
-    threads: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
-        shares = (self.learning_rate, self.column_share, self.row_share)
-        fine = (
-            self.depths
-            and self.rounds
-            and self.folds > 1
-            and self.threads > 0
-            and all(0 < s <= 1 for s in shares)
-        )
-        if not fine or min((*self.depths, *self.rounds)) < 1 or list(self.rounds) != sorted(self.rounds):
-            raise UsageError(f"expected depths, ascending rounds, folds ≥ 2 and shares in (0, 1], got {self}")
+        counts = (*self.depths, *self.rounds, self.folds - 1)
+        if not self.depths or not self.rounds or min(counts) < 1 or list(self.rounds) != sorted(self.rounds):
+            raise UsageError(f"expected depths, ascending rounds and folds ≥ 2, got {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +71,7 @@ def free_form_trees(
     best = max(value for value, *_ in candidates)
     validated, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
     trees = Trees(depth=depth, rounds=rounds, threshold=threshold, validated=validated)
-    fires = grown(known, wanted, trees, settings).predict(_data(features[test], settings)) >= threshold
+    fires = grown(known, wanted, trees, settings).predict(_data(features[test])) >= threshold
     return ScoredTrees(held_out=mcc_interval(fires, target[test]), trees=trees)
 
 
@@ -93,20 +82,7 @@ def grown(
     settings: TreeSettings,
 ) -> xgb.Booster:
     """The trees themselves, the same ones whenever they are grown from the same records."""
-    return xgb.train(_parameters(trees.depth, settings), _data(features, settings, target), trees.rounds)
-
-
-def best_threshold(
-    guessed: Float[np.ndarray, " record"], target: Bool[np.ndarray, " record"]
-) -> tuple[float, float]:
-    """(threshold, MCC): the guess from which on to predict the target for the largest MCC; ties: the highest."""
-    order = np.argsort(-guessed, kind="stable")
-    ranked = guessed[order]
-    last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
-    hits = np.cumsum(target[order])[last]
-    scores = mcc_of_counts(hits, last + 1, int(target.sum()), len(target))
-    place = int(np.argmax(scores))
-    return float(ranked[last[place]]), float(scores[place])
+    return xgb.train(_parameters(trees.depth, settings.seed), _data(features, target), trees.rounds)
 
 
 def _out_of_fold(
@@ -121,32 +97,21 @@ def _out_of_fold(
     }
     for fold in range(settings.folds):
         out = folds == fold
-        data, rest = _data(features[~out], settings, target[~out]), _data(features[out], settings)
+        data, rest = _data(features[~out], target[~out]), _data(features[out])
         for depth in settings.depths:
-            booster = xgb.train(_parameters(depth, settings), data, settings.rounds[-1])
+            booster = xgb.train(_parameters(depth, settings.seed), data, settings.rounds[-1])
             for rounds in settings.rounds:
                 guesses[depth, rounds][out] = booster.predict(rest, iteration_range=(0, rounds))
     yield from guesses.items()
 
 
 def _data(
-    features: Float32[np.ndarray, "record column"],
-    settings: TreeSettings,
-    target: Bool[np.ndarray, " record"] | None = None,
+    features: Float32[np.ndarray, "record column"], target: Bool[np.ndarray, " record"] | None = None
 ) -> xgb.DMatrix:
     label = None if target is None else target.astype(np.float32)
-    return xgb.DMatrix(features, label=label, nthread=settings.threads)
+    return xgb.DMatrix(features, label=label, nthread=1)
 
 
-def _parameters(depth: int, settings: TreeSettings) -> dict[str, object]:
-    return {
-        "objective": "binary:logistic",
-        "max_depth": depth,
-        "eta": settings.learning_rate,
-        "colsample_bynode": settings.column_share,
-        "subsample": settings.row_share,
-        "tree_method": "hist",
-        "nthread": settings.threads,
-        "seed": settings.seed,
-        "verbosity": 0,
-    }
+def _parameters(depth: int, seed: int) -> dict[str, object]:
+    """Each tree is grown on a drawn four fifths of the records."""
+    return {**parameters(depth, seed), "subsample": 0.8}

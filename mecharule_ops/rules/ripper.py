@@ -14,23 +14,27 @@ step scores all literals at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt64
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.rules.algebra import Rule, compactify, lookup_in, mcc, score
+from mecharule_ops.rules.algebra import Rule, compactify, lookup_in, score
 from mecharule_ops.rules.clause_pool import as_clause
-from mecharule_ops.rules.literals import LEAST_SHARE, LiteralPool, literal_pool
+from mecharule_ops.rules.literals import LiteralPool, literal_pool
 from mecharule_ops.rules.matthews import MARGIN, mcc_of_one, pack
-from mecharule_ops.rules.ruleshap import LearnedRule, RankedClause, check_table
+from mecharule_ops.rules.ruleshap import LearnedRule, check_table
 from mecharule_ops.rules.settings import RuleStatus, readiness
 
 _Words = UInt64[np.ndarray, " word"]
 _Places = tuple[int, ...]
 """A clause as places in the literal pool, in the order in which they were added."""
+TRIES = 2
+"""A new clause is grown so often, each time from other records; the one that helps most stays."""
+OPTIMISATIONS = 2
+"""Rounds in which each clause is offered a replacement and a revision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,21 +45,12 @@ class RipperSettings:
     """Most clauses of a rule."""
     max_literals: int = 3
     """Most literals of a clause."""
-    least_share: float = LEAST_SHARE
-    """A literal holds and fails on at least this share of the records, in [0, .5)."""
     min_gain: float = 0.01
     """A clause is added only if the rule's MCC improves by more than this."""
-    tries: int = 2
-    """A new clause is grown so often, each time from other records; the one that helps most stays."""
-    optimisations: int = 2
-    """Rounds in which each clause is offered a replacement and a revision."""
-    min_class: int = 5
-    """Each side of the target needs this many records."""
 
     def __post_init__(self) -> None:
-        counts = (self.max_clauses, self.max_literals, self.min_class, self.tries)
-        if min(counts) < 1 or min(self.optimisations, self.min_gain) < 0 or not 0 <= self.least_share < 0.5:
-            raise UsageError(f"expected counts ≥ 1, rounds and a gain ≥ 0, a share in [0, .5), got {self}")
+        if min(self.max_clauses, self.max_literals) < 1 or self.min_gain < 0:
+            raise UsageError(f"expected counts ≥ 1 and a gain ≥ 0, got {self}")
 
 
 def ripper(
@@ -69,9 +64,7 @@ def ripper(
 ) -> LearnedRule:
     """The rule grown, pruned and optimised on these records alone; the same seed gives the same rule.
 
-    Its `clauses` are those of the rule, each with the MCC that the rule loses without it as its importance. `pool`
-    is what `literal_pool` makes of the matrix, for who asks more than once.
-    Cost: no model calls.
+    `pool` is what `literal_pool` makes of the matrix, for who asks more than once. Cost: no model calls.
 
     Raises:
         UsageError: shapes disagree, or a predicate comes twice.
@@ -79,24 +72,18 @@ def ripper(
     """
     check_table(matrix, predicates, target)
     settings = settings or RipperSettings()
-    status = readiness(target, predicates, settings.min_class)
+    status = readiness(target, predicates)
     if status is not RuleStatus.LEARNED:
-        return LearnedRule(rule=None, train=None, status=status, clauses=())
-    pool = pool or literal_pool(matrix, settings.least_share)
+        return LearnedRule(status=status)
+    pool = pool or literal_pool(matrix)
     search = _Search(pool, target, settings, np.random.default_rng(seed))
     clauses = search.rule() if pool.literals else []
     if not clauses:
-        return LearnedRule(rule=None, train=None, status=RuleStatus.NO_CLAUSE, clauses=())
+        return LearnedRule(status=RuleStatus.NO_CLAUSE)
     lookup = lookup_in(matrix, predicates)
     named = (as_clause(tuple(pool.literals[place] for place in clause), predicates) for clause in clauses)
     rule = compactify(Rule(tuple(named)), lookup, target)
-    ranked = tuple(_ranked(rule, matrix, predicates, target))
-    return LearnedRule(
-        rule=rule,
-        train=score(rule.fires(lookup), target),
-        status=status,
-        clauses=ranked,
-    )
+    return LearnedRule(status=status, rule=rule, train=score(rule.fires(lookup), target))
 
 
 class _Search:
@@ -118,12 +105,12 @@ class _Search:
         """Clauses added while they help, then each optimised in turn; empty when none agrees with the target."""
         clauses: list[_Places] = []
         while len(clauses) < self.settings.max_clauses:
-            clause = self._best(clauses, [()] * self.settings.tries)
+            clause = self._best(clauses, [()] * TRIES)
             least = self._mcc(self.pool.union(clauses)) + (self.settings.min_gain if clauses else MARGIN)
             if clause is None or self._mcc(self.pool.union([*clauses, clause])) <= least:
                 break
             clauses.append(clause)
-        for _ in range(self.settings.optimisations):
+        for _ in range(OPTIMISATIONS):
             for place, clause in enumerate(clauses):
                 others = clauses[:place] + clauses[place + 1 :]
                 offered = self._best(others, [(), clause])
@@ -188,22 +175,3 @@ def _foil(
     q = np.bitwise_count(literals & negative).sum(axis=1, dtype=np.int64)
     purity = np.divide(p, p + q, out=np.ones(len(p)), where=p > 0)
     return np.where(p > 0, p * (np.log2(purity) - np.log2(before_p / (before_p + before_q))), 0.0)
-
-
-def _ranked(
-    rule: Rule,
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
-    target: Bool[np.ndarray, " record"],
-) -> Iterator[RankedClause]:
-    """The rule's clauses, best first by their own MCC."""
-    lookup = lookup_in(matrix, predicates)
-    fires = {clause: clause.fires(lookup) for clause in rule.clauses}
-    whole = mcc(rule.fires(lookup), target)
-    for clause in sorted(rule.clauses, key=lambda each: -mcc(fires[each], target)):
-        others = [fires[other] for other in rule.clauses if other != clause]
-        without = mcc(np.logical_or.reduce(others), target) if others else 0.0
-        own = fires[clause]
-        yield RankedClause(
-            clause=clause, mcc=mcc(own, target), importance=whole - without, coverage=float(own.mean())
-        )

@@ -21,7 +21,14 @@ from jaxtyping import Bool, Float
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Rule, compactify, greedy_or, lookup_in, score
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
-from mecharule_ops.rules.clause_pool import Literals, Measured, as_clause, measure, plainness, shap_weights
+from mecharule_ops.rules.clause_pool import (
+    Literals,
+    MeasuredClauses,
+    as_clause,
+    measure,
+    plainness,
+    shap_weights,
+)
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
 from mecharule_ops.types import RuleScore
 
@@ -34,20 +41,18 @@ class RankedClause:
     mcc: float
     """On the records it was extracted from."""
     importance: float
-    """SHAP weight in log-odds toward the target; of RIPPER's clauses the MCC that the rule loses without it."""
+    """SHAP weight in log-odds toward the target."""
     coverage: float
     """Share of the records on which it fires."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClauseRanking:
     """Candidate clauses, best first by (MCC, importance)."""
 
     status: RuleStatus
     clauses: tuple[RankedClause, ...]
     """Empty unless the status is LEARNED or NO_CLAUSE."""
-    predicate_importance: Float[np.ndarray, " predicate"]
-    """Mean |φ_j| over the records, in log-odds; zeros when nothing was fitted."""
 
     def up_to(self, literals: int) -> ClauseRanking:
         """The ranking of the clauses that have at most so many literals."""
@@ -56,17 +61,17 @@ class ClauseRanking:
         return replace(self, clauses=kept, status=RuleStatus.NO_CLAUSE if none else self.status)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedRule:
     """What a learner found on some records: a rule, or why there is none."""
 
-    rule: Rule | None
-    """None unless the status is LEARNED."""
-    train: RuleScore | None
-    """Its score on the records it was learned from."""
     status: RuleStatus
-    clauses: tuple[RankedClause, ...]
-    """Every clause it was chosen from, best first."""
+    rule: Rule | None = None
+    """None unless the status is LEARNED."""
+    train: RuleScore | None = None
+    """Its score on the records it was learned from."""
+    clauses: tuple[RankedClause, ...] = ()
+    """Every clause it was chosen from, best first; none of RIPPER."""
 
 
 def extract(
@@ -85,21 +90,20 @@ def extract(
     """
     check_table(matrix, predicates, target)
     settings = settings or RuleShapSettings()
-    status = readiness(target, predicates, settings.min_class)
+    status = readiness(target, predicates)
     if status is not RuleStatus.LEARNED:
-        return ClauseRanking(status=status, clauses=(), predicate_importance=np.zeros(len(predicates)))
+        return ClauseRanking(status=status, clauses=())
     rows = distinct_rows(matrix, target)
-    booster = fit(rows, settings.boost, seed)
+    booster = fit(rows, settings.rounds, settings.depth, seed)
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
-    phi = shap_values(booster, sample.features, settings.boost.threads)
+    phi = shap_values(booster, sample.features)
     singles: set[Literals] = {(literal,) for literal in range(2 * len(predicates))}
     found = measure(sorted(path_prefixes(booster) | singles, key=plainness), matrix, target)
     found = found.firing_on(settings.least_firings(len(target)))
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
     ranked = _ranked(found, weights, predicates, len(target))[: settings.pool]
     status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE
-    importance = np.average(np.abs(phi), axis=0, weights=sample.counts)
-    return ClauseRanking(status=status, clauses=ranked, predicate_importance=importance)
+    return ClauseRanking(status=status, clauses=ranked)
 
 
 def learn_rule(
@@ -130,25 +134,14 @@ def combined(
 ) -> LearnedRule:
     """The greedy OR-combination of a ranking made from these records."""
     if ranking.status is not RuleStatus.LEARNED:
-        return LearnedRule(rule=None, train=None, status=ranking.status, clauses=ranking.clauses)
+        return LearnedRule(status=ranking.status, clauses=ranking.clauses)
     lookup = lookup_in(matrix, predicates)
     clauses = [ranked.clause for ranked in ranking.clauses]
     fires = np.stack([clause.fires(lookup) for clause in clauses])
-    best = greedy_or(
-        clauses,
-        fires,
-        target,
-        settings.max_clauses,
-        starts=settings.starts,
-        min_gain=settings.min_gain,
-    )
-    rule = compactify(best, lookup, target)
-    return LearnedRule(
-        rule=rule,
-        train=score(rule.fires(lookup), target),
-        status=ranking.status,
-        clauses=ranking.clauses,
-    )
+    most, starts, gain = settings.max_clauses, settings.starts, settings.min_gain
+    rule = compactify(greedy_or(clauses, fires, target, most, starts=starts, min_gain=gain), lookup, target)
+    train = score(rule.fires(lookup), target)
+    return LearnedRule(status=ranking.status, rule=rule, train=train, clauses=ranking.clauses)
 
 
 def permuted(
@@ -172,7 +165,7 @@ def check_table(
 
 
 def _ranked(
-    found: Measured, weights: Float[np.ndarray, " clause"], predicates: Sequence[str], records: int
+    found: MeasuredClauses, weights: Float[np.ndarray, " clause"], predicates: Sequence[str], records: int
 ) -> tuple[RankedClause, ...]:
     """The measured clauses by (MCC, SHAP weight), best first; ties keep the shorter clause before the longer."""
     return tuple(

@@ -18,12 +18,11 @@ from jaxtyping import Bool, Float, Int
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.atoms import complement
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
-from mecharule_ops.rules.boosting import BoostSettings
-from mecharule_ops.rules.literals import LEAST_SHARE, literal_pool, varied
+from mecharule_ops.rules.literals import literal_pool, varied
 from mecharule_ops.rules.ripper import RipperSettings, ripper
 from mecharule_ops.rules.ruleshap import LearnedRule, check_table, combined, extract
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
-from mecharule_ops.rules.value_sets import LONGEST, value_groups, value_sets, with_sets
+from mecharule_ops.rules.value_sets import value_sets, with_sets
 from mecharule_ops.types import RuleScore
 
 
@@ -34,6 +33,10 @@ class Learner(StrEnum):
     RIPPER_SETS = "RIPPER with value sets"
     """It may also use literals such as `x in (1, 2)`, which say more and overfit sooner."""
     RULESHAP = "RuleSHAP with value sets"
+
+
+RULESHAP = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
+"""Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,21 +58,10 @@ class ShortSettings:
     folds: int = 5
     learners: tuple[Learner, ...] = tuple(Learner)
     """Distinct; the earlier wins a tie."""
-    least_share: float = LEAST_SHARE
-    """A literal holds and fails on at least this share of the records."""
-    longest_set: int = LONGEST
-    """Most values of a literal such as `x in (1, 2)`."""
-    ripper: RipperSettings = field(default_factory=RipperSettings)
-    ruleshap: RuleShapSettings = field(
-        default_factory=lambda: RuleShapSettings(
-            boost=BoostSettings(rounds=40), shap_draws=64, pool=400, starts=4, min_gain=0.01
-        )
-    )
-    """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        counts = (self.max_clauses, self.max_literals, self.longest_set, self.folds - 1)
+        counts = (self.max_clauses, self.max_literals, self.folds - 1)
         if min(counts) < 1 or not self.learners or len(set(self.learners)) < len(self.learners):
             raise UsageError(f"expected counts ≥ 1, folds ≥ 2 and distinct learners, got {self}")
 
@@ -94,8 +86,6 @@ class ShortRule:
     train: RuleScore | None = None
     """On the records it was learned from."""
     learner: Learner | None = None
-    size: Size | None = None
-    """The bounds that it was learned within."""
     validated: float | None = None
     """Mean MCC of such rules over the folds."""
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -105,12 +95,6 @@ class ShortRule:
     def text(self) -> str | None:
         """The rule for people: `a < 5` for `not (a >= 5)`."""
         return None if self.rule is None else str(phrased(self.rule))
-
-    @property
-    def sources(self) -> frozenset[str]:
-        """The predicates of the table that it reads."""
-        read = self.rule.predicates if self.rule is not None else frozenset()
-        return frozenset(source for text in read for source in self.sets.get(text, (text,)))
 
     def fires(self, lookup: Lookup) -> Bool[np.ndarray, " record"]:
         """Where the rule holds, by a lookup that knows the predicates of the table. Needs a rule."""
@@ -144,9 +128,9 @@ def short_rule(
     """
     check_table(matrix, predicates, target)
     settings = settings or ShortSettings()
-    kept = varied(matrix, settings.least_share)
+    kept = varied(matrix)
     table, texts = matrix[:, kept], [predicates[place] for place in kept]
-    status = readiness(target, texts, settings.ripper.min_class)
+    status = readiness(target, texts)
     if status is not RuleStatus.LEARNED:
         return ShortRule(status=status)
     scores = _validated(table, texts, target, settings)
@@ -163,7 +147,6 @@ def short_rule(
         rule=learned.rule,
         train=learned.train,
         learner=learner,
-        size=size,
         validated=means[learner],
         sets={text: members for text, members in part.sets.items() if text in learned.rule.predicates},
     )
@@ -220,12 +203,7 @@ class _Part:
         self.inside, self.settings = inside, settings
         self.sets: Mapping[str, tuple[str, ...]] = {}
         if set(settings.learners) - {Learner.RIPPER}:
-            places = value_sets(value_groups(texts), table[inside], target[inside], settings.longest_set)
-            self.sets = {
-                text: tuple(texts[place] for place in members)
-                for text, members in places.items()
-                if text not in texts
-            }
+            self.sets = value_sets(texts, table[inside], target[inside])
 
     def learned(self, learner: Learner, sizes: Sequence[Size]) -> Iterator[LearnedRule]:
         """A rule for each size."""
@@ -251,9 +229,9 @@ class _Part:
         target: Bool[np.ndarray, " record"],
         sizes: Sequence[Size],
     ) -> Iterator[LearnedRule]:
-        pool = literal_pool(matrix, self.settings.least_share)
+        pool = literal_pool(matrix)
         for size in sizes:
-            bounds = replace(self.settings.ripper, max_clauses=size.clauses, max_literals=size.literals)
+            bounds = RipperSettings(max_clauses=size.clauses, max_literals=size.literals)
             yield ripper(matrix, texts, target, settings=bounds, seed=self.settings.seed, pool=pool)
 
     def _ruleshap(
@@ -264,9 +242,7 @@ class _Part:
         sizes: Sequence[Size],
     ) -> Iterator[LearnedRule]:
         """One ranking, of which each size takes the clauses that are short enough."""
-        deepest = max(size.literals for size in sizes)
-        boost = replace(self.settings.ruleshap.boost, depth=deepest)
-        settings = replace(self.settings.ruleshap, boost=boost)
+        settings = replace(RULESHAP, depth=max(size.literals for size in sizes))
         ranking = extract(matrix, texts, target, settings=settings, seed=self.settings.seed)
         for size in sizes:
             bounded = replace(settings, max_clauses=size.clauses)

@@ -9,7 +9,6 @@ The order is taken from the records given, which must be train records.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool
@@ -19,57 +18,37 @@ from mecharule_ops.rules.algebra import Lookup
 
 LONGEST = 5
 """Values of the longest set."""
-_Value = int | float | str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueGroup:
-    """The predicates that compare one expression with constants."""
-
-    expression: str
-    values: tuple[_Value, ...]
-    places: tuple[int, ...]
-    """Where the predicate of each value stands in the table."""
-
-
-def value_groups(predicates: Sequence[str]) -> tuple[ValueGroup, ...]:
-    """The expressions that are compared with three constants or more, in the order of the table."""
-    found: dict[str, list[tuple[_Value, int]]] = {}
-    for place, text in enumerate(predicates):
-        if (parts := equality(text)) is not None:
-            found.setdefault(parts[0], []).append((parts[1], place))
-    return tuple(
-        ValueGroup(
-            expression=expression,
-            values=tuple(value for value, _ in pairs),
-            places=tuple(place for _, place in pairs),
-        )
-        for expression, pairs in found.items()
-        if len(pairs) > 2
-    )
 
 
 def value_sets(
-    groups: Sequence[ValueGroup],
+    predicates: Sequence[str],
     matrix: Bool[np.ndarray, "record predicate"],
     target: Bool[np.ndarray, " record"],
-    longest: int = LONGEST,
-) -> Mapping[str, tuple[int, ...]]:
-    """Text of each set → the places of its values' predicates: those that the target favours most, or least."""
-    sets: dict[str, tuple[int, ...]] = {}
-    for group in groups:
-        columns = matrix[:, group.places]
+) -> Mapping[str, tuple[str, ...]]:
+    """Text of each set → its values' predicates: those that the target favours most, or least.
+
+    Of the expressions that are compared with three constants or more, in the order of the table; a set that is
+    itself a predicate of the table is left out.
+    """
+    compared: dict[str, list[tuple[int | float | str, int]]] = {}
+    for place, text in enumerate(predicates):
+        if (parts := equality(text)) is not None:
+            compared.setdefault(parts[0], []).append((parts[1], place))
+    sets: dict[str, tuple[str, ...]] = {}
+    for expression, values in compared.items():
+        if len(values) < 3:
+            continue
+        columns = matrix[:, [place for _, place in values]]
         counts, hits = columns.sum(axis=0), columns[target].sum(axis=0)
         rates = (hits + target.mean()) / (counts + 1)
         order = np.argsort(-rates, kind="stable")
-        for size in range(2, min(longest, len(order) - 1) + 1):
+        for size in range(2, min(LONGEST, len(order) - 1) + 1):
             for chosen in (order[:size], order[-size:]):
-                members = sorted((group.values[place], group.places[place]) for place in chosen.tolist())
-                sets.setdefault(
-                    canonical(f"{group.expression} in {tuple(value for value, _ in members)!r}"),
-                    tuple(place for _, place in members),
-                )
-    return sets
+                members = sorted(values[index] for index in chosen.tolist())
+                text = canonical(f"{expression} in {tuple(value for value, _ in members)!r}")
+                sets.setdefault(text, tuple(predicates[place] for _, place in members))
+    known = set(predicates)
+    return {text: members for text, members in sets.items() if text not in known}
 
 
 def with_sets(lookup: Lookup, sets: Mapping[str, tuple[str, ...]]) -> Lookup:

@@ -9,21 +9,14 @@ import pytest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in
-from mecharule_ops.rules.anchoring import (
-    AnchorSettings,
-    anchor,
-    anchor_status,
-)
-from mecharule_ops.rules.boosting import BoostSettings
+from mecharule_ops.rules.anchoring import anchor
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.quality import dataset_coverage, is_hq, is_hq_full, is_hq_test
-from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
 
 ELIGIBLE = 600
 PREDICATES = ("op == '-'", "b >= 100", "a % 2 == 0", "answer >= 10", "a > b", "len(completion) > 3")
 UNIT = Neuron.parse("m4.12")
-SETTINGS = AnchorSettings(ruleshap=RuleShapSettings(boost=BoostSettings(rounds=30)))
 TRAIN, TEST = np.arange(0, 400), np.arange(400, ELIGIBLE)
 
 
@@ -39,12 +32,8 @@ def flips_of(text: str, matrix: np.ndarray) -> np.ndarray:
     return Rule.parse(text).fires(lookup_in(matrix, PREDICATES))
 
 
-def anchored_to(
-    flips: np.ndarray, matrix: np.ndarray, settings: AnchorSettings = SETTINGS, train: np.ndarray = TRAIN
-) -> AnchoredRule:
-    return anchor(
-        UNIT, Regime.BASELINE_POSITIVE, flips, matrix, PREDICATES, train, TEST, reads_prompt, settings
-    )
+def anchored_to(flips: np.ndarray, matrix: np.ndarray, train: np.ndarray = TRAIN) -> AnchoredRule:
+    return anchor(UNIT, Regime.BASELINE_POSITIVE, flips, matrix, PREDICATES, train, TEST, reads_prompt, 0)
 
 
 def test_a_planted_trigger_is_anchored() -> None:
@@ -106,52 +95,22 @@ def test_the_held_out_score_is_the_rules_own() -> None:
 
 
 def test_a_rule_that_reads_the_output_is_not_prompt_only() -> None:
-    """The mark follows the rule's predicates, and the setting keeps output predicates out of the rules."""
+    """The mark follows the rule's predicates."""
     matrix = table(3)
-    flips = flips_of("answer >= 10 and b >= 100", matrix)
-    assert not anchored_to(flips, matrix).prompt_only
-    restricted = anchored_to(flips, matrix, replace(SETTINGS, prompt_only=True))
-    assert restricted.prompt_only
-    assert restricted.rule is not None
-    assert restricted.full_rule is not None
-    used = Rule.parse(restricted.rule).predicates | Rule.parse(restricted.full_rule).predicates
-    assert all(map(reads_prompt, used))
+    assert not anchored_to(flips_of("answer >= 10 and b >= 100", matrix), matrix).prompt_only
 
 
-def test_a_missing_rule_has_a_reason() -> None:
-    """No flips, few flips, few train flips and an empty vocabulary give no rule and a status that says so."""
+def test_flips_that_allow_no_rule_give_none() -> None:
+    """No flips, few flips, no train flips, and predicates that are always true."""
     matrix = table()
     late = np.zeros(ELIGIBLE, bool)
     late[TEST] = flips_of("b >= 100", matrix)[TEST]
-    cases = [
-        (np.zeros(ELIGIBLE, bool), RuleStatus.CONSTANT),
-        (np.arange(ELIGIBLE) < 3, RuleStatus.TOO_FEW),
-        (late, RuleStatus.CONSTANT),
-    ]
-    for flips, status in cases:
+    for flips in (np.zeros(ELIGIBLE, bool), np.arange(ELIGIBLE) < 3, late):
         found = anchored_to(flips, matrix)
         assert (found.rule, found.train, found.held_out, found.prompt_only) == (None, None, None, False)
-        assert anchor_status(found, flips[TRAIN], PREDICATES, reads_prompt, SETTINGS) is status
         assert not is_hq_test(found)
     assert anchored_to(late, matrix).full_rule is not None
-
-
-def test_statuses_beyond_the_flip_counts() -> None:
-    """A learned rule, useless predicates and a vocabulary without prompt predicates are told apart."""
-    matrix = table()
-    flips = flips_of("b >= 100", matrix)
-    learned = anchored_to(flips, matrix)
-    assert anchor_status(learned, flips[TRAIN], PREDICATES, reads_prompt, SETTINGS) is RuleStatus.LEARNED
-    constant = np.ones_like(matrix)
-    useless = anchored_to(flips, constant)
-    assert anchor_status(useless, flips[TRAIN], PREDICATES, reads_prompt, SETTINGS) is RuleStatus.NO_CLAUSE
-    only = replace(SETTINGS, prompt_only=True)
-    none = anchor(
-        UNIT, Regime.BASELINE_NEGATIVE, flips, matrix, PREDICATES, TRAIN, TEST, lambda _: False, only
-    )
-    assert none.rule is None
-    status = anchor_status(none, flips[TRAIN], PREDICATES, lambda _: False, only)
-    assert status is RuleStatus.NO_PREDICATES
+    assert anchored_to(flips_of("b >= 100", matrix), np.ones_like(matrix)).rule is None
 
 
 def test_without_held_out_records_there_is_no_held_out_score() -> None:
@@ -168,7 +127,7 @@ def test_without_held_out_records_there_is_no_held_out_score() -> None:
         everything,
         nothing,
         reads_prompt,
-        SETTINGS,
+        0,
     )
     assert found.rule == found.full_rule == "b >= 100"
     assert found.held_out is None

@@ -7,7 +7,8 @@ import pytest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import mcc
-from mecharule_ops.rules.free_form_trees import TreeSettings, best_threshold, free_form_trees
+from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees
+from mecharule_ops.rules.one_cut import best_threshold
 
 SMALL = TreeSettings(depths=(2, 4), rounds=(20, 40), folds=3)
 TRAIN, TEST = np.arange(700), np.arange(700, 1000)
@@ -85,7 +86,7 @@ def test_the_threshold_is_the_best_of_all(seed: int) -> None:
 
 
 def test_senseless_settings_are_refused() -> None:
-    """Descending rounds, no depth, a share above 1."""
-    for wrong in ({"rounds": (40, 20)}, {"depths": ()}, {"row_share": 1.5}, {"folds": 1}):
+    """Descending rounds, no depth, one fold."""
+    for wrong in ({"rounds": (40, 20)}, {"depths": ()}, {"folds": 1}):
         with pytest.raises(UsageError, match="expected depths"):
             TreeSettings(**wrong)

@@ -25,8 +25,7 @@ def test_defaults_recover_two_clauses_among_many_predicates(seed: int) -> None:
 
 def test_the_papers_setting_keeps_a_spurious_clause() -> None:
     """Any gain is kept there, so the tests above can fail: some seed of the first 20 gets a third clause."""
-    paper = RuleShapSettings.paper()
-    assert (paper.min_gain, RuleShapSettings().min_gain) == (0.0, 0.02)
+    paper = RuleShapSettings(min_gain=0.0)
     learned = []
     for seed in range(20):
         matrix, texts, rule, target = planted(seed, 400, 6)

@@ -123,17 +123,13 @@ def test_rare_literals_are_left_out() -> None:
     assert varied(matrix[:0]).tolist() == []
 
 
-def test_bounds_and_order_hold() -> None:
-    """No rule exceeds its bounds; clauses come best first, each with what the rule loses without it."""
+def test_bounds_hold() -> None:
+    """No rule exceeds its bounds."""
     matrix, noisy, _ = planted(3, 1500, 40, 0.1)
     learned = ripper(matrix, names(40), noisy, settings=RipperSettings(max_clauses=2, max_literals=2), seed=0)
     assert learned.rule is not None
     assert len(learned.rule.clauses) <= 2
     assert max(len(clause.conditions) for clause in learned.rule.clauses) <= 2
-    scores = [ranked.mcc for ranked in learned.clauses]
-    assert scores == sorted(scores, reverse=True)
-    assert {ranked.clause for ranked in learned.clauses} == set(learned.rule.clauses)
-    assert min(ranked.importance for ranked in learned.clauses) > 0
 
 
 def test_targets_that_cannot_be_learned_give_a_reason() -> None:
@@ -149,7 +145,7 @@ def test_targets_that_cannot_be_learned_give_a_reason() -> None:
     for table, texts, target, status in cases:
         learned = ripper(table, texts, target, seed=0)
         assert (learned.rule, learned.train, learned.status) == (None, None, status)
-    for wrong in ({"max_clauses": 0}, {"least_share": 0.5}, {"min_gain": -1.0}):
+    for wrong in ({"max_clauses": 0}, {"max_literals": 0}, {"min_gain": -1.0}):
         with pytest.raises(UsageError, match="expected counts"):
             RipperSettings(**wrong)
 
