@@ -33,7 +33,7 @@ class Kind(StrEnum):
     PLACE = "a digit place from 0 (units) to 15"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Function:
     """One row of the table."""
 
@@ -162,28 +162,18 @@ def _divisible(x: np.ndarray, k: np.ndarray) -> np.ndarray:
 _I, _N, _T, _L = Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.LITERAL
 
 
-def _row(
-    signature: str,
-    parameters: tuple[Kind, ...],
-    result: type | None,
-    doc: str,
-    apply: Callable[..., np.ndarray],
-) -> Function:
-    return Function(signature=signature, parameters=parameters, result=result, doc=doc, apply=apply)
-
-
 FUNCTIONS: Mapping[str, Function] = {
-    "digit": _row("digit(x, k)", (_I, Kind.PLACE), int, "digit of |x| at place k, 0 = units", _digit),
-    "n_digits": _row("n_digits(x)", (_I,), int, "how many decimal digits |x| has; 1 for 0", _n_digits),
-    "digit_sum": _row("digit_sum(x)", (_I,), int, "sum of the decimal digits of |x|", _digit_sum),
-    "carry": _row("carry(a, b)", (_I, _I), bool, "|a| + |b| carries somewhere", _at_any_place(_carry_at)),
-    "carry_at": _row(
+    "digit": Function("digit(x, k)", (_I, Kind.PLACE), int, "digit of |x| at place k, 0 = units", _digit),
+    "n_digits": Function("n_digits(x)", (_I,), int, "how many decimal digits |x| has; 1 for 0", _n_digits),
+    "digit_sum": Function("digit_sum(x)", (_I,), int, "sum of the decimal digits of |x|", _digit_sum),
+    "carry": Function("carry(a, b)", (_I, _I), bool, "|a| + |b| carries somewhere", _at_any_place(_carry_at)),
+    "carry_at": Function(
         "carry_at(a, b, k)", (_I, _I, Kind.PLACE), bool, "|a| + |b| carries out of place k", _carry_at
     ),
-    "borrow": _row(
+    "borrow": Function(
         "borrow(a, b)", (_I, _I), bool, "larger minus smaller of |a|, |b| borrows", _at_any_place(_borrow_at)
     ),
-    "borrow_at": _row(
+    "borrow_at": Function(
         "borrow_at(a, b, k)",
         (_I, _I, Kind.PLACE),
         bool,
@@ -191,55 +181,52 @@ FUNCTIONS: Mapping[str, Function] = {
         _borrow_at,
     ),
     "divisible": Function(
-        signature="divisible(x, k)",
-        parameters=(_I, _I),
-        result=bool,
-        doc="k divides x; false when k is 0",
-        apply=_divisible,
-        undefined=lambda x, k: k == 0,
+        "divisible(x, k)", (_I, _I), bool, "k divides x; false when k is 0", _divisible, lambda x, k: k == 0
     ),
     "divides": Function(
-        signature="divides(k, x)",
-        parameters=(_I, _I),
-        result=bool,
-        doc="k divides x; false when k is 0",
-        apply=lambda k, x: _divisible(x, k),
-        undefined=lambda k, x: k == 0,
+        "divides(k, x)",
+        (_I, _I),
+        bool,
+        "k divides x; false when k is 0",
+        lambda k, x: _divisible(x, k),
+        lambda k, x: k == 0,
     ),
-    "gcd": _row("gcd(a, b)", (_I, _I), int, "greatest common divisor, at least 0", np.gcd),
-    "abs": _row("abs(x)", (_N,), None, "magnitude", np.abs),
-    "min": _row("min(x, y)", (_N, _N), None, "the smaller", _smaller),
-    "max": _row("max(x, y)", (_N, _N), None, "the larger", _larger),
-    "length": _row("length(s)", (_T,), int, "characters", np.strings.str_len),
-    "words": _row(
+    "gcd": Function("gcd(a, b)", (_I, _I), int, "greatest common divisor, at least 0", np.gcd),
+    "abs": Function("abs(x)", (_N,), None, "magnitude", np.abs),
+    "min": Function("min(x, y)", (_N, _N), None, "the smaller", _smaller),
+    "max": Function("max(x, y)", (_N, _N), None, "the larger", _larger),
+    "length": Function("length(s)", (_T,), int, "characters", np.strings.str_len),
+    "words": Function(
         "words(s)", (_T,), int, "runs without white space", lambda s: _count_pattern(s, _NOT_A_SPACE)
     ),
-    "contains": _row(
+    "contains": Function(
         "contains(s, 'x')", (_T, _L), bool, "x occurs in s", lambda s, x: np.strings.find(s, x) >= 0
     ),
-    "startswith": _row("startswith(s, 'x')", (_T, _L), bool, "s begins with x", np.strings.startswith),
-    "endswith": _row("endswith(s, 'x')", (_T, _L), bool, "s ends with x", np.strings.endswith),
-    "count": _row("count(s, 'x')", (_T, _L), int, "times x occurs in s without overlap", np.strings.count),
-    "upper_ratio": _row(
+    "startswith": Function("startswith(s, 'x')", (_T, _L), bool, "s begins with x", np.strings.startswith),
+    "endswith": Function("endswith(s, 'x')", (_T, _L), bool, "s ends with x", np.strings.endswith),
+    "count": Function(
+        "count(s, 'x')", (_T, _L), int, "times x occurs in s without overlap", np.strings.count
+    ),
+    "upper_ratio": Function(
         "upper_ratio(s)", (_T,), float, "share of letters in upper case; 0 without letters", _upper_ratio
     ),
-    "has_word": _row(
+    "has_word": Function(
         "has_word(s, 'x')", (_T, _L), bool, "x is one of the words of s, whole, in any case", _has_word
     ),
-    "first_word": _row("first_word(s)", (_T,), str, "first word of s in small letters", _end_word(0)),
-    "last_word": _row("last_word(s)", (_T,), str, "last word of s in small letters", _end_word(-1)),
-    "has_phrase": _row(
+    "first_word": Function("first_word(s)", (_T,), str, "first word of s in small letters", _end_word(0)),
+    "last_word": Function("last_word(s)", (_T,), str, "last word of s in small letters", _end_word(-1)),
+    "has_phrase": Function(
         "has_phrase(s, t)", (_T, _T), bool, "the words of t stand side by side in s", _has_phrase
     ),
-    "overlap": _row(
+    "overlap": Function(
         "overlap(s, t)", (_T, _T), float, "share of the distinct words of t that s has", _overlap
     ),
-    "matches": _row(
+    "matches": Function(
         "matches(s, 'x')",
         (_T, Kind.PATTERN),
         bool,
         "RE2 finds the pattern x in s",
         lambda s, x: matches_pattern(s, x.item()),
     ),
-    "holds": _row("holds(p)", (Kind.BOOLEAN,), bool, "p itself; wraps and, or, not", lambda p: p),
+    "holds": Function("holds(p)", (Kind.BOOLEAN,), bool, "p itself; wraps and, or, not", lambda p: p),
 }

@@ -47,7 +47,6 @@ class Proposer(Protocol):
 
     def propose(self, context: ProposalContext) -> tuple[str, ...]:
         """Texts to try next, best first; empty when there is nothing more to propose."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,17 +9,17 @@ that keeps the whole integer part: 7 / 2 accepts `3`, `3.5`, `3.50`; 2 / 3 accep
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.arithmetic_account import account_predicates
-from mecharule_ops.tasks.arithmetic_questions import edited, read_question, settings_of
-from mecharule_ops.tasks.arithmetic_seeds import seed_predicates
 from mecharule_ops.tasks.arithmetic_sources import answer_pieces, question_pieces
+from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates, seed_predicates
+from mecharule_ops.tasks.base import drawn
 from mecharule_ops.tasks.sources import SourceSpan, end_to_end
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
@@ -99,13 +99,7 @@ class Arithmetic:
         Time and memory grow with `count`, not with the grid.
         """
         sizes = [self._side(op) ** 2 for op in self.operators]
-        total = sum(sizes)
-        if count < 0:
-            raise UsageError(f"expected a count of 0 or more, got {count}")
-        drawn = (
-            range(total) if count >= total else generator.choice(total, size=count, replace=False).tolist()
-        )
-        return tuple(self._example_at(index, sizes) for index in drawn)
+        return tuple(self._example_at(index, sizes) for index in drawn(sum(sizes), count, generator))
 
     def _first(self, op: str) -> int:
         return max(self.low, 1) if op == "/" else self.low
@@ -168,12 +162,33 @@ class Arithmetic:
         return None if viable else False
 
     def read(self, text: str) -> Example:
-        """The example of a typed question such as `120-7=`. Raises `UsageError` when it is none of the task's."""
-        return read_question(self, text)
+        """The example of a typed question such as `120-7=`; spaces, the prefix and the last `=` may be left out.
+
+        Raises `UsageError` when the text is no question of the task, or when an operand lies outside its range.
+        """
+        question = text.removeprefix(self.prefix)
+        by_symbol = {symbol: op for op in self.operators for symbol in (op, self.symbols[op])}
+        symbols = "|".join(re.escape(symbol) for symbol in sorted(by_symbol, key=len, reverse=True))
+        match = re.fullmatch(rf"\s*([0-9]{{1,9}})\s*({symbols})\s*([0-9]{{1,9}})\s*=?\s*", question)
+        if match is None:
+            shown = self._question(self.operators[0], self.high, self.high)
+            raise UsageError(f"expected a question such as {shown!r}, got {text!r}")
+        return self.example(by_symbol[match[2]], int(match[1]), int(match[3]))
 
     def edits(self, example: Example) -> tuple[Example, ...]:
-        """Questions of the task that differ in one digit or the operator, the closest first."""
-        return edited(self, example)
+        """Questions of the task that differ in one digit, the closest first, then those with another operator."""
+        op, a, b = _fields_of(example)
+        digits = [
+            (abs(new - old), {name: new})
+            for name, old in (("a", a), ("b", b))
+            for new in one_digit_changed(old)
+        ]
+        nearest = [changed for _, changed in sorted(digits, key=lambda pair: pair[0])]
+        found = []
+        for changed in (*nearest, *({"op": other} for other in self.operators if other != op)):
+            with suppress(UsageError):
+                found.append(self.example(**{"op": op, "a": a, "b": b, **changed}))
+        return tuple(found)
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Few-shot lines, every digit of a, b and the answer by its place, the operator, what stands between."""
@@ -236,7 +251,25 @@ class Arithmetic:
     @classmethod
     def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
         """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
-        return settings_of(description)
+        operators = tuple(str(description["operators"]).split())
+        same = ("low", "high", "prefix", "template", "max_new_tokens")
+        return {
+            **{name: description[name] for name in same},
+            "operators": operators,
+            "symbols": dict(zip(operators, str(description["symbols"]).split(), strict=True)),
+            "stop": tuple(str(description["stop"]).split("|")),
+            "phase": Phase(str(description["phase"])),
+        }
+
+
+def one_digit_changed(number: int) -> Iterator[int]:
+    """Numbers with as many digits that differ from one that is not negative in one of them."""
+    digits = str(number)
+    for place, digit in enumerate(digits):
+        leading = place == 0 and len(digits) > 1
+        for other in "123456789" if leading else "0123456789":
+            if other != digit:
+                yield int(digits[:place] + other + digits[place + 1 :])
 
 
 def _fields_of(example: Example) -> tuple[str, int, int]:

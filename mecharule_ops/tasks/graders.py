@@ -36,15 +36,12 @@ class Grader(Protocol):
     @property
     def note(self) -> str:
         """The sentence that a report says of it."""
-        ...
 
     def harmful(self, request: str, completion: str) -> bool:
         """Whether a finished completion is harmful."""
-        ...
 
     def decide(self, request: str, partial: str) -> bool | None:
         """What every continuation of `partial` would be called, or None while that is open."""
-        ...
 
 
 @runtime_checkable
@@ -53,7 +50,6 @@ class Judge(Protocol):
 
     def harmful(self, request: str, completion: str) -> bool:
         """Its judgement. Raises what asking a provider raises."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

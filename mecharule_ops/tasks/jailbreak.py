@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, make_grader
 from mecharule_ops.tasks.request_files import requests_file
 from mecharule_ops.tasks.text import Row, TextTask
-from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Value
+from mecharule_ops.types import BehaviourRecord, Example, OutcomeWords, Value
 
 _ASKS = ("how", "what", "write", "give", "describe", "explain", "create", "list")
 """A request that begins with one of these asks in that way."""
@@ -119,13 +118,9 @@ class Jailbreak(TextTask):
         """Measurements of the prompt."""
         return frozenset(_measured({_TEXT: "", "augmented": "", "number": 0, "attempt": 0}))
 
-    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
-        """Measurements of each prompt, and `reply_words`; no text."""
-        cells = [
-            {**_measured(record.example.fields), **self.parse(record.example, record.completion)}
-            for record in records
-        ]
-        return {name: np.array([row[name] for row in cells]) for name in cells[0]} if cells else {}
+    def _cells(self, record: BehaviourRecord) -> dict[str, Value]:
+        """Measurements of the prompt, and `reply_words`; no text."""
+        return {**_measured(record.example.fields), **self.parse(record.example, record.completion)}
 
     def seed_predicates(self) -> tuple[str, ...]:
         """By form, length and augmentation of the request."""
@@ -147,17 +142,7 @@ class Jailbreak(TextTask):
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting, a hash of the prompts, and that they are concealed; the judge is named by the grader."""
-        told = {name: value for name, value in TextTask.describe(self).items() if name != "judge"}
-        return {**told, "concealed": True}
-
-    @classmethod
-    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
-        """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
-        return {
-            name: value
-            for name, value in super().settings_of({**description, "judge": ""}).items()
-            if name != "judge"
-        }
+        return {**TextTask.describe(self), "concealed": True}
 
     @cached_property
     def _grader(self) -> Grader:

@@ -32,11 +32,6 @@ _SLIPS = (
 """What a file of one's own may raise while it is run."""
 
 
-def task_names() -> tuple[str, ...]:
-    """Every task that comes with the package, by the word on the command line."""
-    return tuple(_TASKS)
-
-
 def preset_names(task: str) -> tuple[str, ...]:
     """The models and other names for which a task has settings."""
     return tuple(name for of_task, name in PRESETS if of_task == task)

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.base import drawn
 from mecharule_ops.tasks.sources import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.tasks.text_account import text_predicates
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
@@ -104,13 +105,7 @@ class TextTask(ABC):
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct items drawn uniformly, or all in order when there are no more; ids count the items."""
-        total = len(self._items)
-        if count < 0:
-            raise UsageError(f"expected a count of 0 or more, got {count}")
-        drawn = (
-            range(total) if count >= total else generator.choice(total, size=count, replace=False).tolist()
-        )
-        return tuple(self._example(place) for place in drawn)
+        return tuple(self._example(place) for place in drawn(len(self._items), count, generator))
 
     def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
         """`first_word` of the completion in small letters, without punctuation, and `reply_words`, their number."""
@@ -150,20 +145,21 @@ class TextTask(ABC):
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
         """The rows' columns, `prompt`, what `parse` reads, `completion`; int, float, bool or text by value."""
-        cells = [
-            {
-                **{_spelt(name): value for name, value in record.example.fields.items()},
-                "prompt": record.example.prompt.removeprefix(self.prefix),
-                **self.parse(record.example, record.completion),
-                "completion": record.completion,
-            }
-            for record in records
-        ]
+        cells = [self._cells(record) for record in records]
         return {name: np.array([row[name] for row in cells]) for name in cells[0]} if cells else {}
+
+    def _cells(self, record: BehaviourRecord) -> dict[str, Value]:
+        """What the columns hold of one record."""
+        return {
+            **{_spelt(name): value for name, value in record.example.fields.items()},
+            "prompt": record.example.prompt.removeprefix(self.prefix),
+            **self.parse(record.example, record.completion),
+            "completion": record.completion,
+        }
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting, a hash of the items, and one of the source where a user wrote the task."""
-        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        settings = {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
         _, own, code = type(self).__module__.partition(USER_MODULE)
         content = json.dumps([dict(row) for row in self._items], sort_keys=True)
         return {
@@ -177,7 +173,9 @@ class TextTask(ABC):
     @classmethod
     def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
         """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
-        return {field.name: _read(description[field.name], field.default) for field in fields(cls)}
+        return {
+            field.name: _read(description[field.name], field.default) for field in fields(cls) if field.repr
+        }
 
     def _example(self, place: int) -> Example:
         row = self._items[place]

@@ -11,7 +11,6 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.questions.neighbours import flips_with_interval, nearest
 from mecharule_ops.questions.unit_account import flips_needed
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.tasks.edits import Edit, single_edits
 from mecharule_ops.tasks.registry import preset, preset_names, task_from
 
 
@@ -76,19 +75,20 @@ def test_edits_are_every_number_that_differs_in_one_digit_nearest_first() -> Non
             if len(str(other)) == len(shown)
             and sum(x != y for x, y in zip(str(other), shown, strict=True)) == 1
         ]
-        found = [edit.value for edit in single_edits({"a": number}, {})]
+        task = Arithmetic(high=999)
+        edited = [example.fields for example in task.edits(task.example("+", number, 0))]
+        found = [int(fields["a"]) for fields in edited if fields["b"] == 0]
         assert sorted(found) == naive
-        distances = [abs(int(value) - number) for value in found]
+        distances = [abs(value - number) for value in found]
         assert distances == sorted(distances)
 
 
-def test_a_changed_text_comes_last_and_keeps_the_other_fields() -> None:
-    """By hand: 1 has nine neighbours of one digit, then the other operator."""
-    fields = {"op": "+", "a": 1}
-    edits = single_edits(fields, {"op": ("+", "-")})
-    assert len(edits) == 10
-    assert edits[-1] == Edit(field="op", value="-")
-    assert edits[-1].of(fields) == {"op": "-", "a": 1}
+def test_another_operator_comes_last_and_keeps_the_operands() -> None:
+    """By hand: 1 and 2 have nine neighbours of one digit each, then the other operator."""
+    task = Arithmetic(operators=("+", "-"))
+    edits = task.edits(task.example("+", 1, 2))
+    assert len(edits) == 19
+    assert edits[-1].fields == {"op": "-", "a": 1, "b": 2}
 
 
 def test_edited_questions_stay_within_the_task() -> None:

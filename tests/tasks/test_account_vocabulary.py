@@ -11,7 +11,7 @@ from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.functions import words_of
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.tasks.arithmetic_account import account_predicates
+from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates
 from mecharule_ops.tasks.hans import Hans
 from mecharule_ops.tasks.text_account import NEGATION, text_predicates
 from mecharule_ops.types import BehaviourRecord, Columns

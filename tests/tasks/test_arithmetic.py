@@ -10,7 +10,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic, result
 from mecharule_ops.tasks.presets import FOUR_SUMS
-from mecharule_ops.tasks.registry import make_task, preset, preset_names, task_names
+from mecharule_ops.tasks.registry import make_task, preset, preset_names
 from mecharule_ops.types import BehaviourRecord
 
 ALL = Arithmetic(operators=("+", "-", "*", "/"), low=0, high=299)
@@ -242,7 +242,6 @@ def test_wrong_settings_are_usage_errors(settings, message):
 
 def test_unknown_names_list_the_known_ones():
     """A task or preset that does not exist is answered with those that do."""
-    assert task_names() == ("arithmetic", "hans", "jailbreak")
     with pytest.raises(
         UsageError, match=r"expected a task of: arithmetic, hans, jailbreak, or FILE\.py:CLASS; got 'poetry'"
     ):

@@ -1,7 +1,7 @@
-"""What may tell one unit's flips apart in arithmetic: the vocabulary of accounts, larger than that of the splitter.
+"""What arithmetic rules may read: hand-written seeds (paper, §4.1), and more that may tell one unit's flips apart.
 
-Places count from 0, the units. Nothing here reads the answer: on the records of one regime it says what `expected`
-says, or restates the label. A carry into place k is the carry out of place k − 1, so it is named once.
+Places count from 0, the units. The larger vocabulary never reads the answer: on the records of one regime it says what
+`expected` says, or restates the label. A carry into place k is the carry out of place k − 1, so it is named once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,22 @@ _LARGEST_MODULUS = 9
 """Beside 10, which the units digit tells."""
 _CUTS = (1, 2, 5)
 """Leading digits of round numbers."""
+
+
+def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str, ...]:
+    """Distinct predicate texts over op, a, b, expected, remainder, answer and parsed, in a fixed order."""
+    places = len(str(high))
+    families = (
+        _operators(operators),
+        _operand_ranges(low, high),
+        _parity_and_divisibility(),
+        _seed_digits(places),
+        _carries(operators, places),
+        _results(operators, high),
+        _magnitudes(),
+        _outputs(),
+    )
+    return tuple(dict.fromkeys(text for family in families for text in family))
 
 
 def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
@@ -30,6 +46,58 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
         _remainders(),
     )
     return tuple(dict.fromkeys(text for family in families for text in family))
+
+
+def _quarters(low: int, high: int) -> tuple[int, ...]:
+    """The three inner cuts of a range into quarters."""
+    return tuple(low + (high - low + 1) * part // 4 for part in (1, 2, 3))
+
+
+def _operand_ranges(low: int, high: int) -> Iterator[str]:
+    for cut in _quarters(low, high):
+        yield from (f"{operand} >= {cut}" for operand in ("a", "b", "min(a, b)", "max(a, b)"))
+    yield from (f"{operand} in (0, 1)" for operand in ("a", "b"))
+
+
+def _parity_and_divisibility() -> Iterator[str]:
+    for operand in ("a", "b", "expected"):
+        yield from (f"divisible({operand}, {k})" for k in (2, 3, 5, 10))
+    yield "a % 2 == b % 2"
+    yield "gcd(a, b) > 1"
+    yield "remainder == 0"
+
+
+def _seed_digits(places: int) -> Iterator[str]:
+    for operand in ("a", "b", "expected"):
+        yield f"digit({operand}, 0) >= 5"
+        yield from (f"n_digits({operand}) >= {count}" for count in range(2, places + 2))
+    yield "digit(a, 0) == digit(b, 0)"
+    yield "n_digits(a) == n_digits(b)"
+    yield "digit_sum(a) > digit_sum(b)"
+
+
+def _results(operators: Sequence[str], high: int) -> Iterator[str]:
+    """Half-open bands of the result, fitted to the widest operator of the task."""
+    largest = high * high if "*" in operators else 2 * high if "+" in operators else high
+    cuts = (0, *_quarters(0, largest), largest + 1)
+    yield from (f"{cuts[part]} <= expected < {cuts[part + 1]}" for part in range(4))
+    if "-" in operators:
+        yield "expected < 0"
+
+
+def _magnitudes() -> Iterator[str]:
+    yield from ("a > b", "a == b", "a >= 2 * b", "b >= 2 * a", "abs(a - b) < 10")
+
+
+def _outputs() -> Iterator[str]:
+    """Predicates of the output alone; one that compares it with the true result would restate the label."""
+    yield from (
+        "parsed",
+        "answer < 0",
+        "divisible(answer, 2)",
+        "n_digits(answer) >= 2",
+        "n_digits(answer) >= 3",
+    )
 
 
 def _largest_result(operator: str, high: int) -> int:
