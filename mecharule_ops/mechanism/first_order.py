@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float16, Float32, Int, Int16, UInt8
+from jaxtyping import Bool, Float16, Float32, Int, Int16
 from torch import Tensor
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import AtPosition, Effect
 from mecharule_ops.mechanism.leads import Leads
@@ -36,18 +33,6 @@ Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
 _HALF = 60_000.0
 """Larger excesses are stored as this, near the end of 16-bit floats."""
-
-
-class FirstOrderStatus(StrEnum):
-    """What first order can say of a unit; the value is the sentence a person reads."""
-
-    PREDICTED = "first order predicts a changed answer on some records and none on others"
-    NEVER = "first order predicts a changed answer on no record"
-    ALWAYS = "first order predicts a changed answer on every record with a token in reach"
-    UNMOVED = "the unit's replacement equals its value wherever it acts, so replacing it changes nothing"
-    OUT_OF_REACH = (
-        "no generated token is in reach: every completion is one token, which the decode phase cannot change"
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,7 +68,7 @@ class Effects:
         return found[0], found[1]
 
     def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
-        """As `FirstOrderPass.changes`: (t of the first changed token, its new token), −1 where none is predicted."""
+        """(t of the first changed token, the token that takes its place), −1 where no change is predicted."""
         beyond = self.effect[..., self.units.index(unit)] - self.leads.lead
         best = np.nan_to_num(beyond, nan=-np.inf)
         if not best.shape[1]:
@@ -96,61 +81,16 @@ class Effects:
         return np.where(some, position, -1), np.where(some, token, -1)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstOrderPass:
     """The prediction for many units, reduced per record and unit."""
 
     units: tuple[Neuron, ...]
     leads: Leads
-    packed: UInt8[np.ndarray, "record packed_unit"]
-    """L_j(x), eight units a byte."""
     excess: Float16[np.ndarray, "record unit"]
     """Largest effect − lead, in logits, rounded to 16 bits; −∞ without a token in reach."""
     change: Int16[np.ndarray, "record unit"]
-    """t · competitors + competitor of the predicted change; −1 where none is predicted."""
-    moved: Bool[np.ndarray, " unit"]
-    """Whether the unit's value differs from its replacement anywhere."""
-
-    @cached_property
-    def place(self) -> dict[Neuron, int]:
-        """Index of each unit."""
-        return {unit: index for index, unit in enumerate(self.units)}
-
-    def flips(self, unit: Neuron) -> Bool[np.ndarray, " record"]:
-        """L_j(x) of one unit. Raises `UsageError` for a unit that was not asked for."""
-        index = self._index(unit)
-        return (self.packed[:, index // 8] >> (7 - index % 8) & 1).astype(bool)
-
-    @cached_property
-    def counts(self) -> Int[np.ndarray, " unit"]:
-        """Records on which each unit is predicted to change the answer: what ranks units."""
-        return np.unpackbits(self.packed, axis=1, count=len(self.units)).sum(0, dtype=np.int64)
-
-    def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
-        """(t of the first changed token, the token that takes its place), −1 where no change is predicted."""
-        coded = self.change[:, self._index(unit)].astype(np.int64)
-        position, competitor = np.divmod(coded, self.leads.token.shape[2])
-        some = coded >= 0
-        token = self.leads.token[np.arange(len(coded)), position * some, competitor * some]
-        return np.where(some, position, -1), np.where(some, token, -1)
-
-    def status(self, unit: Neuron) -> FirstOrderStatus:
-        """What the prediction says of one unit."""
-        index = self._index(unit)
-        reached = int(self.leads.in_reach.any(1).sum())
-        if reached == 0:
-            return FirstOrderStatus.OUT_OF_REACH
-        if not self.moved[index]:
-            return FirstOrderStatus.UNMOVED
-        count = int(self.counts[index])
-        if count == 0:
-            return FirstOrderStatus.NEVER
-        return FirstOrderStatus.ALWAYS if count == reached else FirstOrderStatus.PREDICTED
-
-    def _index(self, unit: Neuron) -> int:
-        if unit not in self.place:
-            raise UsageError(f"expected a unit that was asked about, got {unit}; ask about it")
-        return self.place[unit]
+    """t · competitors + competitor of the predicted change; −1 where none is predicted, so where L_j(x) is false."""
 
 
 def prediction(
@@ -160,40 +100,33 @@ def prediction(
     *,
     competitors: int = COMPETITORS,
     units: Sequence[Neuron] | None = None,
-    effect: Effect = Effect.STEADY,
     on_progress: Progress = lambda done, total: None,
     should_stop: Stop = lambda: False,
 ) -> FirstOrderPass:
     """The prediction for every unit of the replacement's basis, or for `units`, on the records' own completions.
 
-    Cost: a forward over prompts and completions, and unless `effect` is direct one backward over the span a generated
-    token in reach and competitor, whatever the number of units. Memory: 4 bytes and a bit a record and unit.
+    Cost: a forward over prompts and completions, and one backward over the span a generated token in reach and
+    competitor, whatever the number of units. Memory: 4 bytes a record and unit.
     Raises `UsageError` and `AblationStopped`.
     """
     axis = UnitAxis.of(subject, replacement.intervention.basis, units)
-    sweep = Sweep(subject, records, replacement, axis, (effect,), competitors)
+    sweep = Sweep(subject, records, replacement, axis, (Effect.STEADY,), competitors)
     shape = len(records), len(axis.units)
     excess, change = np.full(shape, -np.inf, np.float16), np.full(shape, -1, np.int16)
-    packed = np.zeros((shape[0], -(-shape[1] // 8)), np.uint8)
-    moved = np.zeros(shape[1], bool)
 
     def reduced(batch: Batch) -> int:
         rows = list(batch.records)
         lead = torch.from_numpy(sweep.leads.lead[rows])
-        beyond, first = _reduced(batch, batch.effects[effect], lead, shape[1])
+        beyond, first = _reduced(batch, batch.effects[Effect.STEADY], lead, shape[1])
         excess[rows] = beyond.clamp(-_HALF, _HALF).cpu().numpy()
         change[rows] = first.cpu().numpy()
-        packed[rows] = np.packbits(change[rows] >= 0, axis=1)
-        moved[batch.moved] = True
         return len(rows)
 
     done = 0
     for count in sweep.run(reduced, should_stop):
         done += count
         on_progress(done, len(records))
-    return FirstOrderPass(
-        units=axis.units, leads=sweep.leads, packed=packed, excess=excess, change=change, moved=moved
-    )
+    return FirstOrderPass(units=axis.units, leads=sweep.leads, excess=excess, change=change)
 
 
 def effects(

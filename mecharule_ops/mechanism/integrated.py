@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32, Int
+from jaxtyping import Bool, Float32
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -46,24 +46,11 @@ class Integrated:
     """Over the runner-up of the clean run."""
     drop: Float32[np.ndarray, "group record position"]
     """d̄_t, in logits; NaN out of reach."""
-    rival: Int[np.ndarray, "group record position"]
-    """The best other token at the point nearest to the replacement; −1 out of reach."""
-
-    @property
-    def _beyond(self) -> Bool[np.ndarray, "group record position"]:
-        return self.drop > self.leads.lead[:, :, 0]
 
     @property
     def flips(self) -> Bool[np.ndarray, "group record"]:
         """Some token in reach has d̄_t > ℓ_t."""
-        return np.any(self._beyond, axis=2)
-
-    @property
-    def changes(self) -> tuple[Int[np.ndarray, "group record"], Int[np.ndarray, "group record"]]:
-        """(t of the first changed token, the token that takes its place), −1 where no change is predicted."""
-        position = np.where(self.flips, self._beyond.argmax(2), -1)
-        token = np.take_along_axis(self.rival, np.maximum(position, 0)[:, :, None], 2)[:, :, 0]
-        return position, np.where(position >= 0, token, -1)
+        return np.any(self.drop > self.leads.lead[:, :, 0], axis=2)
 
 
 def integrated_drop(
@@ -87,8 +74,7 @@ def integrated_drop(
         raise UsageError(f"expected points of 1 or more, got {points}; 2 to 4 are enough")
     forcing, head = Forcing(subject, records, replacement.intervention.phase), LeadHead(subject, 1)
     leads = Leads.empty(forcing.completions, 1)
-    shape = (len(groups), *leads.generated.shape)
-    drop, rival = np.full(shape, np.nan, np.float32), np.full(shape, -1)
+    drop = np.full((len(groups), *leads.generated.shape), np.nan, np.float32)
     shares = (np.arange(points) + 0.5) / points
     for batch in forcing.batches():
         with torch.no_grad(), through_onednn(subject.hf):
@@ -98,10 +84,9 @@ def integrated_drop(
             places = np.array(batch)[at.row.cpu().numpy()], at.position.cpu().numpy()
             for index, group in enumerate(groups):
                 way = clean.way(replacement.units(group, clean.forced.offsets, subject.device))
-                parts = [_slope(forcing, head, way, float(share)) for share in shares]
-                drop[index][places] = torch.stack([slope for slope, _ in parts]).mean(0).cpu().numpy()
-                rival[index][places] = parts[-1][1].cpu().numpy()
-    return Integrated(leads=leads, drop=drop, rival=rival)
+                slopes = [_slope(forcing, head, way, float(share)) for share in shares]
+                drop[index][places] = torch.stack(slopes).mean(0).cpu().numpy()
+    return Integrated(leads=leads, drop=drop)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -154,8 +139,8 @@ class _Clean:
         return _Way(forced=self.forced, units=replaced, clean=clean, basis=self.basis, shape=self.shape)
 
 
-def _slope(forcing: Forcing, head: LeadHead, way: _Way, share: float) -> tuple[Tensor, Tensor]:
-    """(fall of each predicted token's smallest lead per unit of the way, the best other token), at one point."""
+def _slope(forcing: Forcing, head: LeadHead, way: _Way, share: float) -> Tensor:
+    """Fall of each predicted token's smallest lead per unit of the way, at one point."""
     at, lowest = way.forced.predicted, min(way.units)
     with forward_ad.dual_level(), sdpa_kernel(SDPBackend.MATH), ExitStack() as stack:
         for layer, units in way.units.items():
@@ -167,8 +152,7 @@ def _slope(forcing: Forcing, head: LeadHead, way: _Way, share: float) -> tuple[T
             residual = way.forced.calls(layer, residual)
         final, fall = forward_ad.unpack_dual(forcing.normalised(residual))
         compared = head.compare(final[at.row, at.column], at.generated)
-        slope = (head.gradient(compared, 0) * fall[at.row, at.column]).sum(1)
-    return slope, compared.tokens[:, 0]
+        return (head.gradient(compared, 0) * fall[at.row, at.column]).sum(1)
 
 
 @contextmanager

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-from jaxtyping import Bool
 from torch import Tensor
 
 from mecharule_ops.errors import AblationStopped
@@ -16,7 +14,7 @@ from mecharule_ops.loading.memory import is_out_of_memory
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect
-from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
+from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.mechanism.leads import LeadHead, Leads
 from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.passes.batches import parts
@@ -35,8 +33,6 @@ class Batch:
     row: Tensor
     """Which of the records each predicted token belongs to."""
     effects: Mapping[Effect, Iterator[AtPosition]]
-    moved: Bool[np.ndarray, " unit"]
-    """Whether a unit's value differs from its replacement anywhere in the batch."""
 
 
 class Sweep:
@@ -86,10 +82,5 @@ class Sweep:
                 records=tuple(records),
                 row=at.row,
                 effects={kind: ESTIMATORS[kind](*known) for kind in self._kinds},
-                moved=self._moved(read),
             )
         )
-
-    def _moved(self, read: ForcedUnits) -> Bool[np.ndarray, " unit"]:
-        sizes = {layer: change.abs().amax((0, 1)) for layer, change in read.change.items()}
-        return self._axis.gathered(sizes).cpu().numpy() > 0

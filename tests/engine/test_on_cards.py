@@ -140,7 +140,7 @@ def first_order(bench: Toy, basis: Basis, phase: Phase) -> Any:
     kinds = effects_of_kinds(bench.subject, bench.records, table, found.units, tuple(Effect))
     measured = measured_drop(bench.subject, bench.records, table, bench.groups(basis, 3, 5))
     each = [kinds[kind].effect for kind in Effect]
-    return found.excess, found.change, found.packed, each, measured.fall, measured.left
+    return found.excess, found.change, each, measured.fall, measured.left
 
 
 def attribution(bench: Toy, basis: Basis, phase: Phase) -> Any:

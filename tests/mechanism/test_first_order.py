@@ -17,7 +17,7 @@ from toy_behaviour import Toy, toy
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.first_order import FirstOrderStatus, effects, prediction
+from mecharule_ops.mechanism.first_order import FirstOrderPass, effects, prediction
 from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
@@ -29,6 +29,14 @@ def some_units(bench: Toy, basis: Basis) -> list[Neuron]:
     """Three units of three layers, highest layer first, so that the order of a call is kept."""
     width = bench.subject.width(basis)
     return [Neuron(basis, 2, 0), Neuron(basis, 0, width - 1), Neuron(basis, 1, 1)]
+
+
+def changes(passed: FirstOrderPass, unit: int) -> tuple[np.ndarray, np.ndarray]:
+    """(t of the first changed token, its new token) of each record, −1 where none is predicted."""
+    code = passed.change[:, unit].astype(int)
+    position, place = np.divmod(code, passed.leads.token.shape[2])
+    token = passed.leads.token[np.arange(len(code)), position * (code >= 0), place * (code >= 0)]
+    return np.where(code >= 0, position, -1), np.where(code >= 0, token, -1)
 
 
 def slow_leads(bench: Toy, record: int, phase: Phase) -> dict[int, list[tuple[int, float]]]:
@@ -74,13 +82,13 @@ def test_the_prediction_is_the_excess_of_the_drops_in_full(basis: Basis) -> None
     assert full.units == tuple(units)
     assert len(every.units) == 3 * bench.subject.width(basis)
     for index, unit in enumerate(units):
-        assert every.flips(unit).tolist() == full.flips[:, index].tolist()
-        assert every.counts[every.place[unit]] == full.flips[:, index].sum()
-        excess = every.excess[:, every.place[unit]]
+        place = every.units.index(unit)
+        assert (every.change[:, place] >= 0).tolist() == full.flips[:, index].tolist()
+        excess = every.excess[:, place]
         assert excess == pytest.approx(full.excess[:, index], rel=2e-3, abs=1e-4)
-        for reduced, whole in zip(every.changes(unit), full.changes(unit), strict=True):
+        for reduced, whole in zip(changes(every, place), full.changes(unit), strict=True):
             assert reduced.tolist() == whole.tolist()
-    assert 0 < every.counts.sum() < every.counts.size * len(bench.records)
+    assert 0 < (every.change >= 0).sum() < every.change.size
 
 
 def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
@@ -227,7 +235,7 @@ def test_direct_pushes_are_what_the_last_writes_add_to_the_lead(family: str, bas
 
 
 def test_a_replacement_equal_to_the_value_drops_nothing() -> None:
-    """A head that is zero anyway, replaced by zero: no effect to the last bit, and a sentence for it."""
+    """A head that is zero anyway, replaced by zero: no effect to the last bit."""
     bench, table = exact("llama", Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
     with torch.no_grad():
         bench.subject.hf.model.layers[1].mlp.down_proj.weight[7] = 0
@@ -235,9 +243,6 @@ def test_a_replacement_equal_to_the_value_drops_nothing() -> None:
     full = effects(bench.subject, bench.records, table, [dead, alive])
     assert not np.nan_to_num(full.effect[..., 0]).any()
     assert np.nan_to_num(full.effect[..., 1]).any()
-    passed = prediction(bench.subject, bench.records, table, units=[dead, alive])
-    assert passed.status(dead) is FirstOrderStatus.UNMOVED
-    assert passed.status(alive) is not FirstOrderStatus.UNMOVED
 
 
 @pytest.mark.parametrize(
@@ -272,34 +277,30 @@ def test_the_prediction_is_exact_where_nothing_above_reads_the_unit(family: str)
     table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     units = [Neuron(Basis.MLP_OUT, 2, channel) for channel in range(32)]
     passed = prediction(subject, records, table, competitors=39, units=units)
-    moving = prediction(subject, records, table, competitors=39, units=units, effect=Effect.FIRST_ORDER)
+    moving = effects(subject, records, table, units, competitors=39, effect=Effect.FIRST_ORDER)
     real = bench.engine(table).completions([(unit,) for unit in units], range(len(records)))
     changed = 0
-    for index, unit in enumerate(units):
-        position, token = passed.changes(unit)
+    for index in range(len(units)):
+        position, token = changes(passed, index)
         for row, record in enumerate(records):
             completion = real.tokens[index][row]
             pairs = enumerate(zip(record.tokens, completion, strict=False))
             first = next(((t, new) for t, (old, new) in pairs if old != new), (-1, -1))
             assert (position[row], token[row]) == first
-            assert passed.flips(unit)[row] == (first[0] >= 0)
             changed += first[0] >= 0
     assert 0 < changed < len(units) * len(records)
     if family == "llama":
-        assert any((moving.flips(unit) != passed.flips(unit)).any() for unit in units)
+        assert (moving.flips != (passed.change >= 0)).any()
 
 
 def test_records_without_a_token_in_reach_have_no_prediction() -> None:
-    """Completions of one token: the decode phase cannot change them, and a sentence says so."""
+    """Completions of one token: the decode phase cannot change them."""
     bench = toy("llama")
     table = bench.table(HEADS)
     short = tuple(replace(record, tokens=record.tokens[:1]) for record in bench.records)
     passed = prediction(bench.subject, short, table)
-    unit = Neuron(Basis.ATTN_HEAD, 0, 0)
-    assert passed.status(unit) is FirstOrderStatus.OUT_OF_REACH
-    assert not passed.counts.any()
+    assert not (passed.change >= 0).any()
     assert not passed.leads.in_reach.any()
     mixed = prediction(bench.subject, (short[0], *bench.records[1:]), table)
     assert mixed.excess[0, 0] == -np.inf
-    assert not mixed.flips(unit)[0]
-    assert mixed.status(unit) is not FirstOrderStatus.OUT_OF_REACH
+    assert mixed.change[0, 0] == -1
