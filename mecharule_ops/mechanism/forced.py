@@ -55,7 +55,6 @@ class Forced:
     """One batch of records with what a forward over their spans held."""
 
     records: tuple[int, ...]
-    spans: tuple[Span, ...]
     predicted: Predicted
     held: Bool[Tensor, "record column"]
     """Columns that hold a token; what is computed at the others is ignored."""
@@ -153,7 +152,6 @@ class Forcing:
         step = torch.arange(batch.tokens.shape[1], device=self.subject.device)
         return Forced(
             records=tuple(records),
-            spans=spans,
             predicted=self._predicted(records),
             held=step < batch.span_lengths[:, None],
             offsets=self._offsets(spans),

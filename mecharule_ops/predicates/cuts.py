@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
@@ -38,10 +38,19 @@ class PredicateColumns:
                 f"expected distinct texts, one a column, got {len(self.texts)} for {self.matrix.shape[1]} columns"
             )
 
+    def at(self, places: Int[np.ndarray, " chosen"]) -> PredicateColumns:
+        """The columns at these places."""
+        return PredicateColumns(
+            texts=tuple(self.texts[place] for place in places), matrix=self.matrix[:, places]
+        )
+
     def some(self, chosen: Bool[np.ndarray, " predicate"]) -> PredicateColumns:
         """The chosen columns."""
-        texts = tuple(self.texts[place] for place in np.flatnonzero(chosen))
-        return PredicateColumns(texts=texts, matrix=self.matrix[:, chosen])
+        return self.at(np.flatnonzero(chosen))
+
+    def on(self, records: Shaped[np.ndarray, " _"]) -> PredicateColumns:
+        """The same on some records: their places, or for each record whether it is one of them."""
+        return PredicateColumns(texts=self.texts, matrix=self.matrix[records])
 
     def beside(self, other: PredicateColumns) -> PredicateColumns:
         """These columns, then those of the other that are not among them."""

@@ -123,7 +123,7 @@ def _family_rule(
     generator = np.random.default_rng([trees.seed, list(Family).index(family)])
     best = free_form_trees(features, target.flips, target.train, target.test, generator, trees)
     bare = replace(bare, free_form=best.held_out, trees=best.trees)
-    short = short_rule(table.matrix[target.train], table.texts, known, settings)
+    short = short_rule(table.on(target.train), known, settings)
     if short.rule is None:
         return replace(bare, status=_STATUS[short.status])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))

@@ -49,15 +49,12 @@ def drive_rule(
     generator = np.random.default_rng(seed)
     # One learner, since the control learns as often as there are shuffles.
     short = ShortSettings(learners=(Learner.RIPPER,), seed=seed)
-    learned = short_rule(table.matrix[train], table.texts, high[train], short)
+    learned = short_rule(table.on(train), high[train], short)
     if learned.rule is None:
         return DriveRule(status=DriveStatus.NO_RULE, threshold=threshold)
     fires = _fires(learned, table, test)
     held_out = mcc_interval(fires, high[test])
-    shuffled = (
-        short_rule(table.matrix[train], table.texts, permuted(high[train], generator), short)
-        for _ in range(SHUFFLES)
-    )
+    shuffled = (short_rule(table.on(train), permuted(high[train], generator), short) for _ in range(SHUFFLES))
     control = tuple(
         0.0 if fake.rule is None else mcc(_fires(fake, table, test), high[test]) for fake in shuffled
     )

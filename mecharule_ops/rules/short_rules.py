@@ -17,12 +17,13 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.atoms import complement
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
 from mecharule_ops.rules.literals import literal_pool, varied
 from mecharule_ops.rules.ripper import RipperSettings, ripper
 from mecharule_ops.rules.ruleshap import LearnedRule, check_table, combined, extract
 from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
-from mecharule_ops.rules.value_sets import value_sets, with_sets
+from mecharule_ops.rules.value_sets import beside_sets, value_sets, with_sets
 from mecharule_ops.types import RuleScore
 
 
@@ -113,33 +114,28 @@ def _turned(condition: Condition) -> Condition:
 
 
 def short_rule(
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
-    target: Bool[np.ndarray, " record"],
-    settings: ShortSettings | None = None,
+    given: PredicateColumns, target: Bool[np.ndarray, " record"], settings: ShortSettings | None = None
 ) -> ShortRule:
     """The rule learned on these records by the learner and within the size that cross-validation chose.
 
     Deterministic for the settings' seed. Cost: no model calls.
 
     Raises:
-        UsageError: shapes disagree, or a predicate comes twice.
+        UsageError: shapes disagree.
 
     """
-    check_table(matrix, predicates, target)
-    settings = settings or ShortSettings()
-    kept = varied(matrix)
-    table, texts = matrix[:, kept], [predicates[place] for place in kept]
-    status = readiness(target, texts)
+    check_table(given.matrix, given.texts, target)
+    settings, table = settings or ShortSettings(), given.at(varied(given.matrix))
+    status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return ShortRule(status=status)
-    scores = _validated(table, texts, target, settings)
+    scores = _validated(table, target, settings)
     chosen = {learner: one_standard_error(scores[learner]) for learner in settings.learners}
     means = {learner: float(scores[learner][place].mean()) for learner, place in chosen.items()}
     learner = max(settings.learners, key=means.__getitem__)
+    sets = {} if learner is Learner.RIPPER else value_sets(table, target)
     size = settings.sizes[chosen[learner]]
-    part = _Part(table, texts, target, np.ones(len(target), bool), settings)
-    (learned,) = part.learned(learner, [size])
+    (learned,) = _learned(learner, beside_sets(table, sets), target, [size], settings.seed)
     if learned.rule is None:
         return ShortRule(status=learned.status)
     return ShortRule(
@@ -148,7 +144,7 @@ def short_rule(
         train=learned.train,
         learner=learner,
         validated=means[learner],
-        sets={text: members for text, members in part.sets.items() if text in learned.rule.predicates},
+        sets={text: members for text, members in sets.items() if text in learned.rule.predicates},
     )
 
 
@@ -172,78 +168,42 @@ def one_standard_error(scores: Float[np.ndarray, "size fold"]) -> int:
 
 
 def _validated(
-    table: Bool[np.ndarray, "record predicate"],
-    texts: Sequence[str],
-    target: Bool[np.ndarray, " record"],
-    settings: ShortSettings,
+    table: PredicateColumns, target: Bool[np.ndarray, " record"], settings: ShortSettings
 ) -> dict[Learner, Float[np.ndarray, "size fold"]]:
     """MCC of each learner's rule of each size on each fold; 0.0 without a rule."""
     folds = folds_of(target, settings.folds, np.random.default_rng(settings.seed))
     scores = {learner: np.zeros((len(settings.sizes), settings.folds)) for learner in settings.learners}
     for fold in range(settings.folds):
-        part = _Part(table, texts, target, folds != fold, settings)
+        inside = folds != fold
+        known = table.on(inside)
+        sets = value_sets(known, target[inside]) if set(settings.learners) - {Learner.RIPPER} else {}
+        outside = with_sets(lookup_in(table.matrix[~inside], table.texts), sets)
         for learner in settings.learners:
-            for place, learned in enumerate(part.learned(learner, settings.sizes)):
-                scores[learner][place, fold] = part.score_outside(learned.rule)
+            columns = known if learner is Learner.RIPPER else beside_sets(known, sets)
+            rules = _learned(learner, columns, target[inside], settings.sizes, settings.seed)
+            for place, learned in enumerate(rules):
+                if learned.rule is not None:
+                    scores[learner][place, fold] = mcc(learned.rule.fires(outside), target[~inside])
     return scores
 
 
-class _Part:
-    """Some records to learn from, with the value sets that they give; the others score."""
-
-    def __init__(
-        self,
-        table: Bool[np.ndarray, "record predicate"],
-        texts: Sequence[str],
-        target: Bool[np.ndarray, " record"],
-        inside: Bool[np.ndarray, " record"],
-        settings: ShortSettings,
-    ) -> None:
-        self.table, self.texts, self.target = table, texts, target
-        self.inside, self.settings = inside, settings
-        self.sets: Mapping[str, tuple[str, ...]] = {}
-        if set(settings.learners) - {Learner.RIPPER}:
-            self.sets = value_sets(texts, table[inside], target[inside])
-
-    def learned(self, learner: Learner, sizes: Sequence[Size]) -> Iterator[LearnedRule]:
-        """A rule for each size."""
-        matrix, texts, target = self.table[self.inside], self.texts, self.target[self.inside]
-        if learner is Learner.RIPPER:
-            return self._ripper(matrix, texts, target, sizes)
-        lookup = with_sets(lookup_in(matrix, texts), self.sets)
-        matrix = np.column_stack([matrix, *map(lookup, self.sets)])
-        with_values = self._ripper if learner is Learner.RIPPER_SETS else self._ruleshap
-        return with_values(matrix, [*texts, *self.sets], target, sizes)
-
-    def score_outside(self, rule: Rule | None) -> float:
-        """MCC on the records that were not learned from; 0.0 without a rule."""
-        if rule is None:
-            return 0.0
-        lookup = with_sets(lookup_in(self.table[~self.inside], self.texts), self.sets)
-        return mcc(rule.fires(lookup), self.target[~self.inside])
-
-    def _ripper(
-        self,
-        matrix: Bool[np.ndarray, "record predicate"],
-        texts: Sequence[str],
-        target: Bool[np.ndarray, " record"],
-        sizes: Sequence[Size],
-    ) -> Iterator[LearnedRule]:
-        pool = literal_pool(matrix)
-        for size in sizes:
-            bounds = RipperSettings(max_clauses=size.clauses, max_literals=size.literals)
-            yield ripper(matrix, texts, target, settings=bounds, seed=self.settings.seed, pool=pool)
-
-    def _ruleshap(
-        self,
-        matrix: Bool[np.ndarray, "record predicate"],
-        texts: Sequence[str],
-        target: Bool[np.ndarray, " record"],
-        sizes: Sequence[Size],
-    ) -> Iterator[LearnedRule]:
-        """One ranking, of which each size takes the clauses that are short enough."""
+def _learned(
+    learner: Learner,
+    table: PredicateColumns,
+    target: Bool[np.ndarray, " record"],
+    sizes: Sequence[Size],
+    seed: int,
+) -> Iterator[LearnedRule]:
+    """A rule for each size; RuleSHAP ranks once, and each size takes the clauses that are short enough."""
+    given = table.matrix, table.texts, target
+    if learner is Learner.RULESHAP:
         settings = replace(RULESHAP, depth=max(size.literals for size in sizes))
-        ranking = extract(matrix, texts, target, settings=settings, seed=self.settings.seed)
+        ranking = extract(*given, settings=settings, seed=seed)
         for size in sizes:
             bounded = replace(settings, max_clauses=size.clauses)
-            yield combined(ranking.up_to(size.literals), matrix, texts, target, bounded)
+            yield combined(ranking.up_to(size.literals), *given, bounded)
+        return
+    pool = literal_pool(table.matrix)
+    for size in sizes:
+        bounds = RipperSettings(max_clauses=size.clauses, max_literals=size.literals)
+        yield ripper(*given, settings=bounds, seed=seed, pool=pool)

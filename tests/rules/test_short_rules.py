@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
 from mecharule_ops.rules.settings import RuleStatus
 from mecharule_ops.rules.short_rules import (
@@ -24,6 +25,10 @@ FAST = ShortSettings(learners=(Learner.RIPPER,))
 
 def names(count: int) -> list[str]:
     return [f"p{index} > 0" for index in range(count)]
+
+
+def table(matrix: np.ndarray, texts: list[str]) -> PredicateColumns:
+    return PredicateColumns(texts=tuple(texts), matrix=matrix)
 
 
 def digits(seed: int, records: int) -> tuple[np.ndarray, list[str], np.ndarray]:
@@ -66,12 +71,12 @@ def test_a_planted_rule_is_found_at_its_own_length(learners: tuple[Learner, ...]
     noise = rng.random(1200) < 0.1
     settings = ShortSettings(learners=learners)
     rule = Rule.parse("(p1 > 0 and p2 > 0) or (p4 > 0 and p7 > 0)")
-    found = short_rule(matrix, texts, rule.fires(lookup_in(matrix, texts)) ^ noise, settings)
+    found = short_rule(table(matrix, texts), rule.fires(lookup_in(matrix, texts)) ^ noise, settings)
     assert found.rule == rule
     assert found.learner in learners
     assert found.validated is not None
     assert 0.6 < found.validated < 0.9
-    single = short_rule(matrix, texts, matrix[:, 3] ^ noise, settings)
+    single = short_rule(table(matrix, texts), matrix[:, 3] ^ noise, settings)
     assert str(single.rule) == "p3 > 0"
 
 
@@ -79,7 +84,7 @@ def test_a_set_of_values_is_one_literal_made_on_train() -> None:
     """Where a digit of 1, 4 or 6 flips, the rule says so in one literal, and other records are read alike."""
     matrix, texts, digit = digits(0, 900)
     target = np.isin(digit, (1, 4, 6)) ^ (np.random.default_rng(1).random(900) < 0.05)
-    found = short_rule(matrix, texts, target, ShortSettings(learners=(Learner.RIPPER_SETS,)))
+    found = short_rule(table(matrix, texts), target, ShortSettings(learners=(Learner.RIPPER_SETS,)))
     assert found.text == "digit(a, 0) in (1, 4, 6)"
     fresh, _, other = digits(5, 300)
     assert (found.fires(lookup_in(fresh, texts)) == np.isin(other, (1, 4, 6))).all()
@@ -91,9 +96,9 @@ def test_value_sets_by_hand() -> None:
     texts = ["x == 3", "x == 5", "x == 8"]
     target = np.array([1, 1, 0, 0, 1, 0], bool)
     others = np.column_stack([matrix, matrix[:, :2]])
-    sets = value_sets([*texts, "y == 1", "x > 3"], others, target)
+    sets = value_sets(table(others, [*texts, "y == 1", "x > 3"]), target)
     assert sets == {"x in (3, 8)": ("x == 3", "x == 8"), "x in (5, 8)": ("x == 5", "x == 8")}
-    assert set(value_sets([*texts, "x in (3, 8)", "x > 3"], others, target)) == {"x in (5, 8)"}
+    assert set(value_sets(table(others, [*texts, "x in (3, 8)", "x > 3"]), target)) == {"x in (5, 8)"}
     lookup = with_sets(lookup_in(matrix, texts), sets)
     assert lookup("x in (3, 8)").tolist() == [True, True, False, False, True, True]
     assert lookup("x == 5").tolist() == matrix[:, 1].tolist()
@@ -109,7 +114,7 @@ def test_noise_gives_a_short_rule_that_validates_near_zero() -> None:
     """On shuffled targets the mean over the folds stays far from what train alone would say."""
     rng = np.random.default_rng(4)
     matrix, target = rng.random((400, 60)) < 0.5, rng.random(400) < 0.3
-    found = short_rule(matrix, names(60), target, FAST)
+    found = short_rule(table(matrix, names(60)), target, FAST)
     assert found.validated is None or abs(found.validated) < 0.15
 
 
@@ -118,7 +123,7 @@ def test_other_records_are_never_looked_at() -> None:
     rng = np.random.default_rng(5)
     matrix, texts = rng.random((800, 20)) < 0.5, names(20)
     target = (matrix[:, 0] & matrix[:, 1]) ^ (rng.random(800) < 0.1)
-    found = short_rule(matrix[:500], texts, target[:500], FAST)
+    found = short_rule(table(matrix[:500], texts), target[:500], FAST)
     assert found.rule == Rule.parse("p0 > 0 and p1 > 0")
     assert mcc(found.fires(lookup_in(matrix[500:], texts)), target[500:]) > 0.6
 
@@ -126,10 +131,10 @@ def test_other_records_are_never_looked_at() -> None:
 def test_what_cannot_be_learned_has_a_status_and_no_text() -> None:
     """Constant and rare targets, and columns that hardly vary."""
     matrix = np.random.default_rng(0).random((60, 3)) < 0.5
-    constant = short_rule(matrix, names(3), np.ones(60, bool))
+    constant = short_rule(table(matrix, names(3)), np.ones(60, bool))
     assert (constant.status, constant.text) == (RuleStatus.CONSTANT, None)
-    assert short_rule(matrix, names(3), np.arange(60) < 2).status is RuleStatus.TOO_FEW
-    flat = short_rule(np.ones((60, 3), bool), names(3), np.arange(60) < 30)
+    assert short_rule(table(matrix, names(3)), np.arange(60) < 2).status is RuleStatus.TOO_FEW
+    flat = short_rule(table(np.ones((60, 3), bool), names(3)), np.arange(60) < 30)
     assert flat.status is RuleStatus.NO_PREDICATES
     for wrong in ({"max_clauses": 0}, {"folds": 1}, {"learners": ()}):
         with pytest.raises(UsageError, match="expected counts"):
