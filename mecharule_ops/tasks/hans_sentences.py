@@ -9,11 +9,12 @@ items are not reproduced.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import cycle, islice
+from pathlib import Path
 
 import numpy as np
 
+from mecharule_ops.tasks.table import read_table
 from mecharule_ops.tasks.text import Row
 
 HEURISTICS = ("lexical_overlap", "subsequence", "constituent")
@@ -30,55 +31,16 @@ _WORDS = {
 """Transitive verbs, intransitive verbs, prepositions, adjectives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Construction:
-    """Templates over a, b, c (different nouns), v and w (transitive), i and j (intransitive), p, g."""
-
-    heuristic: str
-    entailed: bool
-    name: str
-    premise: str
-    hypothesis: str
-
-
-_LEXICAL, _SUBSEQUENCE, _CONSTITUENT = HEURISTICS
-CONSTRUCTIONS = tuple(
-    Construction(*row)
-    for row in (
-        (_LEXICAL, True, "passive", "The {a} was {v} by the {b}.", "The {b} {v} the {a}."),
-        (_LEXICAL, True, "relative clause", "The {a} that the {b} {v} {i}.", "The {b} {v} the {a}."),
-        (_LEXICAL, True, "conjunction", "The {a} {v} the {b} and the {c}.", "The {a} {v} the {c}."),
-        (_LEXICAL, False, "swapped roles", "The {a} {v} the {b}.", "The {b} {v} the {a}."),
-        (_LEXICAL, False, "passive role", "The {a} was {v} by the {b}.", "The {a} {v} the {b}."),
-        (_LEXICAL, False, "relative role", "The {a} that the {b} {v} {i}.", "The {b} {i}."),
-        (_SUBSEQUENCE, True, "conjoined subject", "The {a} and the {b} {v} the {c}.", "The {b} {v} the {c}."),
-        (_SUBSEQUENCE, True, "phrase on object", "The {a} {v} the {b} {p} the {c}.", "The {a} {v} the {b}."),
-        (_SUBSEQUENCE, True, "second verb", "The {a} {i} and {v} the {b}.", "The {a} {i}."),
-        (_SUBSEQUENCE, False, "phrase on subject", "The {a} {p} the {b} {i}.", "The {b} {i}."),
-        (
-            _SUBSEQUENCE,
-            False,
-            "believed clause",
-            "The {a} believed the {b} {i}.",
-            "The {a} believed the {b}.",
-        ),
-        (_SUBSEQUENCE, False, "relative subject", "The {a} that {v} the {b} {i}.", "The {b} {i}."),
-        (_CONSTITUENT, True, "because", "Because the {a} {i}, the {b} {j}.", "The {a} {i}."),
-        (_CONSTITUENT, True, "certainly", "Certainly the {a} {v} the {b}.", "The {a} {v} the {b}."),
-        (_CONSTITUENT, True, "knew that", "The {a} knew that the {b} {i}.", "The {b} {i}."),
-        (_CONSTITUENT, False, "if", "If the {a} {i}, the {b} {j}.", "The {a} {i}."),
-        (_CONSTITUENT, False, "perhaps", "Perhaps the {a} {v} the {b}.", "The {a} {v} the {b}."),
-        (_CONSTITUENT, False, "thought that", "The {a} thought that the {b} {i}.", "The {b} {i}."),
-    )
-)
-"""Three for every heuristic and label."""
+CONSTRUCTIONS = read_table(str(Path(__file__).with_name("hans_constructions.jsonl")))
+"""Templates over a, b, c (different nouns), v and w (transitive), i and j (intransitive), p, g: three for every
+heuristic and label."""
 
 
 def generate(count: int, generator: np.random.Generator) -> tuple[Row, ...]:
     """`count` distinct pairs, as many entailed as not where `count` is even, heuristics in turn."""
     lines = {
         (heuristic, entailed): cycle(
-            [c for c in CONSTRUCTIONS if (c.heuristic, c.entailed) == (heuristic, entailed)]
+            [c for c in CONSTRUCTIONS if (c["heuristic"], c["entailed"]) == (heuristic, entailed)]
         )
         for heuristic in HEURISTICS
         for entailed in (True, False)
@@ -91,20 +53,15 @@ def generate(count: int, generator: np.random.Generator) -> tuple[Row, ...]:
     return tuple(found.values())
 
 
-def _drawn(construction: Construction, generator: np.random.Generator) -> Iterator[Row]:
+def _drawn(construction: Row, generator: np.random.Generator) -> Iterator[Row]:
     """Pairs of one construction, again and again with other words."""
     while True:
         nouns = generator.choice(_NOUNS, size=3, replace=False).tolist()
         verbs = generator.choice(_WORDS["i"], size=2, replace=False).tolist()
         one = {kind: str(generator.choice(words)) for kind, words in _WORDS.items()}
         words = {**one, **dict(zip("abc", nouns, strict=True)), **dict(zip("ij", verbs, strict=True))}
-        yield {
-            "premise": construction.premise.format(**words),
-            "hypothesis": construction.hypothesis.format(**words),
-            "heuristic": construction.heuristic,
-            "construction": construction.name,
-            "entailed": construction.entailed,
-        }
+        texts = {part: str(construction[part]).format(**words) for part in ("premise", "hypothesis")}
+        yield {**construction, **texts}
 
 
 def _key(row: Row) -> tuple[str, str]:

@@ -20,6 +20,8 @@ NEEDED = (
     "mecharule_ops/loading/arith_tiny/config.json",
     "mecharule_ops/loading/arith_tiny/model.safetensors",
     "mecharule_ops/loading/arith_tiny/tokenizer.json",
+    "mecharule_ops/tasks/hans_constructions.jsonl",
+    "mecharule_ops/tasks/presets.toml",
     "tui/page.html",
     "tui/page.js",
 )

@@ -9,7 +9,6 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic, result
-from mecharule_ops.tasks.presets import FOUR_SUMS
 from mecharule_ops.tasks.registry import make_task, preset, preset_names
 from mecharule_ops.types import BehaviourRecord
 
@@ -257,7 +256,7 @@ def test_unknown_names_list_the_known_ones():
 def test_presets_and_description():
     """The issue's presets, and a description that changes with every setting."""
     smollm = preset("arithmetic", "smollm2-135m")
-    assert smollm.describe()["prefix"] == FOUR_SUMS
+    assert smollm.describe()["prefix"] == "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
     assert preset("arithmetic", "arith-tiny").describe()["operators"] == "+ -"
     assert preset("arithmetic", "paper").describe()["high"] == 299
     variants = [
