@@ -41,7 +41,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.searches import summed_recall_words
 from mecharule_ops.store.run_directory import runs_directory
-from mecharule_ops.tasks.presets import PRESETS
+from mecharule_ops.tasks.registry import PRESETS
 from mecharule_ops.types import Basis, Share
 
 KEPT = Path(__file__).with_suffix(".json")

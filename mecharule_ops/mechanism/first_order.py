@@ -5,30 +5,44 @@
 with d the steady first-order drop, attribution patching of the logit difference ℓ (see `effects`), unless another
 effect is asked for. Nothing is fitted. The excess is the largest d − ℓ, so that L_j is "the excess is positive";
 units are ranked by the share of records on which it is. The first token for which it holds, and the competitor with
-the largest d − ℓ there, are the predicted change of the completion. In 1→0 a changed answer is nearly always a wrong
-one; in 0→1 first order says that the answer changes, and whether it becomes right is another prediction (see
-`outcomes`).
+the largest d − ℓ there, are the predicted change of the completion.
+
+What becomes of the label is another prediction, never mixed with that the answer changes: the competitor that wins is
+put in the place of the first changed token and the task is asked. Where the task can tell from the completion up to
+there, that is the label; else the rest of the clean completion is kept behind it. In 1→0 the two nearly agree, in 0→1
+most changed answers stay wrong.
+
+Records run batch by batch; one that does not fit in memory is halved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float16, Float32, Int, Int16
 from torch import Tensor
 
+from mecharule_ops.errors import AblationStopped
+from mecharule_ops.loading.memory import is_out_of_memory
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.effects import AtPosition, Effect
-from mecharule_ops.mechanism.leads import Leads
-from mecharule_ops.mechanism.sweep import Batch, Stop, Sweep
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect
+from mecharule_ops.mechanism.forced import Forcing
+from mecharule_ops.mechanism.leads import LeadHead, Leads
 from mecharule_ops.mechanism.unit_axis import UnitAxis
+from mecharule_ops.passes.batches import parts
 from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.tasks.base import Task
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Neuron
 
+T = TypeVar("T")
+Stop = Callable[[], bool]
 Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
 _HALF = 60_000.0
@@ -110,11 +124,11 @@ def prediction(
     Raises `UsageError` and `AblationStopped`.
     """
     axis = UnitAxis.of(subject, replacement.intervention.basis, units)
-    sweep = Sweep(subject, records, replacement, axis, (Effect.STEADY,), competitors)
+    sweep = _Sweep(subject, records, replacement, axis, (Effect.STEADY,), competitors)
     shape = len(records), len(axis.units)
     excess, change = np.full(shape, -np.inf, np.float16), np.full(shape, -1, np.int16)
 
-    def reduced(batch: Batch) -> int:
+    def reduced(batch: _Batch) -> int:
         rows = list(batch.records)
         lead = torch.from_numpy(sweep.leads.lead[rows])
         beyond, first = _reduced(batch, batch.effects[Effect.STEADY], lead, shape[1])
@@ -161,11 +175,11 @@ def effects_of_kinds(
 ) -> dict[Effect, Effects]:
     """As `effects` for several kinds, which share their forwards."""
     axis = UnitAxis.of(subject, replacement.intervention.basis, units)
-    sweep = Sweep(subject, records, replacement, axis, kinds, competitors)
+    sweep = _Sweep(subject, records, replacement, axis, kinds, competitors)
     shape = (*sweep.leads.lead.shape, len(axis.units))
     found = {kind: np.full(shape, np.nan, np.float32) for kind in kinds}
 
-    def entered(batch: Batch) -> None:
+    def entered(batch: _Batch) -> None:
         records = np.array(batch.records)[batch.row.cpu().numpy()]
         for kind, into in found.items():
             for position, members, values in batch.effects[kind]:
@@ -176,7 +190,88 @@ def effects_of_kinds(
     return {kind: Effects(units=axis.units, leads=sweep.leads, effect=into) for kind, into in found.items()}
 
 
-def _reduced(batch: Batch, effects: Iterator[AtPosition], lead: Tensor, units: int) -> tuple[Tensor, Tensor]:
+def predicted_labels(
+    subject: Subject,
+    task: Task,
+    records: Sequence[BehaviourRecord],
+    position: Int[np.ndarray, " record"],
+    token: Int[np.ndarray, " record"],
+) -> Bool[np.ndarray, " record"]:
+    """The label of every record after its predicted change; its own where none is predicted (position −1)."""
+    labels = np.array([record.label for record in records], bool)
+    for row in np.flatnonzero(position >= 0).tolist():
+        record, at = records[row], int(position[row])
+        begun = (*record.tokens[:at], int(token[row]))
+        decided = task.decide(record.example, subject.decode(begun))
+        if decided is None:
+            whole = (*begun, *record.tokens[at + 1 :])
+            decided = task.label(record.example, subject.decode(whole))
+        labels[row] = decided
+    return labels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Batch:
+    """One batch's effects, token position by token position."""
+
+    records: tuple[int, ...]
+    row: Tensor
+    """Which of the records each predicted token belongs to."""
+    effects: Mapping[Effect, Iterator[AtPosition]]
+
+
+class _Sweep:
+    """Some estimates, ready to run on the same passes; their leads fill up as they do."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        records: Sequence[BehaviourRecord],
+        replacement: ReplacementTable,
+        axis: UnitAxis,
+        kinds: Sequence[Effect],
+        competitors: int,
+    ) -> None:
+        self._subject, self._replacement = subject, replacement
+        self._axis, self._kinds = axis, tuple(kinds)
+        self._head = LeadHead(subject, competitors)
+        self._forcing = Forcing(subject, records, replacement.intervention.phase)
+        self.leads = Leads.empty(self._forcing.completions, competitors)
+
+    def run(self, take: Callable[[_Batch], T], should_stop: Stop) -> Iterator[T]:
+        """What `take` makes of each batch; it must read all of the batch's effects. Raises `AblationStopped`."""
+        work = deque(self._forcing.batches())
+        while work:
+            if should_stop():
+                raise AblationStopped("the estimates were stopped between two batches; nothing was kept")
+            records = work.popleft()
+            try:
+                with through_onednn(self._subject.hf):
+                    taken = self._one(records, take)
+            except (MemoryError, RuntimeError) as error:
+                if len(records) == 1 or not is_out_of_memory(error):
+                    raise
+                work.extendleft(reversed(parts(records, (len(records) + 1) // 2)))
+                continue
+            yield taken
+
+    def _one(self, records: Sequence[int], take: Callable[[_Batch], T]) -> T:
+        traced = any(kind is not Effect.DIRECT for kind in self._kinds)
+        read = self._forcing.feed_units(records, self._replacement, self._axis.layers, traced=traced)
+        at = read.forced.predicted
+        compared = self._head.compare(read.forced.final[at.row, at.column], at.generated)
+        self.leads.enter(records, at, compared)
+        known = self._subject, self._replacement.intervention.basis, self._axis, self._head, read, compared
+        return take(
+            _Batch(
+                records=tuple(records),
+                row=at.row,
+                effects={kind: ESTIMATORS[kind](*known) for kind in self._kinds},
+            )
+        )
+
+
+def _reduced(batch: _Batch, effects: Iterator[AtPosition], lead: Tensor, units: int) -> tuple[Tensor, Tensor]:
     """(largest effect − lead, code of the first predicted change) `[record, unit]` of one batch."""
     excess = torch.full((len(batch.records), units), -torch.inf)
     change = torch.full(excess.shape, -1, dtype=torch.int16)

@@ -14,8 +14,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.mechanism.first_order import FirstOrderPass, prediction
-from mecharule_ops.mechanism.outcomes import predicted_labels
+from mecharule_ops.mechanism.first_order import FirstOrderPass, predicted_labels, prediction
 from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.planning import PredictionPrice, SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run

@@ -19,13 +19,12 @@ from scipy.stats import rankdata
 from mecharule_ops.findings.accounts import Account, Band, DropError, PredictionKind, PredictionScore
 from mecharule_ops.mechanism.columns import extreme
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.first_order import Effects, effects_of_kinds
+from mecharule_ops.mechanism.first_order import Effects, effects_of_kinds, predicted_labels
 from mecharule_ops.mechanism.integrated import integrated_drop
 from mecharule_ops.mechanism.measured import Measured, measured_drop
-from mecharule_ops.mechanism.outcomes import predicted_labels
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.interval import mcc_interval
-from mecharule_ops.rules.one_cut import best_cut
+from mecharule_ops.rules.matthews import best_cut
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import BehaviourRecord, Neuron, Regime
 

@@ -21,8 +21,7 @@ from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause
-from mecharule_ops.rules.clause_pool import as_clause
-from mecharule_ops.rules.literals import literal_pool
+from mecharule_ops.rules.clause_pool import as_clause, literal_pool
 from mecharule_ops.rules.ruleshap import check_table
 from mecharule_ops.thresholds import HARM
 

@@ -22,7 +22,7 @@ from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.free_form import FreeForm
 from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees, grown
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
-from mecharule_ops.rules.settings import RuleStatus, readiness
+from mecharule_ops.rules.ruleshap import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import ShortSettings, short_rule
 from mecharule_ops.types import Columns
 

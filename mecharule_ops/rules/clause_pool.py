@@ -1,6 +1,8 @@
-"""Candidate clauses in bulk: firing counts, MCC and SHAP weights of thousands of them (paper, §4.2).
+"""Candidate clauses and literals in bulk: firing counts, MCC and SHAP weights of thousands of them (paper, §4.2).
 
 A clause is a sorted tuple of literals, 2·j for "predicate j is false" and 2·j + 1 for "predicate j is true".
+In a pool of literals positive ones come first, and of those that hold on the same records only the first stays, so a
+learner that breaks ties by order prefers what reads without a negation.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped, UInt64
 
 from mecharule_ops.rules.algebra import Clause, Condition
 from mecharule_ops.rules.matthews import mcc_of_counts, pack, packed_counts
@@ -20,6 +22,8 @@ Literals = tuple[int, ...]
 
 CHUNK = 256
 """Clauses evaluated together; bounds memory at CHUNK · depth · records bits or SHAP rows."""
+LEAST_SHARE = 0.03
+"""A literal of a short rule is true, and false, on at least this share of the records."""
 
 
 def as_clause(literals: Literals, predicates: Sequence[str]) -> Clause:
@@ -92,6 +96,52 @@ def shap_weights(
         records = mass.sum(axis=1)
         weights.append(np.divide(own, records, out=np.zeros_like(own), where=records > 0))
     return np.concatenate(weights)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LiteralPool:
+    """Distinct literals with the records on which each holds."""
+
+    literals: tuple[int, ...]
+    """2·j + 1 or 2·j, positive ones first."""
+    bits: UInt64[np.ndarray, "literal word"]
+    """Aligned with `literals`."""
+    records: int
+
+    def fires(self, clause: Sequence[int]) -> UInt64[np.ndarray, " word"]:
+        """Where every literal of the clause holds; the clause names places in this pool and is not empty."""
+        return np.bitwise_and.reduce(self.bits[list(clause)], axis=0)
+
+    def union(self, clauses: Sequence[Sequence[int]]) -> UInt64[np.ndarray, " word"]:
+        """Where any of the clauses holds."""
+        nowhere = np.zeros(self.bits.shape[1], np.uint64)
+        return np.bitwise_or.reduce([nowhere, *map(self.fires, clauses)])
+
+
+def varied(
+    matrix: Bool[np.ndarray, "record predicate"], least_share: float = LEAST_SHARE
+) -> Int[np.ndarray, " kept"]:
+    """Places of the predicates that are true and false on at least that share, without repeated columns."""
+    shares = matrix.mean(axis=0) if len(matrix) else np.zeros(matrix.shape[1])
+    inside = np.flatnonzero(
+        (shares >= least_share) & (shares <= 1 - least_share) & (shares > 0) & (shares < 1)
+    )
+    _, first = np.unique(np.packbits(matrix[:, inside], axis=0), axis=1, return_index=True)
+    return inside[np.sort(first)]
+
+
+def literal_pool(
+    matrix: Bool[np.ndarray, "record predicate"], least_share: float = LEAST_SHARE
+) -> LiteralPool:
+    """The distinct literals over the predicates that vary enough."""
+    places = varied(matrix, least_share)
+    columns = matrix[:, places].T
+    both = np.concatenate([columns, ~columns])
+    literals = np.concatenate([2 * places + 1, 2 * places])
+    bits = pack(both)
+    _, first = np.unique(bits, axis=0, return_index=True)
+    kept = np.sort(first)
+    return LiteralPool(literals=tuple(literals[kept].tolist()), bits=bits[kept], records=len(matrix))
 
 
 def _literal_rows(matrix: Bool[np.ndarray, "record predicate"]) -> Bool[np.ndarray, "literal record"]:

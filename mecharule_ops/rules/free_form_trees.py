@@ -18,8 +18,7 @@ from jaxtyping import Bool, Float32, Int
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.boosting import parameters
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
-from mecharule_ops.rules.matthews import MARGIN
-from mecharule_ops.rules.one_cut import best_threshold
+from mecharule_ops.rules.matthews import MARGIN, best_threshold
 from mecharule_ops.rules.short_rules import folds_of
 from mecharule_ops.rules.trees import Trees
 

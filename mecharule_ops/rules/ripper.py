@@ -22,11 +22,9 @@ from jaxtyping import Bool, Float, UInt64
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, compactify, lookup_in, score
-from mecharule_ops.rules.clause_pool import as_clause
-from mecharule_ops.rules.literals import LiteralPool, literal_pool
+from mecharule_ops.rules.clause_pool import LiteralPool, as_clause, literal_pool
 from mecharule_ops.rules.matthews import MARGIN, mcc_of_one, pack
-from mecharule_ops.rules.ruleshap import LearnedRule, check_table
-from mecharule_ops.rules.settings import RuleStatus, readiness
+from mecharule_ops.rules.ruleshap import LearnedRule, RuleStatus, check_table, readiness
 
 _Words = UInt64[np.ndarray, " word"]
 _Places = tuple[int, ...]

@@ -4,6 +4,10 @@ Sizes from one literal up to `max_clauses` × `max_literals` are scored by cross
 rule (Breiman et al. 1984, §3.4.3) takes the smallest size whose mean MCC lies within one standard error of the best
 mean; of the learners the one whose size so chosen has the higher mean is fitted on all records. Value sets are made
 from the training part of each fold anew, so that a fold is scored on records that shaped nothing.
+
+A value set is a literal for several values of one expression, such as `digit(expected, 0) in (1, 2, 6)`. Ordered by the
+share of the target among the records of each value, the best split of the values in two is a prefix of that order
+(Fisher 1958; Breiman et al. 1984, §4.2), so only short prefixes and suffixes are offered, for a person to read.
 """
 
 from __future__ import annotations
@@ -16,14 +20,20 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.atoms import complement
+from mecharule_ops.predicates.atoms import canonical, complement, equality
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
-from mecharule_ops.rules.literals import literal_pool, varied
+from mecharule_ops.rules.clause_pool import literal_pool, varied
 from mecharule_ops.rules.ripper import RipperSettings, ripper
-from mecharule_ops.rules.ruleshap import LearnedRule, check_table, combined, extract
-from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
-from mecharule_ops.rules.value_sets import beside_sets, value_sets, with_sets
+from mecharule_ops.rules.ruleshap import (
+    LearnedRule,
+    RuleShapSettings,
+    RuleStatus,
+    check_table,
+    combined,
+    extract,
+    readiness,
+)
 from mecharule_ops.types import RuleScore
 
 
@@ -36,6 +46,8 @@ class Learner(StrEnum):
     RULESHAP = "RuleSHAP with value sets"
 
 
+LONGEST = 5
+"""Values of the longest set."""
 RULESHAP = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
 """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
 
@@ -207,3 +219,48 @@ def _learned(
     for size in sizes:
         bounds = RipperSettings(max_clauses=size.clauses, max_literals=size.literals)
         yield ripper(*given, settings=bounds, seed=seed, pool=pool)
+
+
+def value_sets(table: PredicateColumns, target: Bool[np.ndarray, " record"]) -> Mapping[str, tuple[str, ...]]:
+    """Text of each set → its values' predicates: those that the target favours most, or least.
+
+    Of the expressions that are compared with three constants or more, in the order of the table; a set that is
+    itself a predicate of the table is left out.
+    """
+    compared: dict[str, list[tuple[int | float | str, int]]] = {}
+    for place, text in enumerate(table.texts):
+        if (parts := equality(text)) is not None:
+            compared.setdefault(parts[0], []).append((parts[1], place))
+    sets: dict[str, tuple[str, ...]] = {}
+    for expression, values in compared.items():
+        if len(values) < 3:
+            continue
+        columns = table.matrix[:, [place for _, place in values]]
+        counts, hits = columns.sum(axis=0), columns[target].sum(axis=0)
+        rates = (hits + target.mean()) / (counts + 1)
+        order = np.argsort(-rates, kind="stable")
+        for size in range(2, min(LONGEST, len(order) - 1) + 1):
+            for chosen in (order[:size], order[-size:]):
+                members = sorted(values[index] for index in chosen.tolist())
+                text = canonical(f"{expression} in {tuple(value for value, _ in members)!r}")
+                sets.setdefault(text, tuple(table.texts[place] for _, place in members))
+    known = set(table.texts)
+    return {text: members for text, members in sets.items() if text not in known}
+
+
+def beside_sets(table: PredicateColumns, sets: Mapping[str, tuple[str, ...]]) -> PredicateColumns:
+    """The table with a column for each set."""
+    lookup = with_sets(lookup_in(table.matrix, table.texts), sets)
+    matrix = np.column_stack([table.matrix, *map(lookup, sets)])
+    return PredicateColumns(texts=(*table.texts, *sets), matrix=matrix)
+
+
+def with_sets(lookup: Lookup, sets: Mapping[str, tuple[str, ...]]) -> Lookup:
+    """A lookup that knows the sets too, each by the predicates of its values."""
+
+    def found(predicate: str) -> Bool[np.ndarray, " record"]:
+        if predicate in sets:
+            return np.logical_or.reduce([lookup(member) for member in sets[predicate]])
+        return lookup(predicate)
+
+    return found

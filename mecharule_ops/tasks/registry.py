@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from hashlib import sha256
@@ -16,10 +17,21 @@ from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.hans import Hans
 from mecharule_ops.tasks.jailbreak import Jailbreak
-from mecharule_ops.tasks.presets import PRESETS
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 
+
+def _frozen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+PRESETS: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    (task, model): _frozen(settings)
+    for task, models in tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8")).items()
+    for model, settings in models.items()
+}
+"""Settings that suit a model, by task and model, or another name."""
 _TASKS: Mapping[str, type[Arithmetic] | type[TextTask]] = {
     "arithmetic": Arithmetic,
     "hans": Hans,
@@ -45,10 +57,7 @@ def findable(name: str) -> str:
 
 def task_of(config: RunConfig) -> Task:
     """The task of a config: the model's preset with the config's settings on top. Raises `UsageError`."""
-    name = config.task
-    settings = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in config.task_settings.items()
-    }
+    name, settings = config.task, _frozen(config.task_settings)
     try:
         if config.model in preset_names(name):
             return preset(name, config.model, **settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from toy_behaviour import toy
 
-from mecharule_ops.mechanism.outcomes import predicted_labels
+from mecharule_ops.mechanism.first_order import predicted_labels
 
 
 def test_a_predicted_change_is_labelled_by_the_task() -> None:

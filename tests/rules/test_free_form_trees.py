@@ -8,7 +8,7 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import mcc
 from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees
-from mecharule_ops.rules.one_cut import best_threshold
+from mecharule_ops.rules.matthews import best_threshold
 
 SMALL = TreeSettings(depths=(2, 4), rounds=(20, 40), folds=3)
 TRAIN, TEST = np.arange(700), np.arange(700, 1000)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.rules.one_cut import best_cut
+from mecharule_ops.rules.matthews import best_cut, mcc
 
 NUMBERS = st.one_of(st.integers(-3, 3).map(float), st.just(np.nan))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.planted_rules import planted
-from mecharule_ops.rules.ruleshap import learn_rule
-from mecharule_ops.rules.settings import RuleShapSettings
+from mecharule_ops.rules.ruleshap import RuleShapSettings, learn_rule
 
 
 @pytest.mark.parametrize("seed", range(20))

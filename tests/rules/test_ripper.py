@@ -9,10 +9,10 @@ import pytest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, mcc
-from mecharule_ops.rules.literals import literal_pool, varied
+from mecharule_ops.rules.clause_pool import literal_pool, varied
 from mecharule_ops.rules.matthews import pack
 from mecharule_ops.rules.ripper import RipperSettings, _foil, ripper
-from mecharule_ops.rules.settings import RuleStatus
+from mecharule_ops.rules.ruleshap import RuleStatus
 
 
 def names(count: int) -> list[str]:

@@ -17,8 +17,14 @@ from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
 from mecharule_ops.rules.clause_pool import measure, shap_weights
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.rules.ruleshap import extract, learn_rule, permuted
-from mecharule_ops.rules.settings import RuleShapSettings, RuleStatus, readiness
+from mecharule_ops.rules.ruleshap import (
+    RuleShapSettings,
+    RuleStatus,
+    extract,
+    learn_rule,
+    permuted,
+    readiness,
+)
 
 SETTINGS = RuleShapSettings(rounds=60)
 

@@ -8,7 +8,7 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
-from mecharule_ops.rules.settings import RuleStatus
+from mecharule_ops.rules.ruleshap import RuleStatus
 from mecharule_ops.rules.short_rules import (
     Learner,
     ShortSettings,
@@ -17,8 +17,9 @@ from mecharule_ops.rules.short_rules import (
     one_standard_error,
     phrased,
     short_rule,
+    value_sets,
+    with_sets,
 )
-from mecharule_ops.rules.value_sets import value_sets, with_sets
 
 FAST = ShortSettings(learners=(Learner.RIPPER,))
 

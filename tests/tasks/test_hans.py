@@ -11,8 +11,7 @@ import pytest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
-from mecharule_ops.tasks.hans import Hans
-from mecharule_ops.tasks.hans_sentences import CONSTRUCTIONS, HEURISTICS, generate
+from mecharule_ops.tasks.hans import CONSTRUCTIONS, HEURISTICS, Hans, generate
 from mecharule_ops.tasks.registry import preset, task_from
 from mecharule_ops.types import BehaviourRecord, Example, Phase
 
