@@ -130,9 +130,9 @@ def _plans(asked: Experiment, request: Request) -> dict[str, tuple[PlannedRun, .
 
 
 def _probe(asked: Experiment, request: Request, host: Host) -> ToolResult:
+    from mecharule_ops.experiments.folder import probe
     from mecharule_ops.experiments.page import as_data
     from mecharule_ops.experiments.plan import planned
-    from mecharule_ops.experiments.folder import probe
 
     units = [Neuron.parse(text) for text in str(asked.units).split(",")]
     page = probe(planned(request.base, request.base.seed, "probe"), units, host)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from contributions import contributions
 from rounded import allowed, same
 from simulated_cards import on_cards, simulated_cards
 from tiny_models import save_tiny
