@@ -35,9 +35,10 @@ class ProposalInput(TypedDict):
     """Most rounds."""
 
 
-class ProposalState(ProposalInput, total=False):
-    """A proposal loop under way."""
+class ProposalState(TypedDict, total=False):
+    """A proposal loop under way, and what a node changes of it."""
 
+    rounds: int
     done: int
     """Rounds asked."""
     waiting: list[str]
@@ -116,9 +117,12 @@ class ConversationInput(TypedDict):
     """Most tool calls for this question."""
 
 
-class ConversationState(ConversationInput, total=False):
-    """A question under way."""
+class ConversationState(TypedDict, total=False):
+    """A question under way, and what a node changes of it."""
 
+    turns: list[Said]
+    question: str
+    most_calls: int
     consulted: list[Consulted]
     facts: list[dict[str, object]]
     """What the tools stated, in order: f1, f2, …"""

@@ -58,9 +58,11 @@ class UnitReport(TypedDict):
     """The suggester gave no usable reply, so asking again may end otherwise."""
 
 
-class RefinementState(RefinementInput, total=False):
-    """A refinement under way; the round's fields belong to the first of `units`."""
+class RefinementState(TypedDict, total=False):
+    """A refinement under way, and what a node changes of it; the round's fields belong to the first of `units`."""
 
+    units: list[str]
+    rounds: int
     done: int
     waiting: list[str]
     accepted: list[str]
