@@ -72,7 +72,7 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
 
 def _facts(neuron: Neuron, rule: AnchoredRule, findings: Findings) -> Iterator[Fact]:
     said = [
-        f"{rule.flips}/{rule.eligible} records of D_b flip",
+        f"Ablating {neuron} alone flips {rule.flips}/{rule.eligible} records of D_b",
         f"When it flips: {anchored_words(rule, findings.run)}",
     ]
     if predicts(rule) is not None:

@@ -120,7 +120,7 @@ def test_a_tool_states_what_it_stated(
     from tools.registry import call
 
     result = call(name, {key: str(run) if value == "RUN" else value for key, value in given.items()})
-    parts = {"facts": of_facts(facts_of(result, "b00d", tool=name)), "text": stated(result.text)}
+    parts = {"facts": of_facts(facts_of(result, "b00d", name)), "text": stated(result.text)}
     if name in LIVE:
         parts = {part: counts(of) for part, of in parts.items()}
     now = {**parts, "exit": result.exit_code}
