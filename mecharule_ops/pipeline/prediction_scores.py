@@ -128,7 +128,8 @@ class FirstOrder:
         integrated[some] = self.integrated[place]
         first, happened = self.drops.flips[:, place], self.happened(unit, flips)
         least, most = extreme(np.fmin, self.drops.leads.lead[:, :, 0]), self.largest_drop(unit)
-        becomes_right, beside_right = None, ()
+        becomes_right: PredictionScore | None = None
+        beside_right: tuple[PredictionScore, ...] = ()
         if self.regime is Regime.BASELINE_NEGATIVE:
             becomes_right = self._becomes_right(unit, flips)
             beside_right = cut_scores(least, most, flips, self.train, test)

@@ -174,7 +174,7 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
     summary = note
     if rule is not None:
         train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
-        splitter.update(rule=str(rule), train_mcc=train_mcc)
+        splitter["rule"], splitter["train_mcc"] = str(rule), train_mcc
         summary = f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}"
     run.store.put(keys.SPLITTER.summary, summary)
     run.store.put(keys.SPLITTER, splitter)

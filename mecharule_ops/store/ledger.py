@@ -88,7 +88,7 @@ class Hypothesis:
 class Ledger:
     """The hypotheses of one run, in the order registered."""
 
-    def __init__(self, store: RunStore, emit: Callable[[Event], None] = lambda event: None) -> None:
+    def __init__(self, store: RunStore, emit: Callable[[Event], object] = lambda event: None) -> None:
         """`emit` is told before an entry changes, so that no decision is ever told of what nobody heard registered."""
         self._store = store
         self._emit = emit
