@@ -23,7 +23,7 @@ from mecharule_ops.certificates.certificate import (
 )
 from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.asking import Group
-from mecharule_ops.findings.chain_counts import mediation_in, pairs_in
+from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, ModelShape
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions

@@ -13,8 +13,7 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.codec import encode
-from mecharule_ops.findings.chain import Chain
-from mecharule_ops.findings.chain_counts import mediation_of, pairs_of
+from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.mechanism.breaks import END, Breaks, FirstChange, breaks
 from mecharule_ops.mechanism.holds import (

@@ -1,6 +1,6 @@
 """The state of a run as a fold over its events: what every display shows, live or replayed.
 
-`RunState.apply` is pure and knows no screen, clock or model. Versions share structure (`persistent.py`), so
+`RunState.apply` is pure and knows no screen, clock or model. Versions share structure (`IntMap`), so
 an event costs about the same at the first node and at the ten-thousandth, and a snapshot never changes.
 Events may be repeated: a resumed search tells its story again and replaces what it told before.
 """

@@ -28,9 +28,8 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from mecharule_ops.state.persistent import IntMap
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_view import DECIDED
+from mecharule_ops.state.search_view import DECIDED, IntMap
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate, Verdict
 

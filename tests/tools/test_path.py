@@ -14,8 +14,7 @@ from bundled_run import opened
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies, totals_of
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.chain import Chain
-from mecharule_ops.findings.chain_counts import mediation_of, pairs_of
+from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
 from mecharule_ops.mechanism.holds import Above, WholeLayer
 from mecharule_ops.pipeline.certify import certify_mediation
 from mecharule_ops.report.chain_plots import chain_figures
