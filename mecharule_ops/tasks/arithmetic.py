@@ -178,16 +178,13 @@ class Arithmetic:
     def edits(self, example: Example) -> tuple[Example, ...]:
         """Questions of the task that differ in one digit, the closest first, then those with another operator."""
         op, a, b = _fields_of(example)
-        digits = [
-            (abs(new - old), {name: new})
-            for name, old in (("a", a), ("b", b))
-            for new in one_digit_changed(old)
-        ]
-        nearest = [changed for _, changed in sorted(digits, key=lambda pair: pair[0])]
+        near = [(abs(new - a), (op, new, b)) for new in one_digit_changed(a)]
+        near += [(abs(new - b), (op, a, new)) for new in one_digit_changed(b)]
+        nearest = [question for _, question in sorted(near, key=lambda pair: pair[0])]
         found = []
-        for changed in (*nearest, *({"op": other} for other in self.operators if other != op)):
+        for question in (*nearest, *((other, a, b) for other in self.operators if other != op)):
             with suppress(UsageError):
-                found.append(self.example(**{"op": op, "a": a, "b": b, **changed}))
+                found.append(self.example(*question))
         return tuple(found)
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
