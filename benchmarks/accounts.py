@@ -36,6 +36,7 @@ from mecharule_ops.mechanism.first_order import prediction
 from mecharule_ops.numbers import percent, plural
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
@@ -202,7 +203,7 @@ def measured_planted() -> Part:
 def recovered(seed: int, records: int, predicates: int) -> bool:
     """Whether the default learner gives back the planted rule."""
     matrix, texts, rule, target = planted(seed, records, predicates)
-    return learn_rule(matrix, texts, target, seed=0).rule == rule
+    return learn_rule(PredicateColumns(texts=tuple(texts), matrix=matrix), target, seed=0).rule == rule
 
 
 def measured_cost() -> Part:

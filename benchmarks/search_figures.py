@@ -15,6 +15,7 @@ import numpy as np
 from engine_figures import ZERO, searched
 from setting import DEFAULT, SMOLLM2, Case, Figure, seconds, setting
 
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.tasks.registry import preset
@@ -75,7 +76,7 @@ def rules() -> Iterator[Figure]:
     target = (matrix[:, 0] & matrix[:, 1]) | (matrix[:, 2] & ~matrix[:, 3])
     target ^= generator.random(10_000) < 0.1
     names = [f"x >= {index}" for index in range(100)]
-    taken = seconds(lambda: learn_rule(matrix, names, target, seed=0))
+    taken = seconds(lambda: learn_rule(PredicateColumns(texts=tuple(names), matrix=matrix), target, seed=0))
     yield Figure("RuleSHAP, 10,000 records × 100 predicates", taken, "s", "≤ 10 s")
     task = preset("arithmetic", "arith-tiny")
     columns = {name: generator.integers(0, 300, 10_000) for name in ("a", "b")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.report.document import Table
@@ -40,9 +41,10 @@ def score(given: Score, tell: Tell) -> ToolResult:
 def extract(given: Extract, tell: Tell) -> ToolResult:
     """Clauses by train MCC, best first, and the rule that their greedy OR makes; held-out records are not read."""
     with opened(given.run) as run:
-        matrix, labels = run.table.matrix[run.train], run.labels[run.train]
-        tell(f"RuleSHAP over {matrix.shape[1]} predicates and {len(labels):,} train records")
-        learned = learn_rule(matrix, run.vocabulary["kept"], labels, seed=run.config.seed)
+        texts, labels = tuple(run.vocabulary["kept"]), run.labels[run.train]
+        table = PredicateColumns(texts=texts, matrix=run.table.matrix[run.train])
+        tell(f"RuleSHAP over {len(texts)} predicates and {len(labels):,} train records")
+        learned = learn_rule(table, labels, seed=run.config.seed)
         identifier = run.id
     rule = learned.status.value if learned.rule is None else str(learned.rule)
     mcc = "" if learned.train is None else f" (train MCC {learned.train.mcc:.2f})"

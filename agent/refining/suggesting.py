@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from jaxtyping import Bool
 
 import prompts
 from agent.llm.asking import Asker
@@ -21,6 +20,7 @@ from agent.proposing.power import held_back
 from agent.refining.state import Idea, Refinement, Tried, UnitCase
 from mecharule_ops.errors import BudgetSpent, StoreError
 from mecharule_ops.pipeline.refinement import LEAST, known_scores
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
@@ -118,13 +118,13 @@ class OfflineSuggester:
         flips = case.flips[case.train]
         if min(np.count_nonzero(flips), np.count_nonzero(~flips)) < LEAST:
             return Refinement(predicates=[], hypothesis=None)
-        texts, matrix = vocabulary_of(case, tried.accepted)
+        table = vocabulary_of(case, tried.accepted).on(case.train)
         context = ProposalContext(
             columns={name: column[case.train] for name, column in case.columns.items()},
             labels=flips,
             schema=schema_of(case.columns),
             prompt_columns=case.prompt_columns,
-            known=known_scores(texts, matrix[case.train], flips),
+            known=known_scores(table.texts, table.matrix, flips),
             refusals=tuple(Refusal(text=row["text"], reason=row["reason"]) for row in tried.refused),
         )
         fresh = OfflineProposer(limit=self.limit).propose(context)
@@ -133,11 +133,11 @@ class OfflineSuggester:
 
 def _best(case: UnitCase, texts: Sequence[str]) -> Idea | None:
     """The predicate of largest train MCC against the flips, as a hypothesis."""
-    known, matrix = vocabulary_of(case, texts)
-    if not known:
+    table = vocabulary_of(case, texts).on(case.train)
+    if not table.texts:
         return None
-    fits = [mcc(column, case.flips[case.train]) for column in matrix[case.train].T]
-    best = known[int(np.argmax(fits))]
+    fits = [mcc(column, case.flips[case.train]) for column in table.matrix.T]
+    best = table.texts[int(np.argmax(fits))]
     return Idea(statement=f"{case.unit} flips exactly where {best}.", condition=best, refuted_by="")
 
 
@@ -152,20 +152,19 @@ def table_of(case: UnitCase, accepted: Sequence[str]) -> tuple[PredicateTable, t
     )
 
 
-def vocabulary_of(
-    case: UnitCase, accepted: Sequence[str]
-) -> tuple[list[str], Bool[np.ndarray, "eligible predicate"]]:
-    """(texts, fires on D_b) that the unit's rule is learned over: what anchoring had, and what was accepted."""
+def vocabulary_of(case: UnitCase, accepted: Sequence[str]) -> PredicateColumns:
+    """What the unit's rule is learned over, on D_b: what anchoring had, and what was accepted."""
     schema = schema_of(case.columns)
     texts = list(dict.fromkeys([*case.vocabulary, *accepted]))
     fires = [evaluate(parse_predicate(text, schema), case.columns) for text in texts]
-    return texts, np.column_stack(fires) if fires else np.zeros((len(case.flips), 0), bool)
+    matrix = np.column_stack(fires) if fires else np.zeros((len(case.flips), 0), bool)
+    return PredicateColumns(texts=tuple(texts), matrix=matrix)
 
 
 def learned_on(case: UnitCase, accepted: Sequence[str], seed: int) -> LearnedRule:
     """The rule of the unit's train flips, learned as anchoring does; with nothing accepted it is anchoring's."""
-    texts, matrix = vocabulary_of(case, accepted)
-    return learn_rule(matrix[case.train], texts, case.flips[case.train], seed=seed)
+    table = vocabulary_of(case, accepted)
+    return learn_rule(table.on(case.train), case.flips[case.train], seed=seed)
 
 
 def validated_mcc(case: UnitCase, accepted: Sequence[str], seed: int) -> float:
@@ -174,10 +173,9 @@ def validated_mcc(case: UnitCase, accepted: Sequence[str], seed: int) -> float:
     It says whether a unit has a good rule, and when to stop, without a look at the held-out records. 0.0 without a
     rule. Slightly high, since the vocabulary was chosen on all of train.
     """
-    texts, matrix = vocabulary_of(case, accepted)
-    flips, fires = case.flips[case.train], matrix[case.train]
+    table, flips = vocabulary_of(case, accepted).on(case.train), case.flips[case.train]
     back = held_back(flips, seed)
-    learned = learn_rule(fires[~back], texts, flips[~back], seed=seed)
-    return (
-        0.0 if learned.rule is None else mcc(learned.rule.fires(lookup_in(fires[back], texts)), flips[back])
-    )
+    learned = learn_rule(table.on(~back), flips[~back], seed=seed)
+    if learned.rule is None:
+        return 0.0
+    return mcc(learned.rule.fires(lookup_in(table.matrix[back], table.texts)), flips[back])

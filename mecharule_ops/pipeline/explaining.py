@@ -22,6 +22,7 @@ from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.anchoring import anchor
 from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
@@ -127,8 +128,7 @@ def anchored_rule(
         neuron,
         regime,
         flips,
-        matrix,
-        predicates,
+        PredicateColumns(texts=tuple(predicates), matrix=matrix),
         np.flatnonzero(in_train),
         np.flatnonzero(~in_train),
         run.prompt_only,

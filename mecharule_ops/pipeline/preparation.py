@@ -22,6 +22,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.held_out import stratified_split
 from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.run import Run
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import Refusal, build_table
@@ -157,12 +158,8 @@ def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
     train, target = run.train, run.labels[run.train]
     if run.config.condition == E1Condition.FAKE_RULE.value:
         target = permuted(target, np.random.default_rng(run.config.seed))
-    learned = learn_rule(
-        run.table.matrix[train],
-        run.vocabulary["kept"],
-        target,
-        seed=run.config.seed,
-    )
+    table = PredicateColumns(texts=tuple(run.vocabulary["kept"]), matrix=run.table.matrix[train])
+    learned = learn_rule(table, target, seed=run.config.seed)
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
     rule, note = _powered(run, [*rules, *alone]) if rules else (None, learned.status.value)

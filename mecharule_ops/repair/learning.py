@@ -13,16 +13,16 @@ Only records whose value is not 0 matter, so a search is a few products of small
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause
 from mecharule_ops.rules.clause_pool import as_clause, literal_pool
-from mecharule_ops.rules.ruleshap import check_table
+from mecharule_ops.rules.ruleshap import check_target
 from mecharule_ops.thresholds import HARM
 
 _Literals = tuple[int, ...]
@@ -56,26 +56,27 @@ class GateSettings:
 
 
 def gate_clauses(
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
+    table: PredicateColumns,
     value: Int[np.ndarray, " record"],
     settings: GateSettings | None = None,
 ) -> tuple[Clause, ...]:
     """Clauses in the order found, each on what those before leave; none when no clause is worth it.
 
     Deterministic. Cost: no model call.
-    Raises `UsageError` when shapes disagree or a predicate comes twice.
+    Raises `UsageError` when shapes disagree.
     """
-    check_table(matrix, predicates, value > 0)
+    check_target(table, value > 0)
     settings = settings or GateSettings()
-    pool = literal_pool(matrix, settings.least_share)
+    pool = literal_pool(table.matrix, settings.least_share)
     changed = np.flatnonzero(value)
     if not pool.literals or not len(changed):
         return ()
     literals = np.array(pool.literals)
-    held = (matrix[changed][:, literals // 2] == (literals % 2).astype(bool)).astype(np.float32)
+    held = (table.matrix[changed][:, literals // 2] == (literals % 2).astype(bool)).astype(np.float32)
     search = _Search(held, value[changed], settings)
-    return tuple(as_clause(tuple(literals[list(clause)].tolist()), predicates) for clause in search.clauses())
+    return tuple(
+        as_clause(tuple(literals[list(clause)].tolist()), table.texts) for clause in search.clauses()
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -167,7 +167,7 @@ def offered(found: Material, readings: Readings, proposer: GateProposer | None) 
     for unit, alone in found.known.items():
         table = predicates_of(readings, unit, prompt, np.arange(split))
         value = alone.astype(np.int64) - good
-        clauses = gate_clauses(table.matrix[:split], table.texts, value[:split], request.learning)
+        clauses = gate_clauses(table.on(np.arange(split)), value[:split], request.learning)
         lookup = lookup_in(table.matrix, table.texts)
         offer.candidates += [
             Candidate(unit=unit, clause=one, fires=one.fires(lookup), proposed=False) for one in clauses

@@ -8,15 +8,16 @@ describes, it does not predict. Axes: neuron, eligible (a record of D_b), predic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, lookup_in, score
 from mecharule_ops.rules.chance import chance_test
-from mecharule_ops.rules.ruleshap import check_table, learn_rule
+from mecharule_ops.rules.ruleshap import check_target, learn_rule
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 
 
@@ -24,8 +25,7 @@ def anchor(
     neuron: Neuron,
     regime: Regime,
     flips: Bool[np.ndarray, " eligible"],
-    matrix: Bool[np.ndarray, "eligible predicate"],
-    predicates: Sequence[str],
+    table: PredicateColumns,
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
     prompt_only_of: Callable[[str], bool],
@@ -40,12 +40,12 @@ def anchor(
         UsageError: shapes disagree, train and test overlap or leave the eligible records.
 
     """
-    check_table(matrix, predicates, flips)
+    check_target(table, flips)
     check_split(train, test, len(flips))
-    learned = learn_rule(matrix[train], predicates, flips[train], seed=seed)
-    full = learn_rule(matrix, predicates, flips, seed=seed)
+    learned = learn_rule(table.on(train), flips[train], seed=seed)
+    full = learn_rule(table, flips, seed=seed)
     rule = learned.rule
-    fires = None if rule is None else rule.fires(lookup_in(matrix[test], predicates))
+    fires = None if rule is None else rule.fires(lookup_in(table.matrix[test], table.texts))
     return AnchoredRule(
         neuron=neuron,
         regime=regime,

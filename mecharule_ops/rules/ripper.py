@@ -21,10 +21,11 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt64
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, compactify, lookup_in, score
 from mecharule_ops.rules.clause_pool import LiteralPool, as_clause, literal_pool
 from mecharule_ops.rules.matthews import MARGIN, mcc_of_one, pack
-from mecharule_ops.rules.ruleshap import LearnedRule, RuleStatus, check_table, readiness
+from mecharule_ops.rules.ruleshap import LearnedRule, RuleStatus, check_target, readiness
 
 _Words = UInt64[np.ndarray, " word"]
 _Places = tuple[int, ...]
@@ -52,8 +53,7 @@ class RipperSettings:
 
 
 def ripper(
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
+    table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     *,
     settings: RipperSettings | None = None,
@@ -65,21 +65,21 @@ def ripper(
     `pool` is what `literal_pool` makes of the matrix, for who asks more than once. Cost: no model calls.
 
     Raises:
-        UsageError: shapes disagree, or a predicate comes twice.
+        UsageError: shapes disagree.
 
     """
-    check_table(matrix, predicates, target)
+    check_target(table, target)
     settings = settings or RipperSettings()
-    status = readiness(target, predicates)
+    status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return LearnedRule(status=status)
-    pool = pool or literal_pool(matrix)
+    pool = pool or literal_pool(table.matrix)
     search = _Search(pool, target, settings, np.random.default_rng(seed))
     clauses = search.rule() if pool.literals else []
     if not clauses:
         return LearnedRule(status=RuleStatus.NO_CLAUSE)
-    lookup = lookup_in(matrix, predicates)
-    named = (as_clause(tuple(pool.literals[place] for place in clause), predicates) for clause in clauses)
+    lookup = lookup_in(table.matrix, table.texts)
+    named = (as_clause(tuple(pool.literals[place] for place in clause), table.texts) for clause in clauses)
     rule = compactify(Rule(tuple(named)), lookup, target)
     return LearnedRule(status=status, rule=rule, train=score(rule.fires(lookup), target))
 

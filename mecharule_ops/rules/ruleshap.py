@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Rule, compactify, greedy_or, lookup_in, score
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
 from mecharule_ops.rules.clause_pool import (
@@ -137,8 +138,7 @@ class LearnedRule:
 
 
 def extract(
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
+    table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     *,
     settings: RuleShapSettings | None = None,
@@ -147,30 +147,29 @@ def extract(
     """Candidate clauses for a target, best first; the same seed gives the same ranking in any record order.
 
     Raises:
-        UsageError: shapes disagree, or a predicate comes twice.
+        UsageError: shapes disagree.
 
     """
-    check_table(matrix, predicates, target)
+    check_target(table, target)
     settings = settings or RuleShapSettings()
-    status = readiness(target, predicates)
+    status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return ClauseRanking(status=status, clauses=())
-    rows = distinct_rows(matrix, target)
+    rows = distinct_rows(table.matrix, target)
     booster = fit(rows, settings.rounds, settings.depth, seed)
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
     phi = shap_values(booster, sample.features)
-    singles: set[Literals] = {(literal,) for literal in range(2 * len(predicates))}
-    found = measure(sorted(path_prefixes(booster) | singles, key=plainness), matrix, target)
+    singles: set[Literals] = {(literal,) for literal in range(2 * len(table.texts))}
+    found = measure(sorted(path_prefixes(booster) | singles, key=plainness), table.matrix, target)
     found = found.firing_on(settings.least_firings(len(target)))
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
-    ranked = _ranked(found, weights, predicates, len(target))[: settings.pool]
+    ranked = _ranked(found, weights, table.texts, len(target))[: settings.pool]
     status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE
     return ClauseRanking(status=status, clauses=ranked)
 
 
 def learn_rule(
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
+    table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     *,
     settings: RuleShapSettings | None = None,
@@ -179,25 +178,23 @@ def learn_rule(
     """The greedy OR-combination of the extracted clauses, chosen and scored on these records alone.
 
     Raises:
-        UsageError: shapes disagree, or a predicate comes twice.
+        UsageError: shapes disagree.
 
     """
     settings = settings or RuleShapSettings()
-    ranking = extract(matrix, predicates, target, settings=settings, seed=seed)
-    return combined(ranking, matrix, predicates, target, settings)
+    return combined(extract(table, target, settings=settings, seed=seed), table, target, settings)
 
 
 def combined(
     ranking: ClauseRanking,
-    matrix: Bool[np.ndarray, "record predicate"],
-    predicates: Sequence[str],
+    table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     settings: RuleShapSettings,
 ) -> LearnedRule:
     """The greedy OR-combination of a ranking made from these records."""
     if ranking.status is not RuleStatus.LEARNED:
         return LearnedRule(status=ranking.status, clauses=ranking.clauses)
-    lookup = lookup_in(matrix, predicates)
+    lookup = lookup_in(table.matrix, table.texts)
     clauses = [ranked.clause for ranked in ranking.clauses]
     fires = np.stack([clause.fires(lookup) for clause in clauses])
     most, starts, gain = settings.max_clauses, settings.starts, settings.min_gain
@@ -213,17 +210,10 @@ def permuted(
     return generator.permutation(target)
 
 
-def check_table(
-    matrix: Bool[np.ndarray, "_ _"], predicates: Sequence[str], target: Bool[np.ndarray, " _"]
-) -> None:
-    """Raises `UsageError` unless the matrix has a row a record and a column a distinct predicate."""
-    expected = (len(target), len(predicates))
-    if matrix.shape != expected:
-        raise UsageError(f"expected a matrix of shape {expected} (records, predicates), got {matrix.shape}")
-    if len(set(predicates)) != len(predicates):
-        raise UsageError(
-            f"expected distinct predicates, got {len(predicates) - len(set(predicates))} repeats"
-        )
+def check_target(table: PredicateColumns, target: Bool[np.ndarray, " _"]) -> None:
+    """Raises `UsageError` unless the table has a row a record."""
+    if len(table.matrix) != len(target):
+        raise UsageError(f"expected a matrix of {len(target)} records, got {len(table.matrix)}")
 
 
 def _ranked(

@@ -29,7 +29,7 @@ from mecharule_ops.rules.ruleshap import (
     LearnedRule,
     RuleShapSettings,
     RuleStatus,
-    check_table,
+    check_target,
     combined,
     extract,
     readiness,
@@ -136,7 +136,7 @@ def short_rule(
         UsageError: shapes disagree.
 
     """
-    check_table(given.matrix, given.texts, target)
+    check_target(given, target)
     settings, table = settings or ShortSettings(), given.at(varied(given.matrix))
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
@@ -207,18 +207,17 @@ def _learned(
     seed: int,
 ) -> Iterator[LearnedRule]:
     """A rule for each size; RuleSHAP ranks once, and each size takes the clauses that are short enough."""
-    given = table.matrix, table.texts, target
     if learner is Learner.RULESHAP:
         settings = replace(RULESHAP, depth=max(size.literals for size in sizes))
-        ranking = extract(*given, settings=settings, seed=seed)
+        ranking = extract(table, target, settings=settings, seed=seed)
         for size in sizes:
             bounded = replace(settings, max_clauses=size.clauses)
-            yield combined(ranking.up_to(size.literals), *given, bounded)
+            yield combined(ranking.up_to(size.literals), table, target, bounded)
         return
     pool = literal_pool(table.matrix)
     for size in sizes:
         bounds = RipperSettings(max_clauses=size.clauses, max_literals=size.literals)
-        yield ripper(*given, settings=bounds, seed=seed, pool=pool)
+        yield ripper(table, target, settings=bounds, seed=seed, pool=pool)
 
 
 def value_sets(table: PredicateColumns, target: Bool[np.ndarray, " record"]) -> Mapping[str, tuple[str, ...]]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from predicate_columns import table as columns
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in
@@ -33,7 +34,9 @@ def flips_of(text: str, matrix: np.ndarray) -> np.ndarray:
 
 
 def anchored_to(flips: np.ndarray, matrix: np.ndarray, train: np.ndarray = TRAIN) -> AnchoredRule:
-    return anchor(UNIT, Regime.BASELINE_POSITIVE, flips, matrix, PREDICATES, train, TEST, reads_prompt, 0)
+    return anchor(
+        UNIT, Regime.BASELINE_POSITIVE, flips, columns(matrix, PREDICATES), train, TEST, reads_prompt, 0
+    )
 
 
 def test_a_planted_trigger_is_anchored() -> None:
@@ -122,8 +125,7 @@ def test_without_held_out_records_there_is_no_held_out_score() -> None:
         UNIT,
         Regime.BASELINE_POSITIVE,
         flips,
-        matrix,
-        PREDICATES,
+        columns(matrix, PREDICATES),
         everything,
         nothing,
         reads_prompt,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from predicate_columns import table
 
 from benchmarks.planted_rules import planted
 from mecharule_ops.rules.ruleshap import RuleShapSettings, learn_rule
@@ -12,14 +13,14 @@ from mecharule_ops.rules.ruleshap import RuleShapSettings, learn_rule
 def test_defaults_recover_two_clauses_among_few_records(seed: int) -> None:
     """400 records × 6 predicates: exactly the planted rule, no setting touched."""
     matrix, texts, rule, target = planted(seed, 400, 6)
-    assert learn_rule(matrix, texts, target, seed=0).rule == rule
+    assert learn_rule(table(matrix, texts), target, seed=0).rule == rule
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_defaults_recover_two_clauses_among_many_predicates(seed: int) -> None:
     """10,000 records × 100 predicates: exactly the planted rule, no setting touched."""
     matrix, texts, rule, target = planted(seed, 10_000, 100)
-    assert learn_rule(matrix, texts, target, seed=0).rule == rule
+    assert learn_rule(table(matrix, texts), target, seed=0).rule == rule
 
 
 def test_the_papers_setting_keeps_a_spurious_clause() -> None:
@@ -28,5 +29,5 @@ def test_the_papers_setting_keeps_a_spurious_clause() -> None:
     learned = []
     for seed in range(20):
         matrix, texts, rule, target = planted(seed, 400, 6)
-        learned.append(learn_rule(matrix, texts, target, settings=paper, seed=0).rule == rule)
+        learned.append(learn_rule(table(matrix, texts), target, settings=paper, seed=0).rule == rule)
     assert 0 < sum(learned) < 20

@@ -6,6 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from predicate_columns import table
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, mcc
@@ -47,7 +48,7 @@ def test_planted_dnfs_are_found_under_noise(records: int, least: float) -> None:
     scores = []
     for seed in range(8):
         matrix, noisy, clean = planted(seed, records + 2000, 80, 0.05)
-        learned = ripper(matrix[:records], names(80), noisy[:records], seed=0)
+        learned = ripper(table(matrix[:records], names(80)), noisy[:records], seed=0)
         assert learned.rule is not None
         scores.append(mcc(learned.rule.fires(lookup_in(matrix[records:], names(80))), clean[records:]))
     assert np.mean(scores) >= least
@@ -56,7 +57,9 @@ def test_planted_dnfs_are_found_under_noise(records: int, least: float) -> None:
 def test_a_rule_that_is_too_short_for_the_dnf_falls_behind() -> None:
     """One clause of one literal cannot say a DNF, so the figures above can fail."""
     matrix, noisy, clean = planted(0, 3000, 80, 0.05)
-    short = ripper(matrix, names(80), noisy, settings=RipperSettings(max_clauses=1, max_literals=1), seed=0)
+    short = ripper(
+        table(matrix, names(80)), noisy, settings=RipperSettings(max_clauses=1, max_literals=1), seed=0
+    )
     assert short.rule is not None
     assert mcc(short.rule.fires(lookup_in(matrix, names(80))), clean) < 0.9
 
@@ -70,7 +73,7 @@ def test_it_equals_brute_force_on_tiny_tables() -> None:
         lookup, rules = lookup_in(matrix, texts), all_rules(4, 2)
         target = rules[int(rng.integers(len(rules)))].fires(lookup)
         settings = RipperSettings(max_clauses=2, max_literals=2, min_gain=0.0)
-        learned = ripper(matrix, texts, target, settings=settings, seed=0)
+        learned = ripper(table(matrix, texts), target, settings=settings, seed=0)
         best = max(mcc(rule.fires(lookup), target) for rule in rules) if seed < 5 else 1.0
         assert learned.train is not None
         assert learned.train.mcc <= best + 1e-12
@@ -85,7 +88,7 @@ def test_a_single_literal_is_the_best_of_all(seed: int) -> None:
     matrix, texts = rng.random((200, 6)) < rng.uniform(0.2, 0.8, 6), names(6)
     target = matrix[:, 2] ^ (rng.random(200) < 0.1)
     one = RipperSettings(max_clauses=1, max_literals=1)
-    learned = ripper(matrix, texts, target, settings=one, seed=0)
+    learned = ripper(table(matrix, texts), target, settings=one, seed=0)
     best = max(
         mcc(Condition(text, value).fires(lookup_in(matrix, texts)), target)
         for text, value in product(texts, (True, False))
@@ -106,11 +109,11 @@ def test_a_literal_without_a_negation_is_preferred_to_its_equal() -> None:
     rng = np.random.default_rng(0)
     column = rng.random(200) < 0.4
     matrix = np.column_stack([~column, rng.random(200) < 0.5, column])
-    learned = ripper(matrix, names(3), column, seed=0)
+    learned = ripper(table(matrix, names(3)), column, seed=0)
     assert str(learned.rule) == "p2 > 0"
     pool = literal_pool(matrix)
     assert pool.literals == (1, 3, 5, 2)
-    assert str(ripper(matrix[:, :2], names(2), column, seed=0).rule) == "not (p0 > 0)"
+    assert str(ripper(table(matrix[:, :2], names(2)), column, seed=0).rule) == "not (p0 > 0)"
 
 
 def test_rare_literals_are_left_out() -> None:
@@ -126,7 +129,9 @@ def test_rare_literals_are_left_out() -> None:
 def test_bounds_hold() -> None:
     """No rule exceeds its bounds."""
     matrix, noisy, _ = planted(3, 1500, 40, 0.1)
-    learned = ripper(matrix, names(40), noisy, settings=RipperSettings(max_clauses=2, max_literals=2), seed=0)
+    learned = ripper(
+        table(matrix, names(40)), noisy, settings=RipperSettings(max_clauses=2, max_literals=2), seed=0
+    )
     assert learned.rule is not None
     assert len(learned.rule.clauses) <= 2
     assert max(len(clause.conditions) for clause in learned.rule.clauses) <= 2
@@ -142,8 +147,8 @@ def test_targets_that_cannot_be_learned_give_a_reason() -> None:
         (matrix, names(3), np.arange(40) < 2, RuleStatus.TOO_FEW),
         (np.ones((40, 3), bool), names(3), np.arange(40) < 20, RuleStatus.NO_CLAUSE),
     ]
-    for table, texts, target, status in cases:
-        learned = ripper(table, texts, target, seed=0)
+    for matrix, texts, target, status in cases:
+        learned = ripper(table(matrix, texts), target, seed=0)
         assert (learned.rule, learned.train, learned.status) == (None, None, status)
     for wrong in ({"max_clauses": 0}, {"max_literals": 0}, {"min_gain": -1.0}):
         with pytest.raises(UsageError, match="expected counts"):
@@ -153,6 +158,6 @@ def test_targets_that_cannot_be_learned_give_a_reason() -> None:
 def test_the_same_seed_gives_the_same_rule() -> None:
     """Growing and pruning sets are drawn from the seed alone."""
     matrix, noisy, _ = planted(5, 400, 30, 0.15)
-    first = ripper(matrix, names(30), noisy, seed=3)
-    assert ripper(matrix, names(30), noisy, seed=3).rule == first.rule
-    assert ripper(matrix, names(30), noisy, seed=3, pool=literal_pool(matrix)).rule == first.rule
+    first = ripper(table(matrix, names(30)), noisy, seed=3)
+    assert ripper(table(matrix, names(30)), noisy, seed=3).rule == first.rule
+    assert ripper(table(matrix, names(30)), noisy, seed=3, pool=literal_pool(matrix)).rule == first.rule

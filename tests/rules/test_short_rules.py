@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from predicate_columns import table
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
 from mecharule_ops.rules.ruleshap import RuleStatus
 from mecharule_ops.rules.short_rules import (
@@ -26,10 +26,6 @@ FAST = ShortSettings(learners=(Learner.RIPPER,))
 
 def names(count: int) -> list[str]:
     return [f"p{index} > 0" for index in range(count)]
-
-
-def table(matrix: np.ndarray, texts: list[str]) -> PredicateColumns:
-    return PredicateColumns(texts=tuple(texts), matrix=matrix)
 
 
 def digits(seed: int, records: int) -> tuple[np.ndarray, list[str], np.ndarray]:
