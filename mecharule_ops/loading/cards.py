@@ -19,6 +19,7 @@ from operator import attrgetter
 from typing import Any
 
 import torch
+from accelerate.utils import recursively_apply
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -56,15 +57,12 @@ class _Carrier:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call's arguments, on the card."""
         hidden = tuple(one.to(self._card) if isinstance(one, Tensor) else one for one in given)
-        return hidden, {name: self._kept(value) for name, value in named.items()}
+        # Tensors in tuples, lists and dictionaries too; caches are left as they are.
+        return hidden, recursively_apply(self._kept, named)
 
-    def _kept(self, value: Any) -> Any:
-        """A copy that lives as long as its source; caches are left as they are."""
-        if isinstance(value, tuple | list):
-            return type(value)(map(self._kept, value))
-        if isinstance(value, dict):
-            return {name: self._kept(one) for name, one in value.items()}
-        if not isinstance(value, Tensor) or value.device == self._card:
+    def _kept(self, value: Tensor) -> Tensor:
+        """A copy that lives as long as its source."""
+        if value.device == self._card:
             return value
         # What is copied under inference mode cannot take part in gradients.
         if value.requires_grad or (torch.is_inference_mode_enabled() and not value.is_inference()):

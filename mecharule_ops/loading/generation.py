@@ -64,7 +64,7 @@ def generate_greedily(
     representation = np.zeros((len(prompts), model.config.hidden_size), np.float32)
     done = 0
     with torch.no_grad(), through_onednn(model):
-        shared = SharedPrefix.of(model, prompts)
+        shared = PromptPrefix.of(model, prompts)
         for rows in _batches(model, prompts, max_new_tokens, batch):
             decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows])
             representation[rows] = decoding.representation.cpu().numpy()
@@ -77,14 +77,14 @@ def generate_greedily(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SharedPrefix:
+class PromptPrefix:
     """Keys and values (batch 1) of the tokens that every prompt starts with; empty when nothing is shared."""
 
     length: int
     layers: tuple[tuple[Tensor, Tensor], ...]
 
     @classmethod
-    def of(cls, model: PreTrainedModel, prompts: Sequence[Tokens]) -> SharedPrefix:
+    def of(cls, model: PreTrainedModel, prompts: Sequence[Tokens]) -> PromptPrefix:
         """The longest prefix that leaves every prompt a token of its own. Cost: one forward over it."""
         length = _common_prefix(prompts) if len(prompts) > 1 else 0
         if length == 0:
@@ -109,7 +109,7 @@ class _Decoding:
         self,
         model: PreTrainedModel,
         final_norm: nn.Module,
-        shared: SharedPrefix,
+        shared: PromptPrefix,
         prompts: list[Tokens],
     ) -> None:
         self._model = model

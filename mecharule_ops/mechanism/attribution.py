@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.generation import SharedPrefix
+from mecharule_ops.loading.generation import PromptPrefix
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.intervention import hooked
@@ -114,7 +114,7 @@ def integrate(
 ) -> Float[np.ndarray, "layer coordinate"]:
     """The module's formula for every coordinate of each site, mean over pairs."""
     with torch.no_grad():
-        prefix = SharedPrefix.of(hf, [prompt for pair in pairs for prompt in (pair.clean, pair.corrupt)])
+        prefix = PromptPrefix.of(hf, [prompt for pair in pairs for prompt in (pair.clean, pair.corrupt)])
     total = None
     for begin in range(0, len(pairs), batch):
         rows = _lay_out(hf, pairs[begin : begin + batch], prefix.length, phase)
@@ -128,7 +128,7 @@ def integrate(
 
 
 def _integrate_rows(
-    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, prefix: SharedPrefix, steps: int
+    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, prefix: PromptPrefix, steps: int
 ) -> Float[np.ndarray, "layer coordinate"]:
     """Σ over rows and positions of (h_corrupt − h_clean) · mean_k ∂M/∂h."""
     with torch.no_grad():
@@ -149,7 +149,7 @@ def _integrate_rows(
 
 
 def _metric_and_units(
-    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, embeddings: Tensor, prefix: SharedPrefix
+    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, embeddings: Tensor, prefix: PromptPrefix
 ) -> tuple[Tensor, list[Tensor]]:
     """M of each row [row], and the tensor at each site [row, position, coordinate], in one forward."""
     answering = rows.weight.any(dim=0).nonzero()

@@ -13,7 +13,7 @@ from itertools import pairwise
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.breaks import END
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.sources import SourceSpan
+from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord
 
 BEGIN, FIRST, OTHER = "beginning of text", "first token", "other"

@@ -28,9 +28,9 @@ from mecharule_ops.pipeline.preparation import chosen_for_train
 from mecharule_ops.pipeline.refinement import refined_texts
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.rules.accounts import FamilyColumns, Target, account_rules, free_form
 from mecharule_ops.rules.drive import drive_rule
 from mecharule_ops.rules.families import Family
+from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules, free_form
 from mecharule_ops.rules.free_form_trees import TreeSettings
 from mecharule_ops.rules.short_rules import ShortSettings
 from mecharule_ops.store import keys

@@ -48,7 +48,7 @@ class FamilyStatus(StrEnum):
     TOO_FEW_HELD_OUT = (
         "one side of the flips has too few held-out records for an interval, so no rule is shown"
     )
-    NO_COLUMNS = "the family has no columns here"
+    NO_COLUMNS = NO_PREDICATES = "the family has no columns here"
     NO_RECORDS = "there are no records to learn a rule from"
 
 

@@ -97,7 +97,7 @@ def readiness(target: Bool[np.ndarray, " record"], predicates: Sequence[str]) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedClause:
+class CandidateClause:
     """A candidate clause with what ranks it."""
 
     clause: Clause
@@ -114,7 +114,7 @@ class ClauseRanking:
     """Candidate clauses, best first by (MCC, importance)."""
 
     status: RuleStatus
-    clauses: tuple[RankedClause, ...]
+    clauses: tuple[CandidateClause, ...]
     """Empty unless the status is LEARNED or NO_CLAUSE."""
 
     def up_to(self, literals: int) -> ClauseRanking:
@@ -133,7 +133,7 @@ class LearnedRule:
     """None unless the status is LEARNED."""
     train: RuleScore | None = None
     """Its score on the records it was learned from."""
-    clauses: tuple[RankedClause, ...] = ()
+    clauses: tuple[CandidateClause, ...] = ()
     """Every clause it was chosen from, best first; none of RIPPER."""
 
 
@@ -218,10 +218,10 @@ def check_target(table: PredicateColumns, target: Bool[np.ndarray, " _"]) -> Non
 
 def _ranked(
     found: MeasuredClauses, weights: Float[np.ndarray, " clause"], predicates: Sequence[str], records: int
-) -> tuple[RankedClause, ...]:
+) -> tuple[CandidateClause, ...]:
     """The measured clauses by (MCC, SHAP weight), best first; ties keep the shorter clause before the longer."""
     return tuple(
-        RankedClause(
+        CandidateClause(
             clause=as_clause(found.clauses[index], predicates),
             mcc=float(found.mcc[index]),
             importance=float(weights[index]),

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.sources import SourceSpan
+from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 

@@ -113,7 +113,7 @@ class Mock:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ModelGrader:
     """The judgement of a language model on the finished completion."""
 
     name: str
@@ -143,7 +143,7 @@ def make_grader(spec: str, judge: Judge | None = None) -> Grader:
     if kind == "mock" and rest:
         return Mock(rest)
     if kind == "llm" and rest:
-        return Judged(rest, judge or NoJudge(rest))
+        return ModelGrader(rest, judge or NoJudge(rest))
     raise UsageError(f"expected a grader of refusal-prefix, llm:NAME or mock:TEXT, got {spec!r}")
 
 

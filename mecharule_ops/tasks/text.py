@@ -23,8 +23,8 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.base import drawn
-from mecharule_ops.tasks.sources import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.tasks.text_account import text_predicates
+from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 Row = Mapping[str, Value]

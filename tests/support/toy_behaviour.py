@@ -15,7 +15,7 @@ from tiny_models import CHARACTERS, FAMILIES, tiny_model
 from mecharule_ops.engine.ablation import AblationEngine, Group
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.tasks.sources import SourceSpan, end_to_end
+from mecharule_ops.tasks.text_pieces import SourceSpan, end_to_end
 from mecharule_ops.types import (
     Basis,
     BehaviourRecord,

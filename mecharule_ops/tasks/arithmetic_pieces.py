@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from mecharule_ops.tasks.sources import FEW_SHOT
+from mecharule_ops.tasks.text_pieces import FEW_SHOT
 
 PLACES = ("units", "tens", "hundreds", "thousands", "ten-thousands", "hundred-thousands")
 _FIELDS = {"{a}": "a", "{op}": "operator", "{b}": "b"}

@@ -20,7 +20,7 @@ SHOWN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class FreeForm:
+class FreeFormPredictor:
     """Boosted trees over predicates, as they are stored; XGBoost is loaded when they are asked."""
 
     predicates: tuple[str, ...]

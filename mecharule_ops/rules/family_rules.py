@@ -19,9 +19,9 @@ from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
 from mecharule_ops.rules.chance import chance_test
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.free_form import FreeForm
 from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees, grown
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
+from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import ShortSettings, short_rule
 from mecharule_ops.types import Columns
@@ -94,7 +94,9 @@ def account_rules(
     return tuple(rules)
 
 
-def free_form(target: Target, rule: FamilyRule, own: FamilyColumns, trees: TreeSettings) -> FreeForm | None:
+def free_form(
+    target: Target, rule: FamilyRule, own: FamilyColumns, trees: TreeSettings
+) -> FreeFormPredictor | None:
     """The free-form trees of the input family; None where none were grown."""
     if rule.trees is None:
         return None
@@ -102,7 +104,7 @@ def free_form(target: Target, rule: FamilyRule, own: FamilyColumns, trees: TreeS
     known = table.matrix[target.train].astype(np.float32)
     booster = grown(known, target.flips[target.train], rule.trees, trees)
     model = booster.save_raw("json").decode("ascii")
-    return FreeForm(predicates=table.texts, threshold=rule.trees.threshold, model=model)
+    return FreeFormPredictor(predicates=table.texts, threshold=rule.trees.threshold, model=model)
 
 
 def _family_rule(
@@ -119,13 +121,13 @@ def _family_rule(
     known = target.flips[target.train]
     ready = readiness(known, table.texts)
     if ready is not RuleStatus.LEARNED:
-        return replace(bare, status=_STATUS[ready])
+        return replace(bare, status=FamilyStatus[ready.name])
     generator = np.random.default_rng([trees.seed, list(Family).index(family)])
     best = free_form_trees(features, target.flips, target.train, target.test, generator, trees)
     bare = replace(bare, free_form=best.held_out, trees=best.trees)
     short = short_rule(table.on(target.train), known, settings)
     if short.rule is None:
-        return replace(bare, status=_STATUS[short.status])
+        return replace(bare, status=FamilyStatus[short.status.name])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))
     held_out = mcc_interval(fires, target.flips[target.test])
     return replace(
@@ -146,15 +148,6 @@ def _shown(held_out: MccInterval | None) -> FamilyStatus:
     if held_out is None:
         return FamilyStatus.TOO_FEW_HELD_OUT
     return FamilyStatus.SHOWN if held_out.above_chance else FamilyStatus.NO_BETTER
-
-
-_STATUS = {
-    RuleStatus.NO_RECORDS: FamilyStatus.NO_RECORDS,
-    RuleStatus.NO_PREDICATES: FamilyStatus.NO_COLUMNS,
-    RuleStatus.CONSTANT: FamilyStatus.CONSTANT,
-    RuleStatus.TOO_FEW: FamilyStatus.TOO_FEW,
-    RuleStatus.NO_CLAUSE: FamilyStatus.NO_CLAUSE,
-}
 
 
 def _check(families: Mapping[Family, FamilyColumns], records: int) -> None:

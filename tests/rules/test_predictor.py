@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mecharule_ops.codec import decode, encode
-from mecharule_ops.rules.free_form import FreeForm
 from mecharule_ops.rules.free_form_trees import TreeSettings, grown
+from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.trees import Trees
 
 SETTINGS = TreeSettings()
@@ -26,21 +26,21 @@ def planted(seed: int, records: int = 400) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture
-def predictor() -> FreeForm:
+def predictor() -> FreeFormPredictor:
     return grown_from(*planted(0))
 
 
-def grown_from(matrix: np.ndarray, target: np.ndarray) -> FreeForm:
+def grown_from(matrix: np.ndarray, target: np.ndarray) -> FreeFormPredictor:
     booster = grown(matrix.astype(np.float32), target, TREES, SETTINGS)
-    return FreeForm(predicates=NAMES, threshold=0.5, model=booster.save_raw("json").decode("ascii"))
+    return FreeFormPredictor(predicates=NAMES, threshold=0.5, model=booster.save_raw("json").decode("ascii"))
 
 
-def log_odds(predictor: FreeForm, matrix: np.ndarray) -> np.ndarray:
+def log_odds(predictor: FreeFormPredictor, matrix: np.ndarray) -> np.ndarray:
     probability = predictor.probabilities(matrix).astype(float)
     return np.log(probability / (1 - probability))
 
 
-def test_shapley_values_and_the_base_add_up_to_the_log_odds(predictor: FreeForm) -> None:
+def test_shapley_values_and_the_base_add_up_to_the_log_odds(predictor: FreeFormPredictor) -> None:
     """On every record; and they differ between predicates that matter and those that do not."""
     matrix, _ = planted(1)
     base, values = predictor.shapley(matrix)
@@ -49,7 +49,7 @@ def test_shapley_values_and_the_base_add_up_to_the_log_odds(predictor: FreeForm)
     assert min(strength[0], strength[2]) > 5 * max(strength[1], strength[3])
 
 
-def test_they_are_those_of_every_coalition(predictor: FreeForm) -> None:
+def test_they_are_those_of_every_coalition(predictor: FreeFormPredictor) -> None:
     """Brute force over the conditional expectations that the trees define on their own train records' covers."""
     matrix = planted(2, 5)[0]
     trees = predictor.booster.get_dump(dump_format="json", with_stats=True)
@@ -85,7 +85,9 @@ def _known(trees: list[str], row: np.ndarray, known: set[int]) -> float:
     return sum(walk(json.loads(tree)) for tree in trees)
 
 
-def test_pushes_are_the_strongest_predicates_with_what_they_do_on_each_record(predictor: FreeForm) -> None:
+def test_pushes_are_the_strongest_predicates_with_what_they_do_on_each_record(
+    predictor: FreeFormPredictor,
+) -> None:
     """`a` pushes towards the target where it holds, `c` away from it; a predicate that never pushes is left out."""
     matrix, _ = planted(1, 50)
     pushes = predictor.pushes(matrix, shown=2)
@@ -98,9 +100,9 @@ def test_pushes_are_the_strongest_predicates_with_what_they_do_on_each_record(pr
     assert predictor.pushes(np.zeros((0, 4), bool)).predicates == ()
 
 
-def test_it_is_the_same_after_it_was_stored(predictor: FreeForm) -> None:
+def test_it_is_the_same_after_it_was_stored(predictor: FreeFormPredictor) -> None:
     """Encoded and read back it predicts the same; grown again from the same records it is the same text."""
     matrix, target = planted(0)
-    again = decode(FreeForm, encode(predictor))
+    again = decode(FreeFormPredictor, encode(predictor))
     assert again.probabilities(matrix).tolist() == predictor.probabilities(matrix).tolist()
     assert grown_from(matrix, target).model == predictor.model

@@ -10,8 +10,8 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import parse_predicate
-from mecharule_ops.rules.accounts import FamilyColumns, Target, account_rules
 from mecharule_ops.rules.families import Family, FamilyStatus
+from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.rules.free_form_trees import TreeSettings
 from mecharule_ops.rules.short_rules import Learner, ShortSettings
 from mecharule_ops.saying.rules import family_words
