@@ -61,9 +61,11 @@ def reads(
     if unit.basis.row.heads:
         found = head_positions(subject, records, replacement, unit, sources)
         return Reads(heads=_by_group(found.record, flipped, lambda some, name: _reading(found, some, name)))
-    values = _values(subject, records, replacement, unit)
+    record, value, replaced = _values(subject, records, replacement, unit)
     return Reads(
-        activations=_by_group(values.record, flipped, lambda some, name: _activation(values, some, name))
+        activations=_by_group(
+            record, flipped, lambda some, name: _activation(value[some], replaced[some], name)
+        )
     )
 
 
@@ -98,9 +100,7 @@ def head_positions(
                 fed = forcing.feed_units(batch, replacement, [unit.layer], traced=True)
             placed = _placed(forcing, batch, sources, names, seen)
             parts.append(_positions(subject, head, fed, unit, seen, placed))
-    if not parts:
-        raise UsageError("expected records with a generated token in reach of the intervention, got none")
-    record, attention, toward, constant = (np.concatenate(part) for part in zip(*parts, strict=True))
+    record, attention, toward, constant = _joined(parts)
     return HeadPositions(names=names, record=record, attention=attention, toward=toward, replacement=constant)
 
 
@@ -220,18 +220,10 @@ def _positions(
     return record, attention.cpu().numpy(), toward.cpu().numpy(), constant.cpu().numpy()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Values:
-    """One scalar unit at every position in reach."""
-
-    record: np.ndarray
-    value: Float32[np.ndarray, " position"]
-    replacement: Float32[np.ndarray, " position"]
-
-
 def _values(
     subject: Subject, records: Sequence[BehaviourRecord], replacement: ReplacementTable, unit: Neuron
-) -> _Values:
+) -> list[np.ndarray]:
+    """(record, value, replacement) of a scalar unit at every position in reach."""
     forcing = Forcing(subject, records, replacement.intervention.phase)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for batch in forcing.batches():
@@ -242,10 +234,14 @@ def _values(
         change = fed.change[unit.layer][at.row, at.column, unit.channel]
         of = np.array(batch)[at.row.cpu().numpy()]
         parts.append((of, held.cpu().numpy(), (held - change).cpu().numpy()))
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[tuple[np.ndarray, ...]]) -> list[np.ndarray]:
+    """The arrays of all batches, each laid end to end."""
     if not parts:
         raise UsageError("expected records with a generated token in reach of the intervention, got none")
-    record, value, replaced = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return _Values(record=record, value=value, replacement=replaced)
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
 def _by_group(record: np.ndarray, flipped: np.ndarray, of: Any) -> tuple[Any, ...]:
@@ -270,8 +266,7 @@ def _reading(found: HeadPositions, some: np.ndarray, group: str) -> HeadReading:
     )
 
 
-def _activation(values: _Values, some: np.ndarray, group: str) -> Activation:
-    value, replaced = values.value[some], values.replacement[some]
+def _activation(value: np.ndarray, replaced: np.ndarray, group: str) -> Activation:
     return Activation(
         group=group,
         positions=len(value),

@@ -51,8 +51,6 @@ def writes(
     replacement: ReplacementTable,
     unit: Neuron,
     flipped: Bool[np.ndarray, " record"],
-    *,
-    listed: int = LISTED,
 ) -> Writes:
     """What the unit writes on flipped and on unflipped records. Raises `UsageError` when no token is in reach.
 
@@ -63,10 +61,7 @@ def writes(
     _, head = subject.wiring.head(subject.hf)
     weight = head.get_parameter("weight").detach()
     fixed = not unit.basis.row.heads
-    sums = {
-        True: _Sum(moved=weight.new_zeros(weight.shape[1])),
-        False: _Sum(moved=weight.new_zeros(weight.shape[1])),
-    }
+    sums = {side: _Sum(moved=weight.new_zeros(weight.shape[1])) for side in (True, False)}
     for batch in forcing.batches():
         with torch.no_grad(), through_onednn(subject.hf):
             fed = forcing.feed_units(batch, replacement, [unit.layer], traced=False)
@@ -81,17 +76,16 @@ def writes(
             total.moved += towards[torch.from_numpy(here).to(towards.device)].sum(0)
             total.positions += len(here)
             total.own += [_own(pushes[row], int(places[row])) for row in here.tolist()]
-    named = {FLIPPED: sums[True], UNFLIPPED: sums[False]}
     every = _Sum(
         moved=sums[True].moved + sums[False].moved,
         positions=sums[True].positions + sums[False].positions,
         own=sums[True].own + sums[False].own,
     )
-    groups = {EVERY: every, **named}
+    groups = {EVERY: every, FLIPPED: sums[True], UNFLIPPED: sums[False]}
     return Writes(
         fixed=fixed,
         groups=tuple(
-            _written(subject, name, total, weight, answer, listed)
+            _written(subject, name, total, weight, answer)
             for name, total in groups.items()
             if total.positions
         ),
@@ -145,26 +139,24 @@ def _own(pushes: np.ndarray, place: int) -> tuple[float, bool]:
     return float(pushes[place] - pushes.mean()), bool(pushes[place] >= pushes.max())
 
 
-def _written(
-    subject: Subject, group: str, total: _Sum, weight: Tensor, answer: Tensor, listed: int
-) -> Written:
+def _written(subject: Subject, group: str, total: _Sum, weight: Tensor, answer: Tensor) -> Written:
     pushes = linear(total.moved[None] / total.positions, weight)[0]
     return Written(
         group=group,
         positions=total.positions,
-        answer=_listed(subject, pushes[answer], answer, listed),
-        vocabulary=_listed(subject, pushes, torch.arange(len(pushes), device=pushes.device), listed),
+        answer=_listed(subject, pushes[answer], answer),
+        vocabulary=_listed(subject, pushes, torch.arange(len(pushes), device=pushes.device)),
         own_push=float(np.mean([push for push, _ in total.own])),
         own_first=FlipCount(flips=sum(first for _, first in total.own), n=len(total.own)),
     )
 
 
-def _listed(subject: Subject, pushes: Tensor, tokens: Tensor, listed: int) -> TokenList:
+def _listed(subject: Subject, pushes: Tensor, tokens: Tensor) -> TokenList:
     """The ends of the list, a token above the mean being raised and one below it lowered."""
     centred = pushes - pushes.mean()
     order = centred.argsort(descending=True, stable=True).tolist()
-    raised = [place for place in order[:listed] if centred[place] > 0]
-    lowered = [place for place in reversed(order[-listed:]) if centred[place] < 0]
+    raised = [place for place in order[:LISTED] if centred[place] > 0]
+    lowered = [place for place in reversed(order[-LISTED:]) if centred[place] < 0]
 
     def named(places: list[int]) -> tuple[TokenPush, ...]:
         return tuple(

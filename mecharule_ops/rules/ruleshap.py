@@ -110,31 +110,22 @@ class CandidateClause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClauseRanking:
-    """Candidate clauses, best first by (MCC, importance)."""
-
-    status: RuleStatus
-    clauses: tuple[CandidateClause, ...]
-    """Empty unless the status is LEARNED or NO_CLAUSE."""
-
-    def up_to(self, literals: int) -> ClauseRanking:
-        """The ranking of the clauses that have at most so many literals."""
-        kept = tuple(each for each in self.clauses if len(each.clause.conditions) <= literals)
-        none = self.status is RuleStatus.LEARNED and not (kept and kept[0].mcc > 0)
-        return replace(self, clauses=kept, status=RuleStatus.NO_CLAUSE if none else self.status)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedRule:
-    """What a learner found on some records: a rule, or why there is none."""
+    """What a learner found on some records: clauses and a rule made of them, or why there is none."""
 
     status: RuleStatus
     rule: Rule | None = None
-    """None unless the status is LEARNED."""
+    """None unless the status is LEARNED and the clauses have been combined."""
     train: RuleScore | None = None
     """Its score on the records it was learned from."""
     clauses: tuple[CandidateClause, ...] = ()
-    """Every clause it was chosen from, best first; none of RIPPER."""
+    """Every clause it is chosen from, best first by (MCC, importance); none of RIPPER."""
+
+    def up_to(self, literals: int) -> LearnedRule:
+        """The same over the clauses that have at most so many literals, not combined yet."""
+        kept = tuple(each for each in self.clauses if len(each.clause.conditions) <= literals)
+        none = self.status is RuleStatus.LEARNED and not (kept and kept[0].mcc > 0)
+        return replace(self, clauses=kept, status=RuleStatus.NO_CLAUSE if none else self.status)
 
 
 def extract(
@@ -143,7 +134,7 @@ def extract(
     *,
     settings: RuleShapSettings | None = None,
     seed: int,
-) -> ClauseRanking:
+) -> LearnedRule:
     """Candidate clauses for a target, best first; the same seed gives the same ranking in any record order.
 
     Raises:
@@ -154,7 +145,7 @@ def extract(
     settings = settings or RuleShapSettings()
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
-        return ClauseRanking(status=status, clauses=())
+        return LearnedRule(status=status, clauses=())
     rows = distinct_rows(table.matrix, target)
     booster = fit(rows, settings.rounds, settings.depth, seed)
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
@@ -165,7 +156,7 @@ def extract(
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
     ranked = _ranked(found, weights, table.texts, len(target))[: settings.pool]
     status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE
-    return ClauseRanking(status=status, clauses=ranked)
+    return LearnedRule(status=status, clauses=ranked)
 
 
 def learn_rule(
@@ -186,21 +177,20 @@ def learn_rule(
 
 
 def combined(
-    ranking: ClauseRanking,
+    ranking: LearnedRule,
     table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     settings: RuleShapSettings,
 ) -> LearnedRule:
     """The greedy OR-combination of a ranking made from these records."""
     if ranking.status is not RuleStatus.LEARNED:
-        return LearnedRule(status=ranking.status, clauses=ranking.clauses)
+        return ranking
     lookup = lookup_in(table.matrix, table.texts)
     clauses = [ranked.clause for ranked in ranking.clauses]
     fires = np.stack([clause.fires(lookup) for clause in clauses])
     most, starts, gain = settings.max_clauses, settings.starts, settings.min_gain
     rule = compactify(greedy_or(clauses, fires, target, most, starts=starts, min_gain=gain), lookup, target)
-    train = score(rule.fires(lookup), target)
-    return LearnedRule(status=ranking.status, rule=rule, train=train, clauses=ranking.clauses)
+    return replace(ranking, rule=rule, train=score(rule.fires(lookup), target))
 
 
 def permuted(

@@ -17,10 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.arithmetic_pieces import answer_pieces, question_pieces
 from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates, seed_predicates
 from mecharule_ops.tasks.base import drawn
-from mecharule_ops.tasks.text_pieces import SourceSpan, end_to_end
+from mecharule_ops.tasks.text_pieces import SourceSpan, answer_pieces, end_to_end, question_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 OPERATORS = ("+", "-", "*", "/")

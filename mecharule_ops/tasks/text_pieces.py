@@ -1,19 +1,22 @@
 """Named pieces of a record's text: what a unit that reads a token reads, in the task's own words.
 
 A piece is a span of characters of prompt + completion. Pieces of one task never overlap and together cover the
-whole text, so that shares over them sum to 1.
+whole text, so that shares over them sum to 1. In arithmetic they are digits by place, the operator, spaces between.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mecharule_ops.types import Value
 
 FEW_SHOT, TEMPLATE, ANSWER = "few-shot lines", "template", "the answer"
 """Names that every task uses alike: the lines before the question, its fixed words, what was generated."""
+PLACES = ("units", "tens", "hundreds", "thousands", "ten-thousands", "hundred-thousands")
+_FIELDS = {"{a}": "a", "{op}": "operator", "{b}": "b"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +55,39 @@ def field_pieces(question: str, fields: Mapping[str, Value]) -> list[tuple[str, 
         pieces += [(TEMPLATE, question[at:start]), (name, question[start:stop])]
         at = stop
     return [*pieces, (TEMPLATE, question[at:])]
+
+
+def question_pieces(prefix: str, template: str, shown: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(name, text) of a prompt; `shown` has the text of `{a}`, `{op}` and `{b}`."""
+    cut = [part for part in re.split(r"(\{(?:a|op|b)\}|\s+)", template) if part]
+    pieces = [(FEW_SHOT, prefix)]
+    for part, following in pairwise([*cut, ""]):
+        if part == "{op}":
+            pieces.append(("operator", shown[part]))
+        elif part in _FIELDS:
+            pieces += digits(_FIELDS[part], shown[part])
+        elif part.isspace():
+            pieces.append((f"space before {_FIELDS.get(following, following) or 'answer'}", part))
+        else:
+            pieces.append((part, part))
+    return pieces
+
+
+def answer_pieces(completion: str) -> Iterator[tuple[str, str]]:
+    """(name, text) of a completion: its first number's digits by place, what stands before and behind."""
+    match = re.match(r"(\s*)(-?)([0-9]*)(.*)", completion, re.DOTALL)
+    assert match is not None
+    yield "space before answer", match[1]
+    yield "answer's sign", match[2]
+    yield from digits("answer", match[3])
+    yield "after the answer", match[4]
+
+
+def digits(owner: str, number: str) -> list[tuple[str, str]]:
+    """Each digit of a number with its place, the highest first."""
+    count = len(number)
+    return [(f"{owner}'s {_place(count - 1 - index)} digit", digit) for index, digit in enumerate(number)]
+
+
+def _place(power: int) -> str:
+    return PLACES[power] if power < len(PLACES) else f"10^{power}"

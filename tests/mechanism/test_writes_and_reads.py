@@ -16,7 +16,7 @@ from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.mechanism.links import DirectShare
 from mecharule_ops.mechanism.reads import head_positions, reads
 from mecharule_ops.mechanism.token_sources import token_name, token_sources
-from mecharule_ops.mechanism.writes import answer_tokens, moved_by, writes
+from mecharule_ops.mechanism.writes import LISTED, answer_tokens, moved_by, writes
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 HEAD = Neuron(Basis.ATTN_HEAD, 1, 2)
@@ -66,7 +66,7 @@ def test_lists_are_means_over_positions_of_each_group(basis: Basis) -> None:
     """Against a loop over positions: token order, pushes, the model's own token, and the direction of a fixed unit."""
     bench, unit = toy("gpt2"), Neuron(basis, 1, 1)
     table, flipped = table_of(bench, basis, baseline=Baseline.ZERO), alternating(bench)
-    found = writes(bench.subject, bench.records, table, unit, flipped, listed=5)
+    found = writes(bench.subject, bench.records, table, unit, flipped)
     forcing = Forcing(bench.subject, bench.records, Phase.LAST_PROMPT)
     answer = answer_tokens(forcing).tolist()
     weight = bench.subject.hf.get_output_embeddings().weight.detach()
@@ -86,7 +86,7 @@ def test_lists_are_means_over_positions_of_each_group(basis: Basis) -> None:
     for group in found.groups:
         mean = torch.stack([pushes for pushes, _ in sums[group.group]]).mean(0)
         among = mean[answer] - mean[answer].mean()
-        best = among.argsort(descending=True)[:5]
+        best = among.argsort(descending=True)[:LISTED]
         assert [push.push for push in group.answer.raised] == pytest.approx(
             [value for value in among[best].tolist() if value > 0], abs=1e-5
         )
