@@ -17,6 +17,19 @@ from mecharule_ops.predicates.language import Predicate, evaluate, parse_predica
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.types import Columns
 
+WEAK_AUC, WEAK_LIFT = 0.01, 0.005
+"""A predicate is weak when |AUC − 0.5| is below the one and |ap_lift| below the other."""
+RESTATES = 0.995
+"""A predicate that reads the output with max(AUC, 1 − AUC) at least this restates the label: a splitter made of it
+would leave one slice empty in each regime."""
+MAD = 3.5
+"""Robust z-score, 0.6745·(median − x)/MAD with x = log₁₀ of the rarer outcome's share. The paper does not say what is
+an outlier in what; ours is rarity, since an outlier in score is what one looks for."""
+RARE = 0.005
+"""A MAD outlier is dropped only when its rarer outcome's share is below this too (the coverage floor)."""
+CORRELATION = 0.98
+"""Of two predicates with |φ| at least this the better-scored stays; on ties the earlier."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateScore:
@@ -28,25 +41,6 @@ class PredicateScore:
     """Average precision above the base rate π: TPR·precision + (1 − TPR)·π − π = TPR·(precision − π)."""
     separation: float
     """Δ/σ = (TPR − FPR) / √(f(1 − f)), f the share of records on which the predicate fires."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredicateFilters:
-    """Thresholds of the filters, applied in this order."""
-
-    weak_auc: float = 0.01
-    """Weak when |AUC − 0.5| is below this and |ap_lift| below `weak_lift`."""
-    weak_lift: float = 0.005
-    restates: float = 0.995
-    """A predicate that reads the output with max(AUC, 1 − AUC) at least this restates the label: a splitter
-    made of it would leave one slice empty in each regime."""
-    mad: float = 3.5
-    """Robust z-score, 0.6745·(median − x)/MAD with x = log₁₀ of the rarer outcome's share. The paper does
-    not say what is an outlier in what; ours is rarity, since an outlier in score is what one looks for."""
-    rare: float = 0.005
-    """A MAD outlier is dropped only when its rarer outcome's share is below this too (the coverage floor)."""
-    correlation: float = 0.98
-    """Of two predicates with |φ| at least this the better-scored stays; on ties the earlier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +106,6 @@ def build_table(
     train: Bool[np.ndarray, " record"],
     *,
     prompt_columns: frozenset[str] | None = None,
-    filters: PredicateFilters | None = None,
 ) -> tuple[PredicateTable, tuple[Refusal, ...]]:
     """The table of those texts that are useful predicates, and one refusal for each of the others.
 
@@ -120,15 +113,14 @@ def build_table(
     earlier one, or is dropped by a filter. `prompt_columns` names the columns known before generation (all
     of them by default). Costs no model call. Raises `DegenerateBehaviour` as `score_predicates` does.
     """
-    filters = filters or PredicateFilters()
     parsed, matrix, refusals = _evaluate_distinct(texts, columns, train)
     scores = score_predicates(matrix[train], target[train])
     prompt = frozenset(columns) if prompt_columns is None else prompt_columns
     reads_output = np.array([not predicate.reads <= prompt for _, predicate in parsed], dtype=bool)
-    reasons = _weak(scores, filters) | _restating(scores, reads_output, filters)
-    reasons |= _rarity_outliers(matrix[train], filters)
+    reasons = _weak(scores) | _restating(scores, reads_output)
+    reasons |= _rarity_outliers(matrix[train])
     alive = [index for index in range(len(parsed)) if index not in reasons]
-    reasons |= _near_duplicates(matrix[train], scores, [text for text, _ in parsed], alive, filters)
+    reasons |= _near_duplicates(matrix[train], scores, [text for text, _ in parsed], alive)
     kept = [index for index in range(len(parsed)) if index not in reasons]
     dropped = (Refusal(text=parsed[index][0], reason=reason) for index, reason in sorted(reasons.items()))
     table = PredicateTable(
@@ -167,33 +159,31 @@ def _evaluate_distinct(
     return parsed, matrix, refusals
 
 
-def _weak(scores: Sequence[PredicateScore], filters: PredicateFilters) -> dict[int, str]:
+def _weak(scores: Sequence[PredicateScore]) -> dict[int, str]:
     return {
         index: f"weak: AUC {score.auc:.3f}, average precision {score.ap_lift:+.3f} above base rate"
         for index, score in enumerate(scores)
-        if abs(score.auc - 0.5) < filters.weak_auc and abs(score.ap_lift) < filters.weak_lift
+        if abs(score.auc - 0.5) < WEAK_AUC and abs(score.ap_lift) < WEAK_LIFT
     }
 
 
 def _restating(
-    scores: Sequence[PredicateScore], reads_output: Bool[np.ndarray, " predicate"], filters: PredicateFilters
+    scores: Sequence[PredicateScore], reads_output: Bool[np.ndarray, " predicate"]
 ) -> dict[int, str]:
     return {
         index: f"restates the label: reads the output with AUC {score.auc:.3f}"
         for index, score in enumerate(scores)
-        if reads_output[index] and max(score.auc, 1 - score.auc) >= filters.restates
+        if reads_output[index] and max(score.auc, 1 - score.auc) >= RESTATES
     }
 
 
-def _rarity_outliers(
-    matrix: Bool[np.ndarray, "record predicate"], filters: PredicateFilters
-) -> dict[int, str]:
+def _rarity_outliers(matrix: Bool[np.ndarray, "record predicate"]) -> dict[int, str]:
     share = matrix.mean(axis=0) if matrix.shape[1] else np.ones(0)
     rarer = np.minimum(share, 1 - share)
     height = np.log10(rarer)
     below = (np.median(height) if len(height) else 0.0) - height
     spread = np.median(np.abs(below)) if len(below) else 0.0
-    outlier = (0.6745 * below > filters.mad * spread) & (rarer < filters.rare)
+    outlier = (0.6745 * below > MAD * spread) & (rarer < RARE)
     return {
         int(index): f"outlier: only {rarer[index]:.2%} of train records fall on its rarer side"
         for index in np.flatnonzero(outlier)
@@ -212,14 +202,13 @@ def _near_duplicates(
     scores: Sequence[PredicateScore],
     texts: Sequence[str],
     alive: Sequence[int],
-    filters: PredicateFilters,
 ) -> dict[int, str]:
     correlation = np.abs(_correlations(matrix[:, list(alive)]))
     strength = [abs(scores[index].auc - 0.5) for index in alive]
     kept: list[int] = []
     reasons = {}
     for place in sorted(range(len(alive)), key=lambda place: -strength[place]):
-        twin = next((other for other in kept if correlation[place, other] >= filters.correlation), None)
+        twin = next((other for other in kept if correlation[place, other] >= CORRELATION), None)
         if twin is None:
             kept.append(place)
             continue

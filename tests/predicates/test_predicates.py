@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
-from mecharule_ops.predicates.table import PredicateFilters, build_table, score_predicates
+from mecharule_ops.predicates import table as predicate_table
+from mecharule_ops.predicates.table import build_table, score_predicates
 
 TEXTS = (
     "a > b",
@@ -19,7 +20,6 @@ TEXTS = (
     "a +",
     "op == '+'",
 )
-KEEP_ALL = PredicateFilters(weak_auc=0.0, weak_lift=0.0, restates=2.0, mad=1e9, correlation=2.0)
 
 
 def _data(records=2000, seed=0):
@@ -77,33 +77,35 @@ def test_a_perfect_predicate_of_the_prompt_stays():
     assert table.scores[table.index("a > b")].auc == 1.0
 
 
-def test_weak_predicates_go_unless_the_filter_is_off():
+def test_weak_predicates_go_unless_the_filter_is_off(monkeypatch):
     """A predicate independent of the target is weak; with the threshold at zero it stays."""
     columns, target, train = _data(20000)
     _, refusals = build_table(["op == '+'"], columns, target, train)
     assert refusals[0].reason.startswith("weak: AUC 0.")
-    table, refusals = build_table(["op == '+'"], columns, target, train, filters=KEEP_ALL)
+    monkeypatch.setattr(predicate_table, "WEAK_AUC", 0.0)
+    table, refusals = build_table(["op == '+'"], columns, target, train)
     assert (len(table.predicates), refusals) == (1, ())
 
 
-def test_of_near_duplicates_the_better_scored_stays():
+def test_of_near_duplicates_the_better_scored_stays(monkeypatch):
     """`a >= 50` and `a >= 51` correlate above 0.9; the one that scores higher stays, in either order."""
     columns, _, train = _data()
     target = columns["a"] >= 51
-    filters = PredicateFilters(correlation=0.95)
+    monkeypatch.setattr(predicate_table, "CORRELATION", 0.95)
     for texts in (["a >= 50", "a >= 51"], ["a >= 51", "a >= 50"]):
-        table, refusals = build_table(texts, columns, target, train, filters=filters)
+        table, refusals = build_table(texts, columns, target, train)
         assert [predicate.text for predicate in table.predicates] == ["a >= 51"]
         assert refusals[0].reason.startswith("near-duplicate: |φ| 0.9")
 
 
-def test_mad_outliers_are_the_rare_ones():
+def test_mad_outliers_are_the_rare_ones(monkeypatch):
     """Among balanced predicates one that fires on two of 3,000 records is an outlier; a 10 % one is not."""
     columns, target, train = _data(3000)
     columns = columns | {"rare": (np.arange(3000) < 2).astype(np.int64)}
     train = np.ones(3000, dtype=bool)
     texts = [*(f"a >= {cut}" for cut in range(10, 100, 10)), "rare == 1"]
-    _, refusals = build_table(texts, columns, target, train, filters=PredicateFilters(weak_auc=0.0))
+    monkeypatch.setattr(predicate_table, "WEAK_AUC", 0.0)
+    _, refusals = build_table(texts, columns, target, train)
     assert [(refusal.text, refusal.reason.split(":")[0]) for refusal in refusals] == [
         ("rare == 1", "outlier")
     ]
