@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.pipeline.opening import opened
+from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.report.document import Table
 from mecharule_ops.rules.ruleshap import learn_rule
