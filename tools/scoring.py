@@ -52,6 +52,6 @@ def extract(given: Extract, tell: Tell) -> ToolResult:
         (str(ranked.clause), f"{ranked.mcc:.3f}", f"{ranked.coverage:.2f}", f"{ranked.importance:+.3f}")
         for ranked in learned.clauses
     )
-    table = Table(header=("clause", "train MCC", "coverage", "importance"), rows=rows, align="lrrr")
+    best = Table(header=("clause", "train MCC", "coverage", "importance"), rows=rows, align="lrrr")
     title = f"rule of success in run {identifier}: {rule}{mcc}"
-    return shown(title, table, given, run=identifier, rule=rule)
+    return shown(title, best, given, run=identifier, rule=rule)

@@ -86,7 +86,7 @@ class FirstOrder:
             asked = test
             train = also = some_places(records, train, INTEGRATED_ON, of="fitted", seed=run.config.seed)
         every = [records[at] for at in np.concatenate([asked, also])]
-        measured = measured_drop(run.subject, every, table, groups, competitors=1)
+        measured = measured_drop(run.subject, every, table, groups)
         along = integrated_drop(run.subject, [records[at] for at in drawn], table, groups, points=2)
         return cls(
             run=run,
