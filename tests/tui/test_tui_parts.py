@@ -321,7 +321,8 @@ def test_a_rule_of_an_account_has_its_family_and_trees_before_the_anchored_one()
         neuron=Neuron.parse("m1.17"), regime=regime, flips=90, records=300, held_out=200, families=families
     )
     outcome = next(one for one in FINDINGS.searches if one.regime is regime)
-    ended = replace(FINDINGS, searches=(replace(outcome, accounts=(account,)),))
+    localized = (replace(outcome.agonists[0], neuron=account.neuron),)
+    ended = replace(FINDINGS, searches=(replace(outcome, agonists=localized, accounts=(account,)),))
     rows = [row.cells for row in rule_rows(told, ended) if (row.unit, row.regime) == ("m1.17", 1)]
     assert [row[3:8] for row in rows] == [
         (".50", ".62", "mechanism", "drop_minus_lead >= 0", "gradients"),
