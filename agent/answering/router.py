@@ -15,7 +15,6 @@ from agent.answering.questions import FORMS, Form
 from agent.answering.reading import Reading, read
 
 Arguments = dict[str, object]
-_MOST_PARTS = 3
 _SEAM = re.compile(r"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+|\.\s+|,\s+", re.IGNORECASE)
 
 
