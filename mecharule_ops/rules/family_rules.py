@@ -19,7 +19,7 @@ from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
 from mecharule_ops.rules.chance import chance_test
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees, grown
+from mecharule_ops.rules.free_form_trees import free_form_trees, grown
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
@@ -69,8 +69,7 @@ class Target:
 def account_rules(
     target: Target,
     families: Mapping[Family, FamilyColumns],
-    short: ShortSettings,
-    trees: TreeSettings,
+    settings: ShortSettings,
 ) -> tuple[FamilyRule, ...]:
     """The unit's rule in each family, in the order of `Family`; one without columns of its own says so.
 
@@ -90,19 +89,17 @@ def account_rules(
             continue
         table = table.beside(own.table(target.train))
         values |= own.numbers
-        rules.append(_family_rule(family, target, table, values, short, trees))
+        rules.append(_family_rule(family, target, table, values, settings))
     return tuple(rules)
 
 
-def free_form(
-    target: Target, rule: FamilyRule, own: FamilyColumns, trees: TreeSettings
-) -> FreeFormPredictor | None:
+def free_form(target: Target, rule: FamilyRule, own: FamilyColumns, seed: int) -> FreeFormPredictor | None:
     """The free-form trees of the input family; None where none were grown."""
     if rule.trees is None:
         return None
     table = own.table(target.train)
     known = table.matrix[target.train].astype(np.float32)
-    booster = grown(known, target.flips[target.train], rule.trees, trees)
+    booster = grown(known, target.flips[target.train], rule.trees, seed)
     model = booster.save_raw("json").decode("ascii")
     return FreeFormPredictor(predicates=table.texts, threshold=rule.trees.threshold, model=model)
 
@@ -113,7 +110,6 @@ def _family_rule(
     table: PredicateColumns,
     values: Mapping[str, np.ndarray],
     settings: ShortSettings,
-    trees: TreeSettings,
 ) -> FamilyRule:
     """One family's rule over all columns that it may read."""
     features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
@@ -122,9 +118,11 @@ def _family_rule(
     ready = readiness(known, table.texts)
     if ready is not RuleStatus.LEARNED:
         return replace(bare, status=FamilyStatus[ready.name])
-    generator = np.random.default_rng([trees.seed, list(Family).index(family)])
-    best = free_form_trees(features, target.flips, target.train, target.test, generator, trees)
-    bare = replace(bare, free_form=best.held_out, trees=best.trees)
+    generator = np.random.default_rng([settings.seed, list(Family).index(family)])
+    reached, trees = free_form_trees(
+        features, target.flips, target.train, target.test, generator, settings.seed
+    )
+    bare = replace(bare, free_form=reached, trees=trees)
     short = short_rule(table.on(target.train), known, settings)
     if short.rule is None:
         return replace(bare, status=FamilyStatus[short.status.name])

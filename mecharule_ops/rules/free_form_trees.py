@@ -8,44 +8,21 @@ bound: another learner may do better, and a short rule of the same columns somet
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import xgboost as xgb
 from jaxtyping import Bool, Float32, Int
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.boosting import parameters
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import MARGIN, best_threshold
 from mecharule_ops.rules.short_rules import folds_of
 from mecharule_ops.rules.trees import Trees
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeSettings:
-    """What cross-validation may choose from. Raises `UsageError` when a value is out of range."""
-
-    depths: tuple[int, ...] = (2, 5)
-    rounds: tuple[int, ...] = (30, 60, 100)
-    """Ascending."""
-    folds: int = 4
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        counts = (*self.depths, *self.rounds, self.folds - 1)
-        if not self.depths or not self.rounds or min(counts) < 1 or list(self.rounds) != sorted(self.rounds):
-            raise UsageError(f"expected depths, ascending rounds and folds ≥ 2, got {self}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredTrees:
-    """What the trees reached, and what was chosen for them."""
-
-    held_out: MccInterval | None
-    """None where there are too few held-out records for an interval."""
-    trees: Trees
+DEPTHS, ROUNDS = (2, 5), (30, 60, 100)
+"""What cross-validation may choose from, rounds ascending."""
+FOLDS = 4
 
 
 def free_form_trees(
@@ -54,52 +31,49 @@ def free_form_trees(
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
     generator: np.random.Generator,
-    settings: TreeSettings | None = None,
-) -> ScoredTrees:
-    """Trees fitted and chosen on train, scored once on test; NaN is a missing value. Needs both sides in train.
+    seed: int,
+) -> tuple[MccInterval | None, Trees]:
+    """(held-out MCC, what was chosen) of trees fitted on train; NaN is a missing value. Needs both sides in train.
 
-    Cost: no model calls.
+    No MCC where there are too few held-out records for an interval. Cost: no model calls.
     """
-    settings = settings or TreeSettings()
     known, wanted = features[train], target[train]
-    folds = folds_of(wanted, settings.folds, generator)
+    folds = folds_of(wanted, FOLDS, generator)
     candidates = []
-    for (depth, rounds), guessed in _out_of_fold(known, wanted, folds, settings):
+    for (depth, rounds), guessed in _out_of_fold(known, wanted, folds, seed):
         threshold, value = best_threshold(guessed, wanted)
         candidates.append((value, depth, rounds, threshold))
     best = max(value for value, *_ in candidates)
     validated, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
     trees = Trees(depth=depth, rounds=rounds, threshold=threshold, validated=validated)
-    fires = grown(known, wanted, trees, settings).predict(_data(features[test])) >= threshold
-    return ScoredTrees(held_out=mcc_interval(fires, target[test]), trees=trees)
+    fires = grown(known, wanted, trees, seed).predict(_data(features[test])) >= threshold
+    return mcc_interval(fires, target[test]), trees
 
 
 def grown(
     features: Float32[np.ndarray, "train column"],
     target: Bool[np.ndarray, " train"],
     trees: Trees,
-    settings: TreeSettings,
+    seed: int,
 ) -> xgb.Booster:
     """The trees themselves, the same ones whenever they are grown from the same records."""
-    return xgb.train(_parameters(trees.depth, settings.seed), _data(features, target), trees.rounds)
+    return xgb.train(_parameters(trees.depth, seed), _data(features, target), trees.rounds)
 
 
 def _out_of_fold(
     features: Float32[np.ndarray, "record column"],
     target: Bool[np.ndarray, " record"],
     folds: Int[np.ndarray, " record"],
-    settings: TreeSettings,
+    seed: int,
 ) -> Iterator[tuple[tuple[int, int], Float32[np.ndarray, " record"]]]:
     """((depth, rounds), guesses): each record's by trees that have not seen it; fewer rounds are a prefix of more."""
-    guesses = {
-        choice: np.zeros(len(target), np.float32) for choice in product(settings.depths, settings.rounds)
-    }
-    for fold in range(settings.folds):
+    guesses = {choice: np.zeros(len(target), np.float32) for choice in product(DEPTHS, ROUNDS)}
+    for fold in range(FOLDS):
         out = folds == fold
         data, rest = _data(features[~out], target[~out]), _data(features[out])
-        for depth in settings.depths:
-            booster = xgb.train(_parameters(depth, settings.seed), data, settings.rounds[-1])
-            for rounds in settings.rounds:
+        for depth in DEPTHS:
+            booster = xgb.train(_parameters(depth, seed), data, ROUNDS[-1])
+            for rounds in ROUNDS:
                 guesses[depth, rounds][out] = booster.predict(rest, iteration_range=(0, rounds))
     yield from guesses.items()
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, UInt64
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, compactify, lookup_in, score
 from mecharule_ops.rules.clause_pool import LiteralPool, as_clause, literal_pool
@@ -36,27 +35,24 @@ OPTIMISATIONS = 2
 """Rounds in which each clause is offered a replacement and a revision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RipperSettings:
-    """What shapes the learner. Raises `UsageError` when a value is out of range."""
+MIN_GAIN = 0.01
+"""A clause is added only if the rule's MCC improves by more than this."""
 
-    max_clauses: int = 3
-    """Most clauses of a rule."""
-    max_literals: int = 3
+
+@dataclass(frozen=True, slots=True, order=True)
+class Size:
+    """The bounds of a rule; smaller sizes come first."""
+
+    clauses: int = 3
+    literals: int = 3
     """Most literals of a clause."""
-    min_gain: float = 0.01
-    """A clause is added only if the rule's MCC improves by more than this."""
-
-    def __post_init__(self) -> None:
-        if min(self.max_clauses, self.max_literals) < 1 or self.min_gain < 0:
-            raise UsageError(f"expected counts ≥ 1 and a gain ≥ 0, got {self}")
 
 
 def ripper(
     table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
+    size: Size | None = None,
     *,
-    settings: RipperSettings | None = None,
     seed: int,
     pool: LiteralPool | None = None,
 ) -> LearnedRule:
@@ -69,12 +65,11 @@ def ripper(
 
     """
     check_target(table, target)
-    settings = settings or RipperSettings()
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return LearnedRule(status=status)
     pool = pool or literal_pool(table.matrix)
-    search = _Search(pool, target, settings, np.random.default_rng(seed))
+    search = _Search(pool, target, size or Size(), np.random.default_rng(seed))
     clauses = search.rule() if pool.literals else []
     if not clauses:
         return LearnedRule(status=RuleStatus.NO_CLAUSE)
@@ -91,10 +86,10 @@ class _Search:
         self,
         pool: LiteralPool,
         target: Bool[np.ndarray, " record"],
-        settings: RipperSettings,
+        size: Size,
         generator: np.random.Generator,
     ) -> None:
-        self.pool, self.settings, self.generator = pool, settings, generator
+        self.pool, self.size, self.generator = pool, size, generator
         self.sides = [np.flatnonzero(target == side) for side in (False, True)]
         self.everywhere = pack(np.ones((1, len(target)), bool))[0]
         self.positive = pack(target[None, :])[0]
@@ -102,9 +97,9 @@ class _Search:
     def rule(self) -> list[_Places]:
         """Clauses added while they help, then each optimised in turn; empty when none agrees with the target."""
         clauses: list[_Places] = []
-        while len(clauses) < self.settings.max_clauses:
+        while len(clauses) < self.size.clauses:
             clause = self._best(clauses, [()] * TRIES)
-            least = self._mcc(self.pool.union(clauses)) + (self.settings.min_gain if clauses else MARGIN)
+            least = self._mcc(self.pool.union(clauses)) + (MIN_GAIN if clauses else MARGIN)
             if clause is None or self._mcc(self.pool.union([*clauses, clause])) <= least:
                 break
             clauses.append(clause)
@@ -136,7 +131,7 @@ class _Search:
     def _grow(self, start: _Places, positive: _Words, negative: _Words) -> _Places:
         """Literals added by FOIL's gain while any remains and one helps; ties go to the plainer literal."""
         clause, bits = start, self.pool.fires(start) if start else self.everywhere
-        while len(clause) < self.settings.max_literals:
+        while len(clause) < self.size.literals:
             gains = _foil(self.pool.bits, bits & positive, bits & negative)
             place = int(np.argmax(gains))
             if gains[place] <= MARGIN:

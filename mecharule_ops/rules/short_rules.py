@@ -24,7 +24,7 @@ from mecharule_ops.predicates.atoms import canonical, complement, equality
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
 from mecharule_ops.rules.clause_pool import literal_pool, varied
-from mecharule_ops.rules.ripper import RipperSettings, ripper
+from mecharule_ops.rules.ripper import Size, ripper
 from mecharule_ops.rules.ruleshap import (
     LearnedRule,
     RuleShapSettings,
@@ -50,15 +50,6 @@ LONGEST = 5
 """Values of the longest set."""
 RULESHAP = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
 """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Size:
-    """The bounds of a rule; smaller sizes come first."""
-
-    clauses: int
-    literals: int
-    """Most literals of a clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,8 +207,7 @@ def _learned(
         return
     pool = literal_pool(table.matrix)
     for size in sizes:
-        bounds = RipperSettings(max_clauses=size.clauses, max_literals=size.literals)
-        yield ripper(table, target, settings=bounds, seed=seed, pool=pool)
+        yield ripper(table, target, size, seed=seed, pool=pool)
 
 
 def value_sets(table: PredicateColumns, target: Bool[np.ndarray, " record"]) -> Mapping[str, tuple[str, ...]]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mecharule_ops.errors import UsageError
+from mecharule_ops.rules import free_form_trees as module
 from mecharule_ops.rules.algebra import mcc
-from mecharule_ops.rules.free_form_trees import TreeSettings, free_form_trees
+from mecharule_ops.rules.free_form_trees import free_form_trees
 from mecharule_ops.rules.matthews import best_threshold
 
-SMALL = TreeSettings(depths=(2, 4), rounds=(20, 40), folds=3)
 TRAIN, TEST = np.arange(700), np.arange(700, 1000)
+
+
+@pytest.fixture(autouse=True)
+def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("DEPTHS", (2, 4)), ("ROUNDS", (20, 40)), ("FOLDS", 3)):
+        monkeypatch.setattr(module, name, value)
 
 
 def planted(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -23,11 +28,11 @@ def planted(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_it_reaches_a_planted_rule() -> None:
     """Held-out MCC above .95 on a target that the columns make."""
     features, target = planted(0)
-    found = free_form_trees(features, target, TRAIN, TEST, np.random.default_rng(0), SMALL)
-    assert found.held_out is not None
-    assert found.held_out.mcc > 0.95
-    assert found.held_out.n == 300
-    assert (found.trees.depth in SMALL.depths, found.trees.rounds in SMALL.rounds) == (True, True)
+    held_out, trees = free_form_trees(features, target, TRAIN, TEST, np.random.default_rng(0), 0)
+    assert held_out is not None
+    assert held_out.mcc > 0.95
+    assert held_out.n == 300
+    assert (trees.depth in (2, 4), trees.rounds in (20, 40)) == (True, True)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -35,9 +40,9 @@ def test_on_shuffled_targets_its_interval_holds_zero(seed: int) -> None:
     """With the link between columns and target broken there is nothing to find."""
     features, target = planted(seed)
     shuffled = np.random.default_rng(seed).permutation(target)
-    found = free_form_trees(features, shuffled, TRAIN, TEST, np.random.default_rng(0), SMALL)
-    assert found.held_out is not None
-    assert found.held_out.low <= 0 <= found.held_out.high
+    held_out, _ = free_form_trees(features, shuffled, TRAIN, TEST, np.random.default_rng(0), 0)
+    assert held_out is not None
+    assert held_out.low <= 0 <= held_out.high
 
 
 def test_it_reads_numbers_and_missing_values() -> None:
@@ -46,9 +51,11 @@ def test_it_reads_numbers_and_missing_values() -> None:
     column = rng.normal(size=(1000, 3)).astype(np.float32)
     gone = rng.random(1000) < 0.2
     column[gone, 0] = np.nan
-    found = free_form_trees(column, (column[:, 0] > 0.4) | gone, TRAIN, TEST, np.random.default_rng(0), SMALL)
-    assert found.held_out is not None
-    assert found.held_out.mcc > 0.9
+    held_out, _ = free_form_trees(
+        column, (column[:, 0] > 0.4) | gone, TRAIN, TEST, np.random.default_rng(0), 0
+    )
+    assert held_out is not None
+    assert held_out.mcc > 0.9
 
 
 def test_held_out_targets_choose_nothing() -> None:
@@ -57,21 +64,18 @@ def test_held_out_targets_choose_nothing() -> None:
     turned = target.copy()
     turned[TEST] = ~turned[TEST]
     one, other = (
-        free_form_trees(features, each, TRAIN, TEST, np.random.default_rng(0), SMALL)
-        for each in (target, turned)
+        free_form_trees(features, each, TRAIN, TEST, np.random.default_rng(0), 0) for each in (target, turned)
     )
-    assert one.trees == other.trees
-    assert one.held_out is not None
-    assert other.held_out is not None
-    assert other.held_out.mcc == pytest.approx(-one.held_out.mcc)
+    assert one[1] == other[1]
+    assert one[0] is not None
+    assert other[0] is not None
+    assert other[0].mcc == pytest.approx(-one[0].mcc)
 
 
 def test_too_few_held_out_records_give_no_interval() -> None:
     """Then there is no score to show."""
     features, target = planted(0)
-    assert (
-        free_form_trees(features, target, TRAIN, TEST[:15], np.random.default_rng(0), SMALL).held_out is None
-    )
+    assert free_form_trees(features, target, TRAIN, TEST[:15], np.random.default_rng(0), 0)[0] is None
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -83,10 +87,3 @@ def test_the_threshold_is_the_best_of_all(seed: int) -> None:
     threshold, value = best_threshold(guessed, target)
     assert value == pytest.approx(max(mcc(guessed >= cut, target) for cut in guessed))
     assert value == pytest.approx(mcc(guessed >= threshold, target))
-
-
-def test_senseless_settings_are_refused() -> None:
-    """Descending rounds, no depth, one fold."""
-    for wrong in ({"rounds": (40, 20)}, {"depths": ()}, {"folds": 1}):
-        with pytest.raises(UsageError, match="expected depths"):
-            TreeSettings(**wrong)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from mecharule_ops.codec import decode, encode
-from mecharule_ops.rules.free_form_trees import TreeSettings, grown
+from mecharule_ops.rules.free_form_trees import grown
 from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.trees import Trees
 
-SETTINGS = TreeSettings()
 TREES = Trees(depth=2, rounds=20, threshold=0.5, validated=1.0)
 NAMES = ("a", "b", "c", "d")
 
@@ -31,7 +30,7 @@ def predictor() -> FreeFormPredictor:
 
 
 def grown_from(matrix: np.ndarray, target: np.ndarray) -> FreeFormPredictor:
-    booster = grown(matrix.astype(np.float32), target, TREES, SETTINGS)
+    booster = grown(matrix.astype(np.float32), target, TREES, 0)
     return FreeFormPredictor(predicates=NAMES, threshold=0.5, model=booster.save_raw("json").decode("ascii"))
 
 

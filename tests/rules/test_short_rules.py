@@ -8,11 +8,11 @@ from predicate_columns import table
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
+from mecharule_ops.rules.ripper import Size
 from mecharule_ops.rules.ruleshap import RuleStatus
 from mecharule_ops.rules.short_rules import (
     Learner,
     ShortSettings,
-    Size,
     folds_of,
     one_standard_error,
     phrased,
