@@ -31,7 +31,6 @@ from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.rules.drive import drive_rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules, free_form
-from mecharule_ops.rules.short_rules import ShortSettings
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.subsets import some_places, unseen
@@ -172,7 +171,7 @@ def _account(
     inputs = families[Family.INPUT]
     assert inputs.predicates is not None
     seed = run.config.seed
-    rules = account_rules(target, families, ShortSettings(seed=seed))
+    rules = account_rules(target, families, seed)
     by_input = next(rule for rule in rules if rule.family is Family.INPUT)
     predicts = by_input.free_form is not None and by_input.free_form.above_chance
     predictor = free_form(target, by_input, inputs, seed) if predicts else None

@@ -17,10 +17,12 @@ from mecharule_ops.rules.chance import chance_test
 from mecharule_ops.rules.driven import DriveRule, DriveStatus
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.ruleshap import permuted
-from mecharule_ops.rules.short_rules import Learner, ShortRule, ShortSettings, short_rule
+from mecharule_ops.rules.short_rules import Learner, ShortRule, short_rule
 
 UPPER = 2 / 3
 """The quantile from which a drive is high."""
+ONE = (Learner.RIPPER,)
+"""One learner, since the control learns as often as there are shuffles."""
 SHUFFLES = 5
 """Rules learned from shuffled train targets that the rule has to beat."""
 
@@ -47,14 +49,14 @@ def drive_rule(
     if not high[train].any() or high[train].all():
         return DriveRule(status=DriveStatus.CONSTANT)
     generator = np.random.default_rng(seed)
-    # One learner, since the control learns as often as there are shuffles.
-    short = ShortSettings(learners=(Learner.RIPPER,), seed=seed)
-    learned = short_rule(table.on(train), high[train], short)
+    learned = short_rule(table.on(train), high[train], seed, ONE)
     if learned.rule is None:
         return DriveRule(status=DriveStatus.NO_RULE, threshold=threshold)
     fires = _fires(learned, table, test)
     held_out = mcc_interval(fires, high[test])
-    shuffled = (short_rule(table.on(train), permuted(high[train], generator), short) for _ in range(SHUFFLES))
+    shuffled = (
+        short_rule(table.on(train), permuted(high[train], generator), seed, ONE) for _ in range(SHUFFLES)
+    )
     control = tuple(
         0.0 if fake.rule is None else mcc(_fires(fake, table, test), high[test]) for fake in shuffled
     )

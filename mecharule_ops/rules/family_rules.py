@@ -23,7 +23,7 @@ from mecharule_ops.rules.free_form_trees import free_form_trees, grown
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
-from mecharule_ops.rules.short_rules import ShortSettings, short_rule
+from mecharule_ops.rules.short_rules import short_rule
 from mecharule_ops.types import Columns
 
 
@@ -69,7 +69,7 @@ class Target:
 def account_rules(
     target: Target,
     families: Mapping[Family, FamilyColumns],
-    settings: ShortSettings,
+    seed: int,
 ) -> tuple[FamilyRule, ...]:
     """The unit's rule in each family, in the order of `Family`; one without columns of its own says so.
 
@@ -89,7 +89,7 @@ def account_rules(
             continue
         table = table.beside(own.table(target.train))
         values |= own.numbers
-        rules.append(_family_rule(family, target, table, values, settings))
+        rules.append(_family_rule(family, target, table, values, seed))
     return tuple(rules)
 
 
@@ -109,7 +109,7 @@ def _family_rule(
     target: Target,
     table: PredicateColumns,
     values: Mapping[str, np.ndarray],
-    settings: ShortSettings,
+    seed: int,
 ) -> FamilyRule:
     """One family's rule over all columns that it may read."""
     features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
@@ -118,12 +118,10 @@ def _family_rule(
     ready = readiness(known, table.texts)
     if ready is not RuleStatus.LEARNED:
         return replace(bare, status=FamilyStatus[ready.name])
-    generator = np.random.default_rng([settings.seed, list(Family).index(family)])
-    reached, trees = free_form_trees(
-        features, target.flips, target.train, target.test, generator, settings.seed
-    )
+    generator = np.random.default_rng([seed, list(Family).index(family)])
+    reached, trees = free_form_trees(features, target.flips, target.train, target.test, generator, seed)
     bare = replace(bare, free_form=reached, trees=trees)
-    short = short_rule(table.on(target.train), known, settings)
+    short = short_rule(table.on(target.train), known, seed)
     if short.rule is None:
         return replace(bare, status=FamilyStatus[short.status.name])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))

@@ -1,6 +1,6 @@
 """One short rule for a target, with learner and length chosen inside the records given, which must be train records.
 
-Sizes from one literal up to `max_clauses` × `max_literals` are scored by cross-validation. The one-standard-error
+Sizes from one literal up to three clauses of three are scored by cross-validation. The one-standard-error
 rule (Breiman et al. 1984, §3.4.3) takes the smallest size whose mean MCC lies within one standard error of the best
 mean; of the learners the one whose size so chosen has the higher mean is fitted on all records. Value sets are made
 from the training part of each fold anew, so that a fold is scored on records that shaped nothing.
@@ -19,7 +19,6 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.atoms import canonical, complement, equality
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
@@ -48,37 +47,13 @@ class Learner(StrEnum):
 
 LONGEST = 5
 """Values of the longest set."""
+LEARNERS = tuple(Learner)
+"""The earlier wins a tie."""
+FOLDS = 5
+SIZES = (Size(1, 1), Size(1, 2), Size(2, 1), Size(1, 3), Size(2, 2), Size(2, 3), Size(3, 2), Size(3, 3))
+"""What is tried, the fewest literals in all first; three clauses of one literal stay out."""
 RULESHAP = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
 """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShortSettings:
-    """What shapes the choice. Raises `UsageError` when a value is out of range."""
-
-    max_clauses: int = 3
-    max_literals: int = 3
-    """Most literals of a clause."""
-    folds: int = 5
-    learners: tuple[Learner, ...] = tuple(Learner)
-    """Distinct; the earlier wins a tie."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        counts = (self.max_clauses, self.max_literals, self.folds - 1)
-        if min(counts) < 1 or not self.learners or len(set(self.learners)) < len(self.learners):
-            raise UsageError(f"expected counts ≥ 1, folds ≥ 2 and distinct learners, got {self}")
-
-    @property
-    def sizes(self) -> tuple[Size, ...]:
-        """What is tried, the fewest literals in all first; many clauses of one literal stay out."""
-        grid = [
-            Size(clauses, literals)
-            for clauses in range(1, self.max_clauses + 1)
-            for literals in range(1, self.max_literals + 1)
-            if clauses <= literals + 1
-        ]
-        return tuple(sorted(grid, key=lambda size: (size.clauses * size.literals, size)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,28 +92,30 @@ def _turned(condition: Condition) -> Condition:
 
 
 def short_rule(
-    given: PredicateColumns, target: Bool[np.ndarray, " record"], settings: ShortSettings | None = None
+    given: PredicateColumns,
+    target: Bool[np.ndarray, " record"],
+    seed: int,
+    learners: Sequence[Learner] | None = None,
 ) -> ShortRule:
     """The rule learned on these records by the learner and within the size that cross-validation chose.
 
-    Deterministic for the settings' seed. Cost: no model calls.
+    Deterministic for the seed. All `LEARNERS` compete unless some are named. Cost: no model calls.
 
     Raises:
         UsageError: shapes disagree.
 
     """
     check_target(given, target)
-    settings, table = settings or ShortSettings(), given.at(varied(given.matrix))
+    learners, table = learners or LEARNERS, given.at(varied(given.matrix))
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return ShortRule(status=status)
-    scores = _validated(table, target, settings)
-    chosen = {learner: one_standard_error(scores[learner]) for learner in settings.learners}
+    scores = _validated(table, target, learners, seed)
+    chosen = {learner: one_standard_error(scores[learner]) for learner in learners}
     means = {learner: float(scores[learner][place].mean()) for learner, place in chosen.items()}
-    learner = max(settings.learners, key=means.__getitem__)
+    learner = max(learners, key=means.__getitem__)
     sets = {} if learner is Learner.RIPPER else value_sets(table, target)
-    size = settings.sizes[chosen[learner]]
-    (learned,) = _learned(learner, beside_sets(table, sets), target, [size], settings.seed)
+    (learned,) = _learned(learner, beside_sets(table, sets), target, [SIZES[chosen[learner]]], seed)
     if learned.rule is None:
         return ShortRule(status=learned.status)
     return ShortRule(
@@ -171,19 +148,19 @@ def one_standard_error(scores: Float[np.ndarray, "size fold"]) -> int:
 
 
 def _validated(
-    table: PredicateColumns, target: Bool[np.ndarray, " record"], settings: ShortSettings
+    table: PredicateColumns, target: Bool[np.ndarray, " record"], learners: Sequence[Learner], seed: int
 ) -> dict[Learner, Float[np.ndarray, "size fold"]]:
     """MCC of each learner's rule of each size on each fold; 0.0 without a rule."""
-    folds = folds_of(target, settings.folds, np.random.default_rng(settings.seed))
-    scores = {learner: np.zeros((len(settings.sizes), settings.folds)) for learner in settings.learners}
-    for fold in range(settings.folds):
+    folds = folds_of(target, FOLDS, np.random.default_rng(seed))
+    scores = {learner: np.zeros((len(SIZES), FOLDS)) for learner in learners}
+    for fold in range(FOLDS):
         inside = folds != fold
         known = table.on(inside)
-        sets = value_sets(known, target[inside]) if set(settings.learners) - {Learner.RIPPER} else {}
+        sets = value_sets(known, target[inside]) if set(learners) - {Learner.RIPPER} else {}
         outside = with_sets(lookup_in(table.matrix[~inside], table.texts), sets)
-        for learner in settings.learners:
+        for learner in learners:
             columns = known if learner is Learner.RIPPER else beside_sets(known, sets)
-            rules = _learned(learner, columns, target[inside], settings.sizes, settings.seed)
+            rules = _learned(learner, columns, target[inside], SIZES, seed)
             for place, learned in enumerate(rules):
                 if learned.rule is not None:
                     scores[learner][place, fold] = mcc(learned.rule.fires(outside), target[~inside])

@@ -10,13 +10,13 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import parse_predicate
-from mecharule_ops.rules import free_form_trees
+from mecharule_ops.rules import free_form_trees, short_rules
 from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
-from mecharule_ops.rules.short_rules import Learner, ShortSettings
+from mecharule_ops.rules.ripper import Size
+from mecharule_ops.rules.short_rules import Learner
 from mecharule_ops.saying.rules import family_words
 
-SHORT = ShortSettings(learners=(Learner.RIPPER,), folds=3)
 RECORDS = 900
 TRAIN, TEST = np.arange(600), np.arange(600, RECORDS)
 RNG = np.random.default_rng(0)
@@ -40,14 +40,16 @@ TARGET = Target(flips=FLIPS, train=TRAIN, test=TEST)
 
 
 @pytest.fixture(autouse=True)
-def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("DEPTHS", (3,)), ("ROUNDS", (20, 40)), ("FOLDS", 3)):
         monkeypatch.setattr(free_form_trees, name, value)
+    monkeypatch.setattr(short_rules, "LEARNERS", (Learner.RIPPER,))
+    monkeypatch.setattr(short_rules, "FOLDS", 3)
 
 
 def test_each_family_says_what_its_columns_can() -> None:
     """The input rule names the digit, the mechanism rule the excess; trees rise, and rules stay below them."""
-    rules = account_rules(TARGET, FAMILIES, SHORT)
+    rules = account_rules(TARGET, FAMILIES, 0)
     assert [rule.family for rule in rules] == list(Family)
     assert [rule.status for rule in rules] == [FamilyStatus.SHOWN] * 3
     by_input, clean, mechanism = rules
@@ -68,7 +70,7 @@ def test_rules_can_be_parsed_over_the_columns() -> None:
     """Whatever train chose is a predicate of the closed language over the columns' names."""
     schema = {"a": int, "answer": int, "least_lead": float, "runner_up_1": str, "drop_1": float}
     schema["drop_minus_lead"] = float
-    for rule in account_rules(TARGET, FAMILIES, SHORT):
+    for rule in account_rules(TARGET, FAMILIES, 0):
         assert rule.learned is not None
         assert parse_predicate(f"holds({rule.learned})", schema).reads
 
@@ -77,8 +79,8 @@ def test_held_out_flips_choose_no_rule() -> None:
     """Inverting or shuffling them changes scores, and may hide a rule, but no text, learner or train score."""
     turned = FLIPS.copy()
     turned[TEST] = np.random.default_rng(1).permutation(~turned[TEST])
-    before = account_rules(TARGET, FAMILIES, SHORT)
-    after = account_rules(replace(TARGET, flips=turned), FAMILIES, SHORT)
+    before = account_rules(TARGET, FAMILIES, 0)
+    after = account_rules(replace(TARGET, flips=turned), FAMILIES, 0)
     for one, other in zip(before, after, strict=True):
         assert (one.learned, one.learner, one.train) == (other.learned, other.learner, other.train)
         assert one.validated == other.validated
@@ -86,16 +88,16 @@ def test_held_out_flips_choose_no_rule() -> None:
     assert [rule.rule for rule in after] == [None] * 3
     changed = FLIPS.copy()
     changed[TRAIN] = np.random.default_rng(1).permutation(changed[TRAIN])
-    assert account_rules(replace(TARGET, flips=changed), FAMILIES, SHORT)[2].learned != before[2].learned
+    assert account_rules(replace(TARGET, flips=changed), FAMILIES, 0)[2].learned != before[2].learned
 
 
-def test_without_a_rule_the_sentence_gives_the_trees() -> None:
+def test_without_a_rule_the_sentence_gives_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """A target that no predicate separates, but a product of two numbers does."""
     rng = np.random.default_rng(2)
     left, right = rng.normal(size=RECORDS), rng.normal(size=RECORDS)
     families = {Family.INPUT: FamilyColumns(values={"left": left, "right": right})}
-    single = replace(SHORT, max_clauses=1, max_literals=1)
-    found = account_rules(Target(flips=left * right > 0, train=TRAIN, test=TEST), families, single)[0]
+    monkeypatch.setattr(short_rules, "SIZES", (Size(1, 1),))
+    found = account_rules(Target(flips=left * right > 0, train=TRAIN, test=TEST), families, 0)[0]
     assert found.rule is None
     assert family_words(found).startswith(
         "no input rule predicts (free-form trees of the same columns reach 1.00 ["
@@ -105,7 +107,7 @@ def test_without_a_rule_the_sentence_gives_the_trees() -> None:
 def test_a_family_without_columns_says_so() -> None:
     """The others go on, with the columns before them."""
     families = {Family.INPUT: INPUT, Family.MECHANISM: FAMILIES[Family.MECHANISM]}
-    rules = account_rules(TARGET, families, SHORT)
+    rules = account_rules(TARGET, families, 0)
     assert (rules[1].status, rules[1].columns, rules[1].free_form) == (FamilyStatus.NO_COLUMNS, 0, None)
     assert family_words(rules[1]) == "no clean run rule predicts: the family has no columns here"
     assert rules[2].columns > rules[0].columns
@@ -116,7 +118,7 @@ def test_flips_that_allow_no_rule_have_a_status() -> None:
     only = {Family.INPUT: INPUT}
 
     def status(flips: np.ndarray, train: np.ndarray = TRAIN, test: np.ndarray = TEST) -> FamilyStatus:
-        return account_rules(Target(flips=flips, train=train, test=test), only, SHORT)[0].status
+        return account_rules(Target(flips=flips, train=train, test=test), only, 0)[0].status
 
     assert status(np.ones(RECORDS, bool)) is FamilyStatus.CONSTANT
     assert status(np.arange(RECORDS) < 3) is FamilyStatus.TOO_FEW
@@ -127,7 +129,7 @@ def test_flips_that_allow_no_rule_have_a_status() -> None:
 def test_a_rule_over_the_answer_is_no_input_rule() -> None:
     """It stands in the family that reads what the model did; the prompt's own finds nothing."""
     target = replace(TARGET, flips=COLUMNS["answer"] >= 4)
-    by_input, clean, _ = account_rules(target, FAMILIES, SHORT)
+    by_input, clean, _ = account_rules(target, FAMILIES, 0)
     assert by_input.rule is None
     assert (clean.rule, clean.prompt_only) == ("answer >= 4", False)
 
@@ -135,7 +137,7 @@ def test_a_rule_over_the_answer_is_no_input_rule() -> None:
 def test_wrong_shapes_and_splits_are_refused() -> None:
     """Columns of another length, records in both parts, texts twice."""
     with pytest.raises(UsageError, match="expected 900 records"):
-        account_rules(TARGET, {Family.CLEAN_RUN: FamilyColumns(values={"lead": LEAD[:5]})}, SHORT)
+        account_rules(TARGET, {Family.CLEAN_RUN: FamilyColumns(values={"lead": LEAD[:5]})}, 0)
     with pytest.raises(UsageError, match="disjoint"):
         Target(flips=FLIPS, train=TRAIN, test=np.array([3]))
     with pytest.raises(UsageError, match="distinct texts"):

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from predicate_columns import table
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
 from mecharule_ops.rules.ripper import Size
 from mecharule_ops.rules.ruleshap import RuleStatus
 from mecharule_ops.rules.short_rules import (
+    SIZES,
     Learner,
-    ShortSettings,
     folds_of,
     one_standard_error,
     phrased,
@@ -21,7 +20,7 @@ from mecharule_ops.rules.short_rules import (
     with_sets,
 )
 
-FAST = ShortSettings(learners=(Learner.RIPPER,))
+FAST = (Learner.RIPPER,)
 
 
 def names(count: int) -> list[str]:
@@ -44,12 +43,11 @@ def test_one_standard_error_by_hand() -> None:
 
 
 def test_sizes_come_shortest_first_and_stay_within_three_by_three() -> None:
-    """At most 3 clauses of at most 3 literals unless asked otherwise."""
-    sizes = ShortSettings().sizes
-    products = [size.clauses * size.literals for size in sizes]
+    """At most 3 clauses of at most 3 literals, and not many clauses of one."""
+    products = [size.clauses * size.literals for size in SIZES]
     assert products == sorted(products)
-    assert (sizes[0], sizes[-1]) == (Size(1, 1), Size(3, 3))
-    assert ShortSettings(max_clauses=1, max_literals=2).sizes == (Size(1, 1), Size(1, 2))
+    every = [Size(clauses, literals) for clauses in (1, 2, 3) for literals in (1, 2, 3)]
+    assert set(SIZES) == set(every) - {Size(3, 1)}
 
 
 def test_folds_are_even_on_each_side() -> None:
@@ -66,14 +64,13 @@ def test_a_planted_rule_is_found_at_its_own_length(learners: tuple[Learner, ...]
     rng = np.random.default_rng(0)
     matrix, texts = rng.random((1200, 12)) < 0.5, names(12)
     noise = rng.random(1200) < 0.1
-    settings = ShortSettings(learners=learners)
     rule = Rule.parse("(p1 > 0 and p2 > 0) or (p4 > 0 and p7 > 0)")
-    found = short_rule(table(matrix, texts), rule.fires(lookup_in(matrix, texts)) ^ noise, settings)
+    found = short_rule(table(matrix, texts), rule.fires(lookup_in(matrix, texts)) ^ noise, 0, learners)
     assert found.rule == rule
     assert found.learner in learners
     assert found.validated is not None
     assert 0.6 < found.validated < 0.9
-    single = short_rule(table(matrix, texts), matrix[:, 3] ^ noise, settings)
+    single = short_rule(table(matrix, texts), matrix[:, 3] ^ noise, 0, learners)
     assert str(single.rule) == "p3 > 0"
 
 
@@ -81,7 +78,7 @@ def test_a_set_of_values_is_one_literal_made_on_train() -> None:
     """Where a digit of 1, 4 or 6 flips, the rule says so in one literal, and other records are read alike."""
     matrix, texts, digit = digits(0, 900)
     target = np.isin(digit, (1, 4, 6)) ^ (np.random.default_rng(1).random(900) < 0.05)
-    found = short_rule(table(matrix, texts), target, ShortSettings(learners=(Learner.RIPPER_SETS,)))
+    found = short_rule(table(matrix, texts), target, 0, (Learner.RIPPER_SETS,))
     assert found.text == "digit(a, 0) in (1, 4, 6)"
     fresh, _, other = digits(5, 300)
     assert (found.fires(lookup_in(fresh, texts)) == np.isin(other, (1, 4, 6))).all()
@@ -111,7 +108,7 @@ def test_noise_gives_a_short_rule_that_validates_near_zero() -> None:
     """On shuffled targets the mean over the folds stays far from what train alone would say."""
     rng = np.random.default_rng(4)
     matrix, target = rng.random((400, 60)) < 0.5, rng.random(400) < 0.3
-    found = short_rule(table(matrix, names(60)), target, FAST)
+    found = short_rule(table(matrix, names(60)), target, 0, FAST)
     assert found.validated is None or abs(found.validated) < 0.15
 
 
@@ -120,7 +117,7 @@ def test_other_records_are_never_looked_at() -> None:
     rng = np.random.default_rng(5)
     matrix, texts = rng.random((800, 20)) < 0.5, names(20)
     target = (matrix[:, 0] & matrix[:, 1]) ^ (rng.random(800) < 0.1)
-    found = short_rule(table(matrix[:500], texts), target[:500], FAST)
+    found = short_rule(table(matrix[:500], texts), target[:500], 0, FAST)
     assert found.rule == Rule.parse("p0 > 0 and p1 > 0")
     assert mcc(found.fires(lookup_in(matrix[500:], texts)), target[500:]) > 0.6
 
@@ -128,11 +125,8 @@ def test_other_records_are_never_looked_at() -> None:
 def test_what_cannot_be_learned_has_a_status_and_no_text() -> None:
     """Constant and rare targets, and columns that hardly vary."""
     matrix = np.random.default_rng(0).random((60, 3)) < 0.5
-    constant = short_rule(table(matrix, names(3)), np.ones(60, bool))
+    constant = short_rule(table(matrix, names(3)), np.ones(60, bool), 0)
     assert (constant.status, constant.text) == (RuleStatus.CONSTANT, None)
-    assert short_rule(table(matrix, names(3)), np.arange(60) < 2).status is RuleStatus.TOO_FEW
-    flat = short_rule(table(np.ones((60, 3), bool), names(3)), np.arange(60) < 30)
+    assert short_rule(table(matrix, names(3)), np.arange(60) < 2, 0).status is RuleStatus.TOO_FEW
+    flat = short_rule(table(np.ones((60, 3), bool), names(3)), np.arange(60) < 30, 0)
     assert flat.status is RuleStatus.NO_PREDICATES
-    for wrong in ({"max_clauses": 0}, {"folds": 1}, {"learners": ()}):
-        with pytest.raises(UsageError, match="expected counts"):
-            ShortSettings(**wrong)
