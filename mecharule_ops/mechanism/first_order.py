@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -41,8 +40,9 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import BehaviourRecord, Neuron
 
-T = TypeVar("T")
 Stop = Callable[[], bool]
+Take = Callable[[list[int], Tensor, Mapping[Effect, Iterator[AtPosition]]], None]
+"""Given one batch: its records, which of them each predicted token belongs to, its effects token by token."""
 Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
 _HALF = 60_000.0
@@ -128,13 +128,11 @@ def prediction(
     shape = len(records), len(axis.units)
     excess, change = np.full(shape, -np.inf, np.float16), np.full(shape, -1, np.int16)
 
-    def reduced(batch: _Batch) -> int:
-        rows = list(batch.records)
+    def reduced(rows: list[int], row: Tensor, effects: Mapping[Effect, Iterator[AtPosition]]) -> None:
         lead = torch.from_numpy(sweep.leads.lead[rows])
-        beyond, first = _reduced(batch, batch.effects[Effect.STEADY], lead, shape[1])
+        beyond, first = _reduced(row, effects[Effect.STEADY], lead, shape[1])
         excess[rows] = beyond.clamp(-_HALF, _HALF).cpu().numpy()
         change[rows] = first.cpu().numpy()
-        return len(rows)
 
     done = 0
     for count in sweep.run(reduced, should_stop):
@@ -179,11 +177,11 @@ def effects_of_kinds(
     shape = (*sweep.leads.lead.shape, len(axis.units))
     found = {kind: np.full(shape, np.nan, np.float32) for kind in kinds}
 
-    def entered(batch: _Batch) -> None:
-        records = np.array(batch.records)[batch.row.cpu().numpy()]
+    def entered(rows: list[int], row: Tensor, effects: Mapping[Effect, Iterator[AtPosition]]) -> None:
+        of_token = np.array(rows)[row.cpu().numpy()]
         for kind, into in found.items():
-            for position, members, values in batch.effects[kind]:
-                into[records[members.cpu().numpy()], position] = values.detach().cpu().numpy()
+            for position, members, values in effects[kind]:
+                into[of_token[members.cpu().numpy()], position] = values.detach().cpu().numpy()
 
     for _ in sweep.run(entered, should_stop):
         pass
@@ -210,16 +208,6 @@ def predicted_labels(
     return labels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Batch:
-    """One batch's effects, token position by token position."""
-
-    records: tuple[int, ...]
-    row: Tensor
-    """Which of the records each predicted token belongs to."""
-    effects: Mapping[Effect, Iterator[AtPosition]]
-
-
 class _Sweep:
     """Some estimates, ready to run on the same passes; their leads fill up as they do."""
 
@@ -238,8 +226,8 @@ class _Sweep:
         self._forcing = Forcing(subject, records, replacement.intervention.phase)
         self.leads = Leads.empty(self._forcing.completions, competitors)
 
-    def run(self, take: Callable[[_Batch], T], should_stop: Stop) -> Iterator[T]:
-        """What `take` makes of each batch; it must read all of the batch's effects. Raises `AblationStopped`."""
+    def run(self, take: Take, should_stop: Stop) -> Iterator[int]:
+        """Records of each batch given to `take`, which must read all of its effects. Raises `AblationStopped`."""
         work = deque(self._forcing.batches())
         while work:
             if should_stop():
@@ -247,36 +235,30 @@ class _Sweep:
             records = work.popleft()
             try:
                 with through_onednn(self._subject.hf):
-                    taken = self._one(records, take)
+                    self._one(records, take)
             except (MemoryError, RuntimeError) as error:
                 if len(records) == 1 or not is_out_of_memory(error):
                     raise
                 work.extendleft(reversed(parts(records, (len(records) + 1) // 2)))
                 continue
-            yield taken
+            yield len(records)
 
-    def _one(self, records: Sequence[int], take: Callable[[_Batch], T]) -> T:
+    def _one(self, records: list[int], take: Take) -> None:
         traced = any(kind is not Effect.DIRECT for kind in self._kinds)
         read = self._forcing.feed_units(records, self._replacement, self._axis.layers, traced=traced)
         at = read.forced.predicted
         compared = self._head.compare(read.forced.final[at.row, at.column], at.generated)
         self.leads.enter(records, at, compared)
         known = self._subject, self._replacement.intervention.basis, self._axis, self._head, read, compared
-        return take(
-            _Batch(
-                records=tuple(records),
-                row=at.row,
-                effects={kind: ESTIMATORS[kind](*known) for kind in self._kinds},
-            )
-        )
+        take(records, at.row, {kind: ESTIMATORS[kind](*known) for kind in self._kinds})
 
 
-def _reduced(batch: _Batch, effects: Iterator[AtPosition], lead: Tensor, units: int) -> tuple[Tensor, Tensor]:
+def _reduced(row: Tensor, effects: Iterator[AtPosition], lead: Tensor, units: int) -> tuple[Tensor, Tensor]:
     """(largest effect − lead, code of the first predicted change) `[record, unit]` of one batch."""
-    excess = torch.full((len(batch.records), units), -torch.inf)
+    excess = torch.full((len(lead), units), -torch.inf)
     change = torch.full(excess.shape, -1, dtype=torch.int16)
     for position, members, values in effects:
-        rows = batch.row[members].cpu()
+        rows = row[members].cpu()
         best, which = (values.detach().cpu() - lead[rows, position][:, :, None]).max(1)
         code = (position * values.shape[1] + which).to(torch.int16)
         before = change[rows]
