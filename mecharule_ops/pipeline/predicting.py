@@ -3,7 +3,7 @@
     predicted rate of j on a slice = share of its examples on which first order says that do(j) flips the outcome
 
 In 1→0 a changed answer counts as a flip. In 0→1 most changed answers stay wrong: there the competitor that wins is
-put in the place of the first changed token and the task is asked (see `mechanism.outcomes`).
+put in the place of the first changed token and the task is asked (see `mechanism.first_order`).
 """
 
 from __future__ import annotations
