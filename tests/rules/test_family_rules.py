@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mecharule_ops.codec import decode, encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import parse_predicate
 from mecharule_ops.rules import free_form_trees, short_rules
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.rules.ripper import Size
 from mecharule_ops.rules.short_rules import Learner
@@ -138,13 +137,3 @@ def test_wrong_shapes_and_splits_are_refused() -> None:
         Target(flips=FLIPS, train=TRAIN, test=np.array([3]))
     with pytest.raises(UsageError, match="distinct texts"):
         PredicateColumns(texts=("a", "a"), matrix=np.zeros((3, 2), bool))
-
-
-def test_a_rule_that_was_written_with_a_ceiling_is_read_with_its_trees() -> None:
-    """The score of the trees had that name in a stored account."""
-    rule = account_rules(TARGET, {Family.INPUT: INPUT}, 0)[0]
-    stored = encode(rule)
-    stored["ceiling"] = stored.pop("free_form")
-    assert decode(FamilyRule, stored) == rule
-    with pytest.raises(UsageError, match="unknown fields \\['roof'\\]"):
-        decode(FamilyRule, stored | {"roof": None})
