@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from array_checks import check_arrays
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("bundled_run", "commanded")
 
@@ -26,6 +27,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 check_arrays()
+
+# No test asserts a time: an example may take as long as a busy machine needs.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 # What the libraries make when they are imported lives as long as the process; the collector need not look through it.
 gc.disable()

@@ -184,7 +184,7 @@ def test_a_flipping_group_opens_by_prediction() -> None:
 rates = st.floats(0, 1, allow_nan=False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     told=st.lists(st.tuples(rates, rates, st.floats(-1e3, 1e3)), min_size=1, max_size=90),

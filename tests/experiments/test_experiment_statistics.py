@@ -50,7 +50,7 @@ def test_missing_values_are_left_out_and_few_give_no_interval() -> None:
     assert t_interval([]).n == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.floats(-50, 50), st.floats(-50, 50)), min_size=3, max_size=12))
 def test_paired_differences_are_scipys(pairs: list[tuple[float, float]]) -> None:
     """Two routes to one interval."""
@@ -100,7 +100,7 @@ def test_a_difference_is_called_one_only_without_zero_and_with_enough_seeds(
     assert direction_of(Interval(mean=(low + high) / 2, low=low, high=high, n=n)) is said
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=30))
 def test_rank_correlation_is_spearmans(pairs: list[tuple[int, int]]) -> None:
     """Ties included; a constant side has none."""

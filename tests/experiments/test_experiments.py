@@ -205,7 +205,7 @@ def test_shared_flips_by_hand() -> None:
     assert overlap.shared_flips(one.flips[UP], other.flips[UP]) == Share(count=1, n=3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9), st.randoms(use_true_random=False))
 def test_shared_flips_are_those_of_sets(rows: int, others: int, records: int, random: object) -> None:
     """Against Python sets of record numbers."""

@@ -109,7 +109,7 @@ counts = st.integers(0, 80).flatmap(
 estimates = st.builds(lambda plus, minus: FlipEstimate(associated=plus, unrelated=minus), counts, counts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(estimates)
 def test_with_sides_of_one_size_the_permutation_p_is_fishers(split: FlipEstimate) -> None:
     """Two routes to one p: there the most unlikely tables are those that lie furthest apart."""

@@ -144,7 +144,7 @@ def test_recall_by_hand_puts_each_unit_in_its_bin() -> None:
     assert upper.found == Share(count=2, n=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 64), max_size=20),
     st.sets(st.integers(0, 19)),

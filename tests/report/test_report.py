@@ -257,7 +257,7 @@ def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, sa
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(st.characters(categories=["L", "Nd", "Zs"]), max_size=600))
 def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
     shown = clipped(rule, "0c1f")
@@ -414,7 +414,7 @@ def test_hostile_rule_text_is_text_in_markdown_and_on_the_terminal() -> None:
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", markdown + text)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(max_size=60))
 def test_any_rule_text_leaves_the_page_well_formed(rule: str) -> None:
     """No text changes the page's tags; an unescaped one would (shown with `<b>` put in raw)."""
@@ -462,7 +462,6 @@ def test_numbers_are_printed_honestly() -> None:
     assert percent(0.9961) == "99.6 %"
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_nothing_but_none_and_all_prints_as_0_or_100_percent(pair: tuple[int, int]) -> None:
     k, n = pair
@@ -514,7 +513,7 @@ def test_icicle_puts_children_side_by_side_inside_their_parent() -> None:
     assert (boxes[3].left, boxes[4].left) == (4.0, 5.0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(2, 20), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_icicle_boxes_of_a_random_forest_nest_and_never_overlap(sizes: list[int], random: object) -> None:
     nodes = []
