@@ -28,7 +28,7 @@ from pages import ROOT, made_at, put_table
 from planted_rules import planted
 
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.front.rows import PredictionRow, prediction_rows
 from mecharule_ops.loading.registry import load
@@ -109,26 +109,17 @@ def measured_case(name: str, folder: Path) -> Part:
 
 def unit_of(account: Account) -> dict[str, Any]:
     """One row of the page's table, with the numbers behind it."""
-    rule, first = account.family(Family.INPUT), account.first_order
+    rule = account.family(Family.INPUT)
     return {
         "unit": f"{account.neuron} {account.regime.arrow}",
         "flips": account.flips,
         "records": account.records,
-        "happened": None if first is None else first.happened,
-        "held_out": account.held_out,
-        "first order": scored(first),
-        "lead only": scored(account.prediction(PredictionKind.LEAD_ONLY)),
-        "drop only": scored(account.prediction(PredictionKind.DROP_ONLY)),
         "input rule": interval(rule.held_out),
         "shown": rule.rule is not None,
         "free-form trees": interval(rule.free_form),
         "nothing_above": account.nothing_above,
         "blind": account.drop_error is not None and account.drop_error.blind,
     }
-
-
-def scored(score: PredictionScore | None) -> dict[str, float] | None:
-    return None if score is None else interval(score.held_out)
 
 
 def interval(found: MccInterval | None) -> dict[str, float] | None:
@@ -230,6 +221,30 @@ PARTS: Mapping[str, Callable[[Path], Part]] = {
 }
 
 
+OF_THE_FLIPS = ("flips", "becomes right")
+"""What is predicted in 1→0 and in 0→1: what the rules beside are learned for."""
+KINDS = {"first order": "steady drop", "lead only": "lead only", "drop only": "drop only"}
+
+
+def with_scores(part: Part) -> Part:
+    """The part, each of its units with how well its flips were predicted on the held-out records."""
+    scores = {
+        (f"{unit} {regime}", kind): (*map(float, (mcc, low, high)), int(happened), int(records))
+        for _, unit, regime, target, kind, mcc, low, high, _, happened, records, *_ in part["predictions"]
+        if target in OF_THE_FLIPS and mcc
+    }
+    units = []
+    for unit in part["units"]:
+        found = {column: scores.get((unit["unit"], kind)) for column, kind in KINDS.items()}
+        cells = {
+            column: score and dict(zip(("mcc", "low", "high"), score, strict=False))
+            for column, score in found.items()
+        }
+        first = found["first order"]
+        units.append({**unit, **cells, "base rate": first and first[3] / first[4]})
+    return {**part, "units": units}
+
+
 def strongest(part: Part) -> list[dict[str, Any]]:
     """The units of a part that stand in the page's table: those counted into its median first."""
     counted = [unit["unit"] for unit in predicted(part["units"])]
@@ -258,6 +273,16 @@ def middle(units: Sequence[Mapping[str, Any]], column: str) -> str:
     return short(median((unit[column] or {"mcc": 0.0})["mcc"] for unit in units))
 
 
+def spread(units: Sequence[Mapping[str, Any]]) -> str:
+    """How far a first-order prediction goes from unit to unit, and what it is for the one that flips most."""
+    if len(units) < 2:
+        return ""
+    every = [unit["first order"]["mcc"] for unit in units]
+    most = max(units, key=lambda unit: unit["flips"] / unit["records"])
+    one = f"{short(most['first order']['mcc'])} for the strongest, {most['unit'].split()[0]}"
+    return f"; the prediction goes from {short(min(every))} to {short(max(every))}, {one}"
+
+
 def medians(name: str, part: Part) -> str:
     """A sentence of a model's medians, over all of its units."""
     counted = predicted(part["units"])
@@ -269,12 +294,12 @@ def medians(name: str, part: Part) -> str:
         else ""
     )
     found = ", ".join(f"{words} {middle(counted, column)}" for column, words in COLUMNS.items())
-    return f"{CASES[name].name}, median MCC over {plural(len(counted), 'unit')} {above}– {found}{rest}."
+    return f"{CASES[name].name}, median MCC over {plural(len(counted), 'unit')} {above}– {found}{spread(counted)}{rest}."
 
 
 def page(kept: Mapping[str, Part]) -> Iterator[str]:
     """The page, and the tables beside it."""
-    cases = {name: kept[name] for name in CASES if name in kept}
+    cases = {name: with_scores(kept[name]) for name in CASES if name in kept}
     units = [(name, unit) for name, part in cases.items() for unit in strongest(part)]
     yield "# What predicts a unit's flips"
     yield ""
@@ -288,14 +313,20 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     yield ""
     yield f"How well are flips on held-out records predicted? {' '.join(map(medians, cases, cases.values()))}"
     yield ""
+    yield (
+        "The units are those that `guided` found, which asks first what first order predicts, without an audit. The "
+        f"table has the {SHOWN} of each model that flip most, those with something above them first; the others are in "
+        "the CSV."
+    )
+    yield ""
     header = ("model", "unit", "flips", "base rate", *COLUMNS)
     yield from table(header, [row_of(CASES[name].name, unit) for name, unit in units])
     yield ""
     yield (
-        "*Flips* are of all records with that outcome, the *base rate* of the held-out ones (in 0→1 answers that "
-        "change); always or never predicting a flip has MCC 0. *First order*: the answer changes where the unit's "
-        "first-order drop of the lead (logit difference) exceeds it. *Lead only*, *drop only*: one threshold, fitted "
-        "on train. Intervals are 95 %; trees may be exceeded. = marks arithmetic (against three other tokens), ∅ "
+        "*Flips* are of all records with that outcome, the *base rate* of the held-out ones; in 0→1 every column "
+        "predicts that the answer becomes right. Always or never predicting a flip has MCC 0. *First order*: the "
+        "unit's first-order drop of the lead (logit difference) exceeds it. *Lead only*, *drop only*: one "
+        "threshold, fitted on train. Intervals are 95 %; trees may be exceeded. = marks arithmetic (against three other tokens), ∅ "
         "a unit that first order is blind to, ○ a learned rule that is not shown: its interval reaches 0, or chance "
         "explains it (Holm). Medians count every learned rule, shown or not."
     )
@@ -307,7 +338,7 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     for name, part in cases.items():
         yield (
             f"- {CASES[name].about}: `mecharule run {CASES[name].arguments} --yes`, seed {part['seed']}; "
-            f"{part['right']:,} of {part['records']:,} right; {part['minutes']:g} minutes."
+            f"{part['right']:,} of {part['records']:,} right{further(part)}; {part['minutes']:g} minutes."
         )
     yield ""
     yield f"Versions: {', '.join(f'{name} {one}' for name, one in versions().items())}."
@@ -325,6 +356,16 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
         yield f"- {put_table(name, ('model', *header), rows)}: {what}."
     yield ""
     yield from checks(kept)
+
+
+def further(part: Part) -> str:
+    """That accounts were made on more records than the run began with, where they were."""
+    counted = {unit["unit"].split()[1]: unit["records"] for unit in part["units"]}
+    every = sum(counted.values())
+    if len(counted) < 2 or every <= part["records"]:
+        return ""
+    more = every - part["records"]
+    return f"; {more:,} further records observed for the accounts, {counted['1→0']:,} of all {every:,} right"
 
 
 def checks(kept: Mapping[str, Part]) -> Iterator[str]:
@@ -354,7 +395,7 @@ def checks(kept: Mapping[str, Part]) -> Iterator[str]:
 def row_of(model: str, unit: Mapping[str, Any]) -> tuple[str, ...]:
     """Cells of the page's table."""
     mark = " =" if unit["nothing_above"] else " ∅" if unit["blind"] else ""
-    rate = unit["happened"] / unit["held_out"] if unit["happened"] is not None and unit["held_out"] else None
+    rate = unit["base rate"]
     return (
         model,
         unit["unit"],

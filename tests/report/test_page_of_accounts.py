@@ -30,16 +30,34 @@ def unit(name: str, first: float, *, nothing_above: bool) -> dict[str, Any]:
     low = {"mcc": 0.1, "low": 0.0, "high": 0.2}
     return {
         "unit": name,
-        **{"flips": 50, "records": 100, "held_out": 30, "happened": 15, "blind": False},
+        **{"flips": 50, "records": 100, "base rate": 0.5, "blind": False},
         **{"first order": {"mcc": first, "low": first - 0.1, "high": 1.0}, "nothing_above": nothing_above},
         **{"lead only": low, "drop only": low, "input rule": None, "free-form trees": low},
     }
 
 
 def part(*units: dict[str, Any]) -> dict[str, Any]:
+    """What a part keeps: its units, and the scores of each in rows as they are in the CSV."""
+    kinds = {"first order": "steady drop", "lead only": "lead only", "drop only": "drop only"}
+    rows = [
+        [
+            "mlp_out",
+            *one["unit"].split(),
+            "flips",
+            kind,
+            *map(str, one[column].values()),
+            "9",
+            "15",
+            "30",
+            "",
+            "",
+        ]
+        for one in units
+        for column, kind in kinds.items()
+    ]
     return {
         **{"made": "Made at commit abc.", "records": 100, "right": 50, "seed": 0, "minutes": 3.0},
-        **{"units": list(units), "predictions": [], "reliability": [], "rules": []},
+        **{"units": list(units), "predictions": rows, "reliability": [], "rules": []},
     }
 
 
@@ -52,6 +70,32 @@ def test_a_last_layer_unit_is_in_no_median(accounts: ModuleType) -> None:
     assert "over 3 units with something above them – first-order prediction (nothing fitted) .40" in text
     assert "3 units of the last layer, where it is arithmetic, counted into no median" in text
     assert text.count("1.00 [.90, 1.00] = |") == 3
+
+
+def test_in_0_to_1_every_column_is_of_answers_that_become_right(accounts: ModuleType) -> None:
+    """Rules are learned for those; a score of answers that change stands in the CSV alone."""
+    made = part(unit("m0.3 0→1", 0.9, nothing_above=False))
+    for row in made["predictions"]:
+        row[3] = "changes"
+    right = [
+        "mlp_out",
+        "m0.3",
+        "0→1",
+        "becomes right",
+        "steady drop",
+        "0.5",
+        "0.4",
+        "0.6",
+        "9",
+        "6",
+        "30",
+        "",
+        "",
+    ]
+    found = accounts.with_scores({**made, "predictions": [*made["predictions"], right]})["units"][0]
+    assert found["first order"] == {"mcc": 0.5, "low": 0.4, "high": 0.6}
+    assert found["base rate"] == 0.2
+    assert found["lead only"] is None
 
 
 def test_the_page_has_one_table_of_a_dozen_rows_and_says_first_what_was_tuned(accounts: ModuleType) -> None:
