@@ -294,7 +294,8 @@ def medians(name: str, part: Part) -> str:
         else ""
     )
     found = ", ".join(f"{words} {middle(counted, column)}" for column, words in COLUMNS.items())
-    return f"{CASES[name].name}, median MCC over {plural(len(counted), 'unit')} {above}– {found}{spread(counted)}{rest}."
+    units = f"{plural(len(counted), 'unit')} {above}"
+    return f"{CASES[name].name}, median MCC over {units}– {found}{spread(counted)}{rest}."
 
 
 def page(kept: Mapping[str, Part]) -> Iterator[str]:
@@ -325,10 +326,10 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     yield (
         "*Flips* are of all records with that outcome, the *base rate* of the held-out ones; in 0→1 every column "
         "predicts that the answer becomes right. Always or never predicting a flip has MCC 0. *First order*: the "
-        "unit's first-order drop of the lead (logit difference) exceeds it. *Lead only*, *drop only*: one "
-        "threshold, fitted on train. Intervals are 95 %; trees may be exceeded. = marks arithmetic (against three other tokens), ∅ "
-        "a unit that first order is blind to, ○ a learned rule that is not shown: its interval reaches 0, or chance "
-        "explains it (Holm). Medians count every learned rule, shown or not."
+        "unit's first-order drop of the lead (logit difference) exceeds it. *Lead only*, *drop only*: one threshold, "
+        "fitted on train. Intervals are 95 %; trees may be exceeded. = marks arithmetic (against three other tokens),"
+        " ∅ a unit that first order is blind to, ○ a learned rule that is not shown: its interval reaches 0, or "
+        "chance explains it (Holm). Medians count every learned rule, shown or not."
     )
     yield ""
     yield "## How it was made"

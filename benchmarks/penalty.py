@@ -189,7 +189,12 @@ def verdict(rows: Sequence[Row]) -> str:
         for what, *ways, name in compared
     )
     return " ".join(
-        [*told, f"With the penalty {said}{_goes_with(with_it, without)}.", _weight(with_it, without)]
+        [
+            *told,
+            f"With the penalty {said}{_goes_with(with_it, without)}.",
+            f"A repair's interval is above 0 in {_repaired(without)} models without it, {_repaired(with_it)} with it.",
+            _weight(with_it, without),
+        ]
     )
 
 
@@ -203,11 +208,22 @@ def _of_side(rows: Sequence[Row]) -> str:
     )
 
 
+TOUCHING = 0.01
+"""Of the larger value: ranges that lie no farther apart are said to touch."""
+
+
 def _apart(with_it: Sequence[float], without: Sequence[float], more: str, fewer: str) -> str:
     """A direction where the ranges do not overlap."""
-    if min(with_it) > max(without):
-        return f"{more} in every model"
-    return f"{fewer} in every model" if max(with_it) < min(without) else "not told apart: the ranges overlap"
+    for low, high, way in ((without, with_it, more), (with_it, without, fewer)):
+        gap = min(high) - max(low)
+        if gap > 0:
+            return f"{way} in every model" if gap > TOUCHING * min(high) else f"{way}, but the ranges touch"
+    return "not told apart: the ranges overlap"
+
+
+def _repaired(rows: Sequence[Row]) -> str:
+    """In how many models a repair's interval lies above 0."""
+    return f"{sum(row.low > 0 for row in rows)} of {len(rows)}"
 
 
 def _goes_with(with_it: Sequence[Row], without: Sequence[Row]) -> str:
