@@ -21,7 +21,7 @@ from mecharule_ops.experiments.counts import (
     units_of,
 )
 from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, labelled, labels, planned
+from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, labelled, labels, under
 from mecharule_ops.experiments.statistics import rank_correlation, t_interval
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import SearchOutcome
@@ -39,11 +39,7 @@ _AGREEMENT_KEY = (
 
 def plan(request: Request) -> tuple[PlannedRun, ...]:
     """Every baseline under the first seeds."""
-    return tuple(
-        planned(request.base, seed, baseline.value, baseline=baseline.value)
-        for baseline in Baseline
-        for seed in request.seeds[:SEEDS]
-    )
+    return under(request, {each.value: {"baseline": each.value} for each in Baseline}, SEEDS)
 
 
 def part(runs: Sequence[FinishedRun]) -> Part:

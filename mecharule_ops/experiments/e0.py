@@ -8,7 +8,7 @@ from mecharule_ops.experiments import counts
 from mecharule_ops.experiments.charts import bars
 from mecharule_ops.experiments.counts import REGIMES, Measure, over_seeds
 from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request, main_runs
+from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, under
 from mecharule_ops.experiments.statistics import Interval, spelled, spelled_percent, t_interval
 from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Table
@@ -33,7 +33,7 @@ _SHARES: tuple[tuple[str, Measure], ...] = (
 
 def plan(request: Request) -> tuple[PlannedRun, ...]:
     """The main condition under every seed."""
-    return main_runs(request)
+    return under(request, {MAIN: {}})
 
 
 def part(runs: Sequence[FinishedRun]) -> Part:

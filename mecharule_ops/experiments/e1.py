@@ -24,15 +24,7 @@ from mecharule_ops.experiments.counts import (
     over_seeds,
 )
 from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import (
-    MAIN,
-    FinishedRun,
-    PlannedRun,
-    Request,
-    labelled,
-    main_runs,
-    planned,
-)
+from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, under
 from mecharule_ops.experiments.statistics import (
     CONFIDENCE,
     Direction,
@@ -77,13 +69,8 @@ class Difference:
 
 def plan(request: Request) -> tuple[PlannedRun, ...]:
     """Every condition under every seed."""
-    more = [
-        planned(request.base, seed, name, condition=CONDITIONS[name].value)
-        for seed in request.seeds
-        for name in CONDITIONS
-        if name != MAIN
-    ]
-    return (*main_runs(request), *more)
+    others = {name: {"condition": each.value} for name, each in CONDITIONS.items() if name != MAIN}
+    return under(request, {MAIN: {}, **others})
 
 
 def part(runs: Sequence[FinishedRun]) -> Part:

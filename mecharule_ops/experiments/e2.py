@@ -19,13 +19,13 @@ from mecharule_ops.experiments.charts import bars
 from mecharule_ops.experiments.counts import REGIMES, over_seeds, recalled
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import (
+    MAIN,
     FinishedRun,
     PlannedRun,
     Request,
     labelled,
     labels,
-    main_runs,
-    planned,
+    under,
 )
 from mecharule_ops.experiments.statistics import (
     Direction,
@@ -71,10 +71,8 @@ def plan(request: Request) -> tuple[PlannedRun, ...]:
         raise UsageError(
             f"expected brute force for e2, {request.basis} has {total:,} units; add --exhaustive-up-to {total}"
         )
-    printed = [planned(request.base, seed, PRINTED, parity=True) for seed in request.seeds]
     other = "cha" if request.base.search == "guided" else "guided"
-    others = [planned(request.base, seed, OTHER, search=other) for seed in request.seeds]
-    return (*main_runs(request), *others, *printed)
+    return under(request, {MAIN: {}, OTHER: {"search": other}, PRINTED: {"parity": True}})
 
 
 def part(runs: Sequence[FinishedRun]) -> Part:

@@ -17,12 +17,13 @@ from statistics import median
 import numpy as np
 from jaxtyping import Bool, Float
 
+from mecharule_ops.config import RunConfig
 from mecharule_ops.experiments import e1
 from mecharule_ops.experiments.baselines import strengths
 from mecharule_ops.experiments.charts import bars
 from mecharule_ops.experiments.counts import REGIMES, pooled, searches, units_of
 from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, labels, planned
+from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, labels, under
 from mecharule_ops.experiments.statistics import rank_correlation, spelled, t_interval
 from mecharule_ops.findings.measures import SMALL, jaccard
 from mecharule_ops.findings.records import SearchOutcome
@@ -39,32 +40,18 @@ Pair = tuple[FinishedRun, FinishedRun]
 
 def plan(request: Request) -> tuple[PlannedRun, ...]:
     """Main, the conditions of E1, the other bases, and each operator as a task of its own, first seeds."""
-    few = Request(base=request.base, seeds=request.seeds[:SEEDS], units=request.units)
-    bases = [
-        planned(few.base, seed, basis.value, bases=(basis,))
-        for basis in request.units
-        if basis is not few.basis
-        for seed in few.seeds
-    ]
-    return (*e1.plan(few), *bases, *_tasks(few))
+    few = replace(request, seeds=request.seeds[:SEEDS])
+    bases = {basis.value: {"bases": (basis,)} for basis in few.units if basis is not few.basis}
+    return (*e1.plan(few), *under(few, {**bases, **_tasks(few.base)}))
 
 
-def _tasks(request: Request) -> list[PlannedRun]:
-    """A run an operator where the task has several; none for other tasks."""
-    task = task_of(request.base)
-    operators = task.operators if isinstance(task, Arithmetic) else ()
-    if len(operators) < 2:
-        return []
-    return [
-        planned(
-            request.base,
-            seed,
-            f"only {operator}",
-            task_settings={**request.base.task_settings, "operators": [operator]},
-        )
-        for operator in operators
-        for seed in request.seeds
-    ]
+def _tasks(base: RunConfig) -> dict[str, dict[str, object]]:
+    """A condition an operator where the task has several; none for other tasks."""
+    task = task_of(base)
+    operators = task.operators if isinstance(task, Arithmetic) and len(task.operators) > 1 else ()
+    return {
+        f"only {each}": {"task_settings": {**base.task_settings, "operators": [each]}} for each in operators
+    }
 
 
 def part(runs: Sequence[FinishedRun]) -> Part:

@@ -108,9 +108,15 @@ def planned(base: RunConfig, seed: int, label: str = MAIN, **changes: object) ->
     return PlannedRun(label=label, config=make_config(**settings))
 
 
-def main_runs(request: Request) -> tuple[PlannedRun, ...]:
-    """The main condition under every seed."""
-    return tuple(planned(request.base, seed) for seed in request.seeds)
+def under(
+    request: Request, conditions: Mapping[str, Mapping[str, object]], seeds: int | None = None
+) -> tuple[PlannedRun, ...]:
+    """Every condition, a label with its changes of the base settings, under the first `seeds`, or under all."""
+    return tuple(
+        planned(request.base, seed, label, **changes)
+        for label, changes in conditions.items()
+        for seed in request.seeds[:seeds]
+    )
 
 
 def distinct(runs: Sequence[PlannedRun]) -> tuple[PlannedRun, ...]:

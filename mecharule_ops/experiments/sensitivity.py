@@ -16,15 +16,7 @@ from mecharule_ops.experiments.counts import (
     over_seeds,
 )
 from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import (
-    MAIN,
-    FinishedRun,
-    PlannedRun,
-    Request,
-    labelled,
-    main_runs,
-    planned,
-)
+from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, under
 from mecharule_ops.experiments.statistics import spelled, spelled_percent
 from mecharule_ops.numbers import plural
 from mecharule_ops.report.document import Block
@@ -52,15 +44,13 @@ _COLUMNS: tuple[Column, ...] = (
 
 def plan(request: Request) -> tuple[PlannedRun, ...]:
     """The main condition and every changed setting under the first seeds."""
-    few = Request(base=request.base, seeds=request.seeds[:SEEDS], units=request.units)
-    changed = [
-        planned(request.base, seed, f"{axis} {value}", **changes)
+    changed = {
+        f"{axis} {value}": changes
         for axis in AXES
-        for value, changes in _values(few, axis).items()
+        for value, changes in _values(request, axis).items()
         if not _is_main(request, changes)
-        for seed in few.seeds
-    ]
-    return (*main_runs(few), *changed)
+    }
+    return under(request, {MAIN: {}, **changed}, SEEDS)
 
 
 def _values(request: Request, axis: str) -> dict[str, dict[str, object]]:
