@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.repair import Repair, TextEffect
+from mecharule_ops.findings.repair import Elsewhere, Gate, PairEffect, Repair, ShownExample, TextEffect
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.numbers import percent
-from mecharule_ops.report.document import Block, Bullets, Document, Section, Table
+from mecharule_ops.report.document import Block, Bullets, Column, Document, Section, Table
 from mecharule_ops.saying.repair import (
     changed_words,
     concealed_sentence,
@@ -41,12 +41,15 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
     if gates:
         sections.append(Section(title="Gates", blocks=tuple(gates)))
     if found.test is not None:
-        sections.append(Section(title=ON_TEST, blocks=(_comparison(found),)))
-        sections.append(Section(title="On other text", blocks=_on_other_text(found)))
+        sections.append(Section(title=ON_TEST, blocks=(Table.of(compared(found), _COMPARED),)))
+        texts = (Table.of(found.elsewhere, _ON_OTHER_TEXT),) if found.elsewhere else ()
+        sections.append(Section(title="On other text", blocks=(elsewhere_sentence(found), *texts)))
     if found.pairs:
-        sections.append(Section(title="Units whose gates fire together", blocks=(_pairs(found),)))
+        sections.append(
+            Section(title="Units whose gates fire together", blocks=(Table.of(found.pairs, _PAIRS),))
+        )
     if found.examples:
-        shown = concealed_sentence(found) if concealed else _examples(found)
+        shown = concealed_sentence(found) if concealed else Table.of(found.examples, _EXAMPLES)
         sections.append(Section(title=EXAMPLES, blocks=(shown,)))
     sections.append(
         Section(
@@ -63,22 +66,17 @@ def repair_document(found: Repair, words: OutcomeWords, *, concealed: bool = Fal
 def gates_table(found: Repair) -> Table:
     """The gates in the order in which they were chosen; where some were proposed, whose they are."""
     proposed = () if found.proposed is None else found.proposed.chosen
-    return Table(
-        header=("unit", "fires where", "gain", "fixed", "broken", "fired", *(["by"] if proposed else [])),
-        rows=tuple(
-            (
-                str(gate.unit),
-                gate.rule,
-                f"{gate.gain:+.3f}",
-                str(gate.fixed),
-                str(gate.broken),
-                str(gate.fired),
-                *(["proposed" if place in proposed else "learned"] if proposed else []),
-            )
-            for place, gate in enumerate(found.gates)
-        ),
-        align="llrrrrl" if proposed else "llrrrr",
-    )
+    columns: list[Column[tuple[int, Gate]]] = [
+        ("unit", "l", lambda row: str(row[1].unit)),
+        ("fires where", "l", lambda row: row[1].rule),
+        ("gain", "r", lambda row: f"{row[1].gain:+.3f}"),
+        ("fixed", "r", lambda row: str(row[1].fixed)),
+        ("broken", "r", lambda row: str(row[1].broken)),
+        ("fired", "r", lambda row: str(row[1].fired)),
+    ]
+    if proposed:
+        columns.append(("by", "l", lambda row: "proposed" if row[0] in proposed else "learned"))
+    return Table.of(enumerate(found.gates), columns)
 
 
 def compared(found: Repair) -> tuple[tuple[str, Paired], ...]:
@@ -92,93 +90,43 @@ def compared(found: Repair) -> tuple[tuple[str, Paired], ...]:
     return tuple(rows)
 
 
-def _comparison(found: Repair) -> Table:
-    """What was compared, one line each."""
-    header = ("what", "after", "change [95 %]", "changed answers", "p", "acts on")
-    rows = tuple(_line(name, result) for name, result in compared(found))
-    return Table(header=header, rows=rows, align="lrrlrr")
-
-
-def _on_other_text(found: Repair) -> tuple[Block, ...]:
-    """The sentence, and a line a text: what the gates do, and what their strongest unit would, always ablated."""
-    said = elsewhere_sentence(found)
-    if not found.elsewhere:
-        return (said,)
-    return (
-        said,
-        Table(
-            header=(
-                "text",
-                "a gate acts on",
-                "KL",
-                "perplexity",
-                "worst unit, always ablated",
-                "KL",
-                "perplexity",
-            ),
-            rows=tuple(
-                (
-                    one.name,
-                    f"{one.acted} of {one.prompts}",
-                    nats_words(one.gated.kl),
-                    _perplexity(one.gated),
-                    str(one.worst),
-                    nats_words(one.always.kl),
-                    _perplexity(one.always),
-                )
-                for one in found.elsewhere
-            ),
-            align="lrrrlrr",
-        ),
-    )
+_COMPARED: tuple[Column[tuple[str, Paired]], ...] = (
+    ("what", "l", lambda row: row[0]),
+    ("after", "r", lambda row: percent(row[1].after / row[1].n)),
+    ("change [95 %]", "r", lambda row: points_words(row[1])),
+    ("changed answers", "l", lambda row: changed_words(row[1])),
+    ("p", "r", lambda row: p_words(row[1].p_value)),
+    ("acts on", "r", lambda row: percent(row[1].acted_share)),
+)
 
 
 def _perplexity(effect: TextEffect) -> str:
     return f"{effect.before:.2f} → {effect.after:.2f}"
 
 
-def _pairs(found: Repair) -> Table:
-    """On the choose records where both fire: the one that acts alone, both, and what the second adds."""
-    return Table(
-        header=("acts", "and", "records", "alone", "both", "what the second adds"),
-        rows=tuple(
-            (
-                str(one.first),
-                str(one.second),
-                str(one.alone.n),
-                changed_words(one.alone),
-                changed_words(one.both),
-                points_words(one.added),
-            )
-            for one in found.pairs
-        ),
-        align="llrllr",
-    )
-
-
-def _line(name: str, result: Paired) -> tuple[str, ...]:
-    return (
-        name,
-        percent(result.after / result.n),
-        points_words(result),
-        changed_words(result),
-        p_words(result.p_value),
-        percent(result.acted_share),
-    )
-
-
-def _examples(found: Repair) -> Table:
-    return Table(
-        header=("", "prompt", "unit", "before", "after"),
-        rows=tuple(
-            (
-                "fixed" if one.fixed else "broken",
-                one.prompt[-60:],
-                "+".join(map(str, (one.unit, *one.others))),
-                one.before,
-                one.after,
-            )
-            for one in found.examples
-        ),
-        align="lllll",
-    )
+_ON_OTHER_TEXT: tuple[Column[Elsewhere], ...] = (
+    ("text", "l", lambda one: one.name),
+    ("a gate acts on", "r", lambda one: f"{one.acted} of {one.prompts}"),
+    ("KL", "r", lambda one: nats_words(one.gated.kl)),
+    ("perplexity", "r", lambda one: _perplexity(one.gated)),
+    ("worst unit, always ablated", "l", lambda one: str(one.worst)),
+    ("KL", "r", lambda one: nats_words(one.always.kl)),
+    ("perplexity", "r", lambda one: _perplexity(one.always)),
+)
+"""What the gates do to a text, and what their strongest unit would, always ablated."""
+_PAIRS: tuple[Column[PairEffect], ...] = (
+    ("acts", "l", lambda one: str(one.first)),
+    ("and", "l", lambda one: str(one.second)),
+    ("records", "r", lambda one: str(one.alone.n)),
+    ("alone", "l", lambda one: changed_words(one.alone)),
+    ("both", "l", lambda one: changed_words(one.both)),
+    ("what the second adds", "r", lambda one: points_words(one.added)),
+)
+"""On the choose records where both fire: the one that acts alone, both, and what the second adds."""
+_EXAMPLES: tuple[Column[ShownExample], ...] = (
+    ("", "l", lambda one: "fixed" if one.fixed else "broken"),
+    ("prompt", "l", lambda one: one.prompt[-60:]),
+    ("unit", "l", lambda one: "+".join(map(str, (one.unit, *one.others)))),
+    ("before", "l", lambda one: one.before),
+    ("after", "l", lambda one: one.after),
+)
