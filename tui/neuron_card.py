@@ -17,12 +17,12 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
 from tui.pictures import interval, leads_and_drops
+from tui.session import known_unit
 from tui.words import arrow, bounds, look_of, node_lower_bound, rate, signed_rate, slices_of
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
-    from mecharule_ops.findings.records import AgonistControls, Findings
-    from mecharule_ops.types import FlipEstimate
+    from mecharule_ops.findings.records import AgonistControls, Findings, Unit
 
 SHOWN_FLIPS = 6
 
@@ -84,8 +84,17 @@ def _group_sentence(node: NodeView, tau: float) -> str:
 
 
 def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile, width: int) -> Text:
-    text = _account_lines(on_file.findings, view.regime, node.units, width)
-    text.append_text(_controls(on_file.findings, view.regime, node.units, state.finished))
+    findings = on_file.findings
+    known = known_unit(findings, view.regime, node.units)
+    text = _account_lines(known, findings.run, width) if findings and known else Text()
+    if findings is None:
+        text.append(
+            f"controls: {'not on file' if state.finished else 'run when the search has ended'}\n", "dim"
+        )
+    elif known is None or known.controls is None:
+        text.append("controls: none were run for this unit\n", "dim")
+    else:
+        text.append_text(_control_lines(known.controls))
     rule = state.rules.get((view.regime, node.units))
     if rule is not None or node.verdict == "kept":
         text.append_text(_rule(rule, state.finished))
@@ -99,16 +108,12 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
     return text
 
 
-def _account_lines(findings: Findings | None, regime: int, unit: str, width: int) -> Text:
+def _account_lines(known: Unit, run: str, width: int) -> Text:
     """When the unit flips and why: its account with the picture of leads and drops, and its chain."""
     from mecharule_ops.report.account_lines import account_links
     from mecharule_ops.saying.chain_lines import chain_links
-    from mecharule_ops.types import Neuron, Regime
 
     text = Text()
-    known = findings.unit(Neuron.parse(unit), Regime(regime)) if findings else None
-    if findings is None or known is None:
-        return text
     if (account := known.account) is not None:
         text.append_text(_named(account_links(account)))
         if account.points is not None:
@@ -117,7 +122,7 @@ def _account_lines(findings: Findings | None, regime: int, unit: str, width: int
                 text.append(f"{line}\n", "cyan")
     if known.chain is None:
         return text
-    return text.append_text(_named(chain_links(known.chain, findings.run)))
+    return text.append_text(_named(chain_links(known.chain, run)))
 
 
 def _named(links: Iterable[tuple[str, Sequence[str]]]) -> Text:
@@ -144,29 +149,15 @@ def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
     )
 
 
-def _controls(findings: Findings | None, regime: int, unit: str, finished: bool) -> Text:
-    from mecharule_ops.types import Neuron, Regime
-
-    if findings is None:
-        return Text(f"controls: {'not on file' if finished else 'run when the search has ended'}\n", "dim")
-    known = findings.unit(Neuron.parse(unit), Regime(regime))
-    if known is not None and known.controls is not None:
-        return _control_lines(known.controls)
-    return Text("controls: none were run for this unit\n", "dim")
-
-
 def _control_lines(ran: AgonistControls) -> Text:
     from mecharule_ops.saying.controls import effect_cell, selective_cell
 
     text = Text().append("above random ", "bold").append(f"{effect_cell(ran)}\n")
     text.append("selective ", "bold").append(f"{selective_cell(ran)}\n")
     if ran.second_baseline is not None:
-        text.append("baseline  ", "bold").append(f"{ran.second_baseline.value} {_strength(ran.second)}\n")
+        second = "not run" if ran.second is None else rate(ran.second.strength)
+        text.append("baseline  ", "bold").append(f"{ran.second_baseline.value} {second}\n")
     return text
-
-
-def _strength(estimate: FlipEstimate | None) -> str:
-    return "not run" if estimate is None else rate(estimate.strength)
 
 
 def _flips(certificate: Certificate) -> Text:

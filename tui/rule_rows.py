@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tui.session import strongest
+from tui.session import known_unit, strongest
 from tui.words import arrow, rate, signed_rate
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]
             ucb=agonist.ucb,
             selectivity=agonist.signed_selectivity,
         )
-        own = [
-            _of_family(bare, one) for one in _families(findings, agonist.regime, agonist.neuron) if one.rule
-        ]
+        known = known_unit(findings, agonist.regime, agonist.neuron)
+        families = known.account.families if known and known.account else ()
+        own = [_of_family(bare, one) for one in families if one.rule]
         learned = state.rules.get((agonist.regime, agonist.neuron))
         rows += own
         if learned is None:
@@ -90,14 +90,6 @@ def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]
             )
         )
     return tuple(rows)
-
-
-def _families(findings: Findings | None, regime: int, unit: str) -> Sequence[FamilyRule]:
-    """The rules of a unit's account; none before the run has ended."""
-    from mecharule_ops.types import Neuron, Regime
-
-    known = findings.unit(Neuron.parse(unit), Regime(regime)) if findings else None
-    return known.account.families if known and known.account else ()
 
 
 def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:

@@ -32,7 +32,7 @@ from tui.display import narrate
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
-    from mecharule_ops.findings.records import Findings
+    from mecharule_ops.findings.records import Findings, Unit
 
 
 Singles = Mapping[tuple[str, str], int]
@@ -191,6 +191,13 @@ def strongest(state: RunState) -> list[AgonistFound]:
     """Localized units, strongest first, each once a regime; the exhaustive run's own are left out."""
     found = [agonist for (search, _), agonist in state.agonists.items() if kind_of(search) != EXHAUSTIVE]
     return sorted(found, key=lambda agonist: (-agonist.strength, agonist.neuron, agonist.regime))
+
+
+def known_unit(findings: Findings | None, regime: int, name: str) -> Unit | None:
+    """What the findings hold of a unit; None before the run has ended."""
+    from mecharule_ops.types import Neuron, Regime
+
+    return findings.unit(Neuron.parse(name), Regime(regime)) if findings else None
 
 
 def narrated(event: Event) -> Entry | None:
