@@ -8,7 +8,7 @@ over the bits of a key, 5 bits a level (Bagwell, 2001; as in Clojure's vectors),
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
 from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
@@ -210,17 +210,10 @@ class SearchView:
         return replace(self, nodes=self.nodes.set(known.node, parent))
 
 
+_TOLD = {field.name for field in fields(NodeView)} & {field.name for field in fields(NodeTested)}
+"""What a test says of a node, under the same names."""
+
+
 def _with_test(node: NodeView, event: NodeTested) -> NodeView:
-    return replace(
-        node,
-        parent=event.parent,
-        depth=event.depth,
-        size=event.size,
-        units=event.units,
-        associated_flips=event.associated_flips,
-        associated_n=event.associated_n,
-        unrelated_flips=event.unrelated_flips,
-        unrelated_n=event.unrelated_n,
-        ucb=event.ucb,
-        verdict=event.verdict,
-    )
+    told: dict[str, Any] = {name: getattr(event, name) for name in _TOLD}
+    return replace(node, **told)
