@@ -13,11 +13,11 @@ import numpy as np
 
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, Together
-from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList, Written
+from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList
 from mecharule_ops.mechanism.mediation import Through
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
-from mecharule_ops.saying.chain_lines import hold_words, quoted
+from mecharule_ops.saying.chain_lines import hold_words, of_group, quoted, remaining
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _writes_caption(chain: Chain) -> str:
 
 def _writes(chain: Chain, figure: Figure) -> None:
     groups = chain.writes.groups
-    shown = groups[0] if chain.writes.fixed else _of(groups, FLIPPED) or groups[0]
+    shown = groups[0] if chain.writes.fixed else of_group(groups, FLIPPED) or groups[0]
     left, right = figure.subplots(1, 2)
     _bars(left, shown.answer, f"{shown.answer.size} answer tokens")
     _bars(right, shown.vocabulary, f"vocabulary of {shown.vocabulary.size:,}")
@@ -139,9 +139,7 @@ def _graph(chain: Chain, figure: Figure) -> None:
         _box(axes, 5.0, height, f"{hold_words(one.hold)}: {gone}", dashed=not isinstance(one.hold, Above))
         for start, stop in (((1.9, 2.4), (3.8, height)), ((6.2, height), (8.05, 2.4))):
             _arrow(axes, start, stop, 0.4 + 3.0 * share, solid=one.gone.count > 0)
-    whole = chain.mediation.of(Above.EVERYTHING)
-    if whole is not None:
-        left = FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)
+    if (left := remaining(chain)) is not None:
         _arrow(axes, (1.1, 1.75), (8.9, 1.75), 0.4 + 3.0 * left.flip_rate, solid=left.flips > 0, bend=0.28)
         axes.text(
             5.0, 0.22, f"directly: {k_of_n(left)} remain with everything above held", ha="center", fontsize=8
@@ -198,7 +196,3 @@ def _arrow(
 def _label(text: str) -> str:
     """Without what a figure would read as mathematics."""
     return text.replace("$", r"\$")
-
-
-def _of(groups: tuple[Written, ...], name: str) -> Written | None:
-    return next((group for group in groups if group.group == name), None)

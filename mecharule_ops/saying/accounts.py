@@ -13,7 +13,7 @@ from mecharule_ops.mechanism.holds import Above, OneUnit
 from mecharule_ops.mechanism.links import FLIPPED, Written
 from mecharule_ops.numbers import k_of_n, percent, signed
 from mecharule_ops.rules.families import Family
-from mecharule_ops.saying.chain_lines import hold_words, quoted
+from mecharule_ops.saying.chain_lines import hold_words, of_group, quoted
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import family_words, short
 from mecharule_ops.types import Basis, FlipCount, Neuron
@@ -164,8 +164,8 @@ def caveats(account: Account) -> tuple[str, ...]:
 
 def reads_sentence(chain: Chain, run: str) -> Fact:
     """What it reads and writes on flipped records."""
-    reads = next((head for head in chain.reads.heads if head.group == FLIPPED), None)
-    active = next((one for one in chain.reads.activations if one.group == FLIPPED), None)
+    reads = of_group(chain.reads.heads, FLIPPED)
+    active = of_group(chain.reads.activations, FLIPPED)
     if reads is not None:
         pieces = ", ".join(
             f"{source.name} ({percent(source.attention)})" for source in reads.sources[:_SOURCES]
@@ -180,7 +180,7 @@ def reads_sentence(chain: Chain, run: str) -> Fact:
 
 
 def _written(chain: Chain) -> str:
-    named = next((group for group in chain.writes.groups if group.group == FLIPPED), None)
+    named = of_group(chain.writes.groups, FLIPPED)
     group: Written | None = chain.writes.groups[0] if chain.writes.fixed and chain.writes.groups else named
     if group is None:
         return "writes nothing there"

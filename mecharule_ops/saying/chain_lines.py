@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, Hold, Together, WholeLayer
-from mecharule_ops.mechanism.links import FLIPPED, HeadReading, SourceRead, TokenList, TokenPush, Written
+from mecharule_ops.mechanism.links import (
+    FLIPPED,
+    Activation,
+    DirectShare,
+    HeadReading,
+    SourceRead,
+    TokenList,
+    TokenPush,
+    Written,
+)
 from mecharule_ops.mechanism.mediation import Bounded, Through
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
 from mecharule_ops.numbers import k_of_n, percent, plural, signed
@@ -81,7 +91,7 @@ def _writes(chain: Chain, cited: str) -> tuple[str, ...]:
         f"{k_of_n(group.own_first)} of positions of {group.group} records"
         for group in chain.writes.groups[1:]
     )
-    own = _group(chain.writes.groups, FLIPPED)
+    own = of_group(chain.writes.groups, FLIPPED)
     push = "" if own is None else f", by {signed(own.own_push)} logits on flipped ones"
     return (*lines, f"it pushes the token that the model writes most of all answer tokens at {shares}{push}")
 
@@ -114,8 +124,7 @@ def _source(source: SourceRead) -> str:
 
 def _direct(chain: Chain, cited: str, ablations: str) -> tuple[str, ...]:
     lines = []
-    shares = {share.group: share for share in chain.direct}
-    flipped = shares.get(FLIPPED)
+    flipped = of_group(chain.direct, FLIPPED)
     if flipped is not None:
         share = flipped.share
         word = "no share of a drop that is not positive" if share is None else f"{percent(share)} of it"
@@ -125,9 +134,8 @@ def _direct(chain: Chain, cited: str, ablations: str) -> tuple[str, ...]:
             f"on flipped records the lead falls by {flipped.drop:.2f} logits to first order, {word} "
             f"({signed(flipped.push)}) directly, the final norm's scale held {cited}"
         )
-    whole = chain.mediation.of(Above.EVERYTHING)
-    if whole is not None and whole.gone.n:
-        left = FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)
+    left = remaining(chain)
+    if left is not None and left.n:
         lines.append(
             f"with everything above held at its clean value {k_of_n(left)} of the flips remain {ablations}"
         )
@@ -197,5 +205,15 @@ def _pushes(pushes: Sequence[TokenPush]) -> str:
     return " · ".join(f"{quoted(push.token)} {signed(push.push)}" for push in pushes)
 
 
-def _group(groups: Sequence[Written], name: str) -> Written | None:
-    return next((group for group in groups if group.group == name), None)
+Part = TypeVar("Part", Written, HeadReading, Activation, DirectShare)
+
+
+def of_group(parts: Sequence[Part], name: str) -> Part | None:
+    """What was measured on a group of records; None where nothing was."""
+    return next((part for part in parts if part.group == name), None)
+
+
+def remaining(chain: Chain) -> FlipCount | None:
+    """The flips that remain with everything above held, so come about directly; None where that was not asked."""
+    whole = chain.mediation.of(Above.EVERYTHING)
+    return None if whole is None else FlipCount(flips=whole.gone.n - whole.gone.count, n=whole.gone.n)

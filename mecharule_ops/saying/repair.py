@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from mecharule_ops.findings.repair import ControlKind, Repair, Split
 from mecharule_ops.mcnemar import Paired
-from mecharule_ops.numbers import percent, plural
+from mecharule_ops.numbers import percent, plural, signed
 from mecharule_ops.types import OutcomeWords, Regime
 
 _SMALLEST = 1e-300
@@ -24,7 +22,7 @@ ONE_DRAW = "the same repair of one draw of random units"
 def points_words(result: Paired) -> str:
     """`+2.9 points [+2.1, +3.7]`."""
     low, high = result.interval
-    return f"{_signed(result.points)} points [{_signed(low)}, {_signed(high)}]"
+    return f"{signed(result.points)} points [{signed(low)}, {signed(high)}]"
 
 
 def changed_words(result: Paired) -> str:
@@ -114,7 +112,7 @@ def concealed_sentence(found: Repair) -> str:
 def overfit_sentence(found: Repair) -> str:
     """What the gates promised on the records that made them; empty where they were not made."""
     parts = [
-        f"{split.value} {_signed(result.points)} ({changed_words(result)})"
+        f"{split.value} {signed(result.points)} ({changed_words(result)})"
         for split in (Split.FIND, Split.CHOOSE)
         if (result := found.of(split)) is not None
     ]
@@ -129,8 +127,8 @@ def policy_sentence(found: Repair) -> str:
         return f"{said}."
     mine, other = both[found.policy], both[found.policy.other]
     return (
-        f"{said}: on the choose records {_signed(mine.points)} points ({changed_words(mine)}), where "
-        f"{found.policy.other.value} {_signed(other.points)} ({changed_words(other)})."
+        f"{said}: on the choose records {signed(mine.points)} points ({changed_words(mine)}), where "
+        f"{found.policy.other.value} {signed(other.points)} ({changed_words(other)})."
     )
 
 
@@ -213,7 +211,3 @@ def limits_sentences(found: Repair, *, harm: bool) -> tuple[str, ...]:
             "further look weakens what they prove."
         )
     return tuple(said)
-
-
-def _signed(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value + 0.0:+.2f}"
