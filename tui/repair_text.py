@@ -6,18 +6,19 @@ their numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 
+from mecharule_ops.findings.repair import Repair
+from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import plain
+from mecharule_ops.report.document import Block, Document, Section, Table
+from mecharule_ops.report.repairs import EXAMPLES, ON_TEST, RESULT, compared, repair_document
+from mecharule_ops.report.text import block_lines
+from mecharule_ops.saying.repair import changed_words, mended_words, points_words, what_repair_is
+from mecharule_ops.types import OutcomeWords, Share
 from tui.pictures import axis, changed_bars, interval_around_zero
-
-if TYPE_CHECKING:
-    from mecharule_ops.findings.repair import Repair
-    from mecharule_ops.report.document import Block, Document, Section, Table
-    from mecharule_ops.types import OutcomeWords
 
 REPAIR_HELP = (
     "One repair: gates that ablate a unit only where their rule holds. Right answers before and after are those of "
@@ -47,8 +48,6 @@ class HeldRepairs:
 
     def document(self, place: int) -> Document:
         """The report of one of them."""
-        from mecharule_ops.report.repairs import repair_document
-
         return repair_document(self.repairs[place], self.words, concealed=self.concealed)
 
 
@@ -62,9 +61,6 @@ def title(held: HeldRepairs, place: int) -> str:
 
 def empty_text(held: HeldRepairs, width: int, key: str) -> Text:
     """What a repair is, and how to make one; `key` makes one here."""
-    from mecharule_ops.report.text import block_lines
-    from mecharule_ops.saying.repair import what_repair_is
-
     text = Text().append(f"Run {plain(held.run)} holds no repair yet.\n\n", "bold")
     text.append("\n".join(block_lines(what_repair_is(held.words), width)))
     text.append("\n\n" + _wrapped(f"{key} makes one here, its price said first. On the command line:", width))
@@ -73,9 +69,6 @@ def empty_text(held: HeldRepairs, width: int, key: str) -> Text:
 
 def repair_text(held: HeldRepairs, place: int, width: int) -> Text:
     """The whole of one repair in lines of at most `width` columns."""
-    from mecharule_ops.report.document import Table
-    from mecharule_ops.report.repairs import EXAMPLES, ON_TEST, RESULT
-
     found, document = held.repairs[place], held.document(place)
     text = Text()
     for section in sorted(document.sections, key=lambda one: one.title not in (RESULT, ON_TEST)):
@@ -99,8 +92,6 @@ def repair_text(held: HeldRepairs, place: int, width: int) -> Text:
 
 def _result(found: Repair, section: Section, width: int) -> Text:
     """The point first, after the glyph of the status; then the status in words; then the rest."""
-    from mecharule_ops.report.text import block_lines
-
     glyph, style = _LOOKS.get(found.status.name, ("○", "bold"))
     styles = [*(("bold", style) if found.test is not None else (style,)), *[""] * len(section.blocks)]
     text = Text()
@@ -112,10 +103,6 @@ def _result(found: Repair, section: Section, width: int) -> Text:
 
 def _bars(found: Repair, words: OutcomeWords, width: int) -> Text:
     """Two bars on the same scale: what was right before, what is after; nothing where the test was not opened."""
-    from mecharule_ops.numbers import k_of_n
-    from mecharule_ops.saying.repair import mended_words, points_words
-    from mecharule_ops.types import Share
-
     result = found.test
     if result is None:
         return Text()
@@ -132,9 +119,6 @@ def _bars(found: Repair, words: OutcomeWords, width: int) -> Text:
 
 def _comparison(found: Repair, width: int) -> Text:
     """The gates and everything beside them: an interval around no change, and in numbers."""
-    from mecharule_ops.report.repairs import compared
-    from mecharule_ops.saying.repair import changed_words, points_words
-
     rows = [(name, result, points_words(result), changed_words(result)) for name, result in compared(found)]
     most = _REACH * max(abs(end) for _, result, _, _ in rows[:2] for end in result.interval)
     ends = [end for _, result, _, _ in rows for end in result.interval if abs(end) <= most]
@@ -163,8 +147,6 @@ def _comparison(found: Repair, width: int) -> Text:
 
 def _examples(table: Table, width: int) -> Text:
     """The report's examples, fixed and broken told apart by a word, a sign and a colour."""
-    from dataclasses import replace
-
     signs = {"fixed": "✓ fixed", "broken": "✗ broken"}
     rows = tuple((signs.get(first, first), *rest) for first, *rest in table.rows)
     text, style = Text(), ""
@@ -176,9 +158,6 @@ def _examples(table: Table, width: int) -> Text:
 
 def _lines(block: Block, width: int) -> list[str]:
     """A block of the report; a table too wide for the pane is a paragraph a row."""
-    from mecharule_ops.report.document import Table
-    from mecharule_ops.report.text import block_lines
-
     if not isinstance(block, Table) or width >= _A_COLUMN * len(block.header):
         return [line.rstrip() for line in block_lines(block, width)]
     rows = (
@@ -189,6 +168,4 @@ def _lines(block: Block, width: int) -> list[str]:
 
 
 def _wrapped(sentence: str, width: int) -> str:
-    from mecharule_ops.report.text import block_lines
-
     return "\n".join(block_lines(sentence, width))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import partialmethod
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from rich.text import Text
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui.commands import command_named, commands_of
+from tui.commands import bindings_of, command_named, commands_of
 from tui.panes.chat import ChatPane
 from tui.panes.reading import ReadingPane, TextTable
 from tui.panes.tree import TreePane
@@ -29,7 +29,11 @@ class CommandScreen(Screen[None]):
     """A screen whose keys, palette entries and slash words come from the command table."""
 
     NAME: ClassVar[str] = ""
-    """The screen's word in the command table."""
+    """The screen's word in the command table, from which its keys are bound."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        cls.BINDINGS = bindings_of(cls.__dict__.get("NAME", ""))
+        super().__init_subclass__(**settings)
 
     @property
     def app(self) -> WorkingApp:  # type: ignore[override]

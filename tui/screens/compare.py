@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from mecharule_ops.events import AgonistFound
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tui.commands import bindings_of
 from tui.panes.reading import TextTable
 from tui.screens.base import CommandScreen, Line, hints
 from tui.session import strongest
@@ -86,7 +85,6 @@ class CompareScreen(CommandScreen):
     """One table of both sides."""
 
     NAME = "compare"
-    BINDINGS = bindings_of("compare")
 
     def __init__(self, left: Side, right: Side) -> None:
         super().__init__()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
-from tui.commands import bindings_of
 from tui.panes.reading import RUNS_HELP, TextTable
 from tui.screens.base import CommandScreen, Line, hints
 from tui.screens.compare import CompareScreen, Side
@@ -29,7 +28,6 @@ class HomeScreen(CommandScreen):
     """Recent runs, resume, demo, new."""
 
     NAME = "home"
-    BINDINGS = bindings_of("home")
 
     def __init__(self) -> None:
         super().__init__()

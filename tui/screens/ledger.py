@@ -14,7 +14,6 @@ from textual.widgets import DataTable
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import HypothesisView, RunState
-from tui.commands import bindings_of
 from tui.panes.reading import ReadingPane, TextTable
 from tui.screens.base import CommandScreen, Line, hints
 from tui.words import Look, counted, rate, said
@@ -83,7 +82,6 @@ class LedgerScreen(CommandScreen):
     """The table of hypotheses and the one under the cursor in full; it grows while the work goes on."""
 
     NAME = "ledger"
-    BINDINGS = bindings_of("ledger")
 
     def __init__(self, latest: Callable[[], RunState]) -> None:
         super().__init__()

@@ -14,7 +14,6 @@ from textual.events import DescendantFocus
 from textual.widgets import Input, Label, Select
 
 from mecharule_ops.errors import UsageError
-from tui.commands import bindings_of
 from tui.screens.base import CommandScreen, Line, hints
 from tui.screens.run import RunScreen
 from tui.words import said
@@ -158,7 +157,6 @@ class NewRunScreen(CommandScreen):
     """Settings of a run about to begin."""
 
     NAME = "new"
-    BINDINGS = bindings_of("new")
     about = FORM_HELP
 
     def __init__(self, fields: tuple[Field, ...]) -> None:

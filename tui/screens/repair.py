@@ -10,7 +10,9 @@ from textual.events import Resize
 
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.plain_text import plain
-from tui.commands import bindings_of, command_named
+from mecharule_ops.report.repairs import gates_table
+from mecharule_ops.report.text import csv_of, markdown_of
+from tui.commands import command_named
 from tui.panes.reading import ReadingPane
 from tui.repair_text import REPAIR_HELP, HeldRepairs, empty_text, repair_text, title
 from tui.screens.base import CommandScreen, Line, PressedTwice, fitted, hint_parts
@@ -29,7 +31,6 @@ class RepairScreen(CommandScreen):
     """One repair of a run, the latest first; what working threads publish is looked at a few times a second."""
 
     NAME = "repair"
-    BINDINGS = bindings_of("repair")
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -165,9 +166,6 @@ class RepairScreen(CommandScreen):
         if self.held is None or not self.held.repairs:
             self.app.tell("there is nothing to save here yet")
             return
-        from mecharule_ops.report.repairs import gates_table
-        from mecharule_ops.report.text import csv_of, markdown_of
-
         gates = gates_table(self.held.repairs[self.place])
         self.app.save(f"{self.run_id}-gates.csv", csv_of(gates.header, gates.rows))
         self.app.save(f"{self.run_id}-repair.md", markdown_of(self.held.document(self.place)))

@@ -11,7 +11,6 @@ from rich.text import Text
 from mecharule_ops.events import Event
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.thresholds import TAU
-from tui.commands import bindings_of
 from tui.headline import headline, progress
 from tui.neuron_card import OnFile
 from tui.panes.tree import TreePane
@@ -58,7 +57,6 @@ class ReplayScreen(RunView):
     """A recorded run with a place in time."""
 
     NAME = "replay"
-    BINDINGS = bindings_of("replay")
     panes = tuple(pane for pane in PANES if pane != "chat")
 
     def __init__(self, session: Session) -> None:

@@ -9,7 +9,6 @@ from collections import deque
 from functools import partial
 
 from mecharule_ops.state.run_state import RunState
-from tui.commands import bindings_of
 from tui.headline import activity_word, headline, progress, status_line
 from tui.panes.chat import ChatPane
 from tui.panes.reading import TextTable
@@ -17,7 +16,6 @@ from tui.panes.tree import TreePane
 from tui.screens.base import Line, PressedTwice, fitted, hint_parts
 from tui.screens.compare import CompareScreen, Side
 from tui.screens.panes import Arrangement
-from tui.screens.repair import RepairScreen
 from tui.screens.replay import ReplayScreen
 from tui.screens.talking import Talking
 from tui.session import Activity, Session
@@ -32,7 +30,6 @@ class RunScreen(Talking):
     """A run that is worked on, or was."""
 
     NAME = "run"
-    BINDINGS = bindings_of("run")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -174,6 +171,9 @@ class RunScreen(Talking):
         if self.session.run is None:
             self.app.tell("this run has not begun yet")
         else:
+            # Loaded when it is opened: what it shows is worded by rooms that load numpy.
+            from tui.screens.repair import RepairScreen
+
             self.app.push_screen(RepairScreen(self.session))
 
     def do_report(self) -> None:
