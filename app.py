@@ -133,7 +133,7 @@ def _experiment(asked: verbs.Experiment, options: argparse.Namespace) -> int:
 
 
 def _replay(asked: verbs.Replay, options: argparse.Namespace) -> int:
-    from tools.replay import replay
+    from tools.show import replay
 
     return _work(options, lambda show: replay(asked.run, show, asked.speed))
 

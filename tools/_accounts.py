@@ -2,20 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
 from mecharule_ops.certificates.concealment import shown_rows
-from mecharule_ops.findings.records import AgonistControls
+from mecharule_ops.codec import encode
+from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome, Unit
+from mecharule_ops.pipeline.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
+from mecharule_ops.pipeline.run import Run
 from mecharule_ops.plain_text import plain
 from mecharule_ops.saying.controls import claims_words, control_parts
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import predicts
-from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Share
+from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Neuron, Regime, Share
+from tools.arguments import Directed
 
 SHOWN = 5
 """Flipped examples listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The unit that a tool is asked about, and the search that speaks about it."""
+
+    findings: Findings
+    neuron: Neuron
+    search: SearchOutcome
+    """Of the unit's basis, in the regime asked, else where it is strongest."""
+    unit: Unit | None
+    """None where no search localized it in that regime."""
+
+    @classmethod
+    def of(cls, run: Run, given: Directed) -> Asked:
+        """Raises `UsageError` for a unit that there is not or was not searched, `StoreError` for an unfinished run."""
+        neuron, findings = Neuron.parse(given.neuron), findings_of(run)
+        check_unit(run, neuron)
+        search = outcome_for(findings, neuron, regime_of(given.regime))
+        return cls(findings=findings, neuron=neuron, search=search, unit=findings.unit(neuron, search.regime))
+
+    @property
+    def regime(self) -> Regime:
+        """The direction of its flips."""
+        return self.search.regime
+
+    @property
+    def rule(self) -> AnchoredRule | None:
+        """The rule that the run anchored to it."""
+        return None if self.unit is None else self.unit.rule
+
+    @property
+    def data(self) -> dict[str, object]:
+        """Run, unit and direction as JSON."""
+        return about(self.findings.run, self.neuron, self.regime)
+
+    @property
+    def head(self) -> str:
+        """`m4.12 (1→0) in run 7f3a`."""
+        return f"{self.neuron} ({self.regime.arrow}) in run {self.findings.run}"
+
+    def facts(self, said: Sequence[str], kinds: str = "") -> list[Fact]:
+        """Sentences about the unit that rest on the run."""
+        return [
+            fact(sentence, f"run:{self.findings.run}", unit=self.neuron, kinds=kinds) for sentence in said
+        ]
+
+
+def about(run: str, neuron: Neuron, regime: Regime) -> dict[str, object]:
+    """What an answer about a unit begins with, as JSON."""
+    return {"run": run, "neuron": str(neuron), "regime": regime.value}
+
+
+def direction(run: Run, asked: str | None) -> Regime:
+    """The regime asked for, else the run's first. Raises `UsageError` where the run hides who flips that way."""
+    regime = regime_of(asked) or run.regimes[0]
+    check_direction(run.id, regime, hidden=run.config.suppress_only)
+    return regime
 
 
 def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
@@ -39,9 +102,19 @@ def slice_name(total: SliceTotal) -> str:
     return {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
 
 
-def flipped_rows(certificate: Certificate, show_text: bool = False) -> list[ExampleRow]:
+def _flipped_rows(certificate: Certificate, show_text: bool) -> list[ExampleRow]:
     """The flipped examples; their texts are left out where the task conceals them, unless asked for."""
     return [row for row in shown_rows(certificate, show_text) if row.flipped]
+
+
+def flipped_data(certificate: Certificate, show_text: bool) -> dict[str, object]:
+    """The first few flipped examples, how many there are, and the certificate that holds them all."""
+    rows = _flipped_rows(certificate, show_text)
+    return {
+        "flipped": [example_data(row) for row in rows[:SHOWN]],
+        "flipped_in_all": len(rows),
+        "certificate": certificate.id,
+    }
 
 
 def example_data(row: ExampleRow) -> dict[str, object]:
@@ -86,7 +159,7 @@ def controls_data(
     if controls is None:
         return None
     return {
-        "flips": None if controls.flips is None else {"flips": controls.flips.flips, "n": controls.flips.n},
+        "flips": None if controls.flips is None else encode(controls.flips),
         "random_units": None
         if controls.basis is None
         else {**_below(controls.basis), "p": controls.effect_p, "corrected_over": controls.effect_family},
@@ -104,24 +177,11 @@ def controls_data(
     }
 
 
-def estimate_data(estimate: FlipEstimate) -> dict[str, object]:
-    """Flips of both slices."""
-    plus, minus = estimate.associated, estimate.unrelated
-    return {
-        "associated": {"flips": plus.flips, "n": plus.n},
-        "unrelated": {"flips": minus.flips, "n": minus.n},
-    }
-
-
 def _counts(estimate: FlipEstimate | None) -> dict[str, int] | None:
     if estimate is None:
         return None
-    plus, minus = estimate.associated, estimate.unrelated
     return {
-        "associated_flips": plus.flips,
-        "associated_n": plus.n,
-        "unrelated_flips": minus.flips,
-        "unrelated_n": minus.n,
+        f"{side}_{name}": count for side, part in encode(estimate).items() for name, count in part.items()
     }
 
 
@@ -145,7 +205,7 @@ def flips_fact(certificate: Certificate, tau: float, units: int = 0, kinds: str 
 
 def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:
     """The first few flipped examples, and how many more there are."""
-    rows = flipped_rows(certificate, show_text)
+    rows = _flipped_rows(certificate, show_text)
     shown = " · ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in rows[:SHOWN])
     more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return fact(f"Flipped: {shown or 'none'}{more}", f"c:{certificate.id}", kinds=kinds)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.opening import check_direction, check_unit, opened, regime_of
+from mecharule_ops.pipeline.opening import check_unit, opened
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, certificate_now, find_certificate, price_words
-from tools._accounts import SHOWN, example_data, flipped_fact, flipped_rows, flips_fact, slices_data
+from tools._accounts import direction, flipped_data, flipped_fact, flips_fact, slices_data
 from tools.arguments import Ablate
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -18,8 +18,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
     with opened(given.run) as run:
         for unit in units:
             check_unit(run, unit)
-        regime = regime_of(given.regime) or run.regimes[0]
-        check_direction(run.id, regime, hidden=run.config.suppress_only)
+        regime = direction(run, given.regime)
         stored = find_certificate(run, units, regime)
         price = price_words(run, 0 if stored else len(run.slices(regime).positions))
         identifier, tau = run.id, run.config.tau
@@ -28,16 +27,13 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
     if stored is None:
         accepted(price, given.yes, tell)
         stored = certificate_now(given.run, units, regime, tell)
-    flipped = flipped_rows(stored, given.show_text)
     data = {
         "run": identifier,
         "units": list(stored.units),
         "regime": regime.value,
         "slices": slices_data(stored),
-        "flipped": [example_data(row) for row in flipped[:SHOWN]],
-        "flipped_in_all": len(flipped),
         "price": price.data,
-        "certificate": stored.id,
+        **flipped_data(stored, given.show_text),
     }
     facts = (flips_fact(stored, tau), flipped_fact(stored, given.show_text))
     return stated(data, facts, head=f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}")

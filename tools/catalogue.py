@@ -1,7 +1,8 @@
-"""The tools as verbs of a command line: argparse settings derived from the models in `arguments`."""
+"""The tools as others read them: argparse settings for a command line, JSON schema for a language model."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from inspect import isfunction
 from types import NoneType, UnionType
@@ -9,7 +10,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tools.arguments import Arguments
+from tools.arguments import Arguments, Spec
+from tools.registry import TOOLS, Tell
+from tools.result import ToolResult
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 """The flags, or the name of a positional argument, and the keywords of `add_argument`."""
@@ -57,3 +60,17 @@ def _members(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) in (Union, UnionType):
         return tuple(kind for kind in get_args(annotation) if kind is not NoneType)
     return (annotation,)
+
+
+def spec(given: Spec, tell: Tell) -> ToolResult:
+    """Name, description and input schema of every tool."""
+    tools = [
+        {
+            "name": tool.name,
+            "description": tool.help,
+            "runs_the_model": tool.works,
+            "input_schema": tool.arguments.model_json_schema(),
+        }
+        for tool in TOOLS.values()
+    ]
+    return ToolResult(data={"tools": tools}, text=json.dumps(tools, indent=1, ensure_ascii=False))

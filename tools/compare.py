@@ -75,13 +75,8 @@ def _overlap(found: list[Found], regime: Regime) -> dict[str, object]:
         f"{plural(len(sets[0]), 'τ-agonist')} and {plural(len(sets[1]), 'τ-agonist')}, "
         f"shared {k_of_n(share)} of the union (Jaccard)"
     )
-    return {
-        "first": len(sets[0]),
-        "second": len(sets[1]),
-        "shared": share.count,
-        "union": share.n,
-        "sentence": sentence,
-    }
+    sizes = {"first": len(sets[0]), "second": len(sets[1])}
+    return {**sizes, "shared": share.count, "union": share.n, "sentence": sentence}
 
 
 def _differences(first: Findings, second: Findings) -> dict[str, tuple[str, str]]:

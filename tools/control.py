@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import encode
 from mecharule_ops.findings.controls import AgonistControls, decided
 from mecharule_ops.pipeline.certify import ablation_rows, certified
 from mecharule_ops.pipeline.controls import OF_LAYER, beside, control_records, units_beside
 from mecharule_ops.pipeline.localise import slice_estimates
-from mecharule_ops.pipeline.opening import check_direction, check_unit, keep, opened, regime_of
+from mecharule_ops.pipeline.opening import check_unit, keep, opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import FlipEstimate, Neuron, Regime
 from tools._ablations import accepted, price_words
-from tools._accounts import controls_data, controls_facts, estimate_data
+from tools._accounts import about, controls_data, controls_facts, direction
 from tools.arguments import Control
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -30,8 +31,7 @@ def control(given: Control, tell: Tell) -> ToolResult:
     neuron = Neuron.parse(given.neuron)
     with opened(given.run) as run:
         check_unit(run, neuron)
-        regime = regime_of(given.regime) or run.regimes[0]
-        check_direction(run.id, regime, hidden=run.config.suppress_only)
+        regime = direction(run, given.regime)
         records, units = len(control_records(run, regime)), given.units
         if _reported(run, neuron, regime) is None:
             units += _most(run, given.units) + OF_LAYER + 1
@@ -44,10 +44,8 @@ def control(given: Control, tell: Tell) -> ToolResult:
         estimate, controls, certificate = _ran(run, neuron, regime, given.units)
         tau = run.config.tau
     data = {
-        "run": identifier,
-        "neuron": str(neuron),
-        "regime": regime.value,
-        **estimate_data(estimate),
+        **about(identifier, neuron, regime),
+        **encode(estimate),
         "controls": controls_data(controls, estimate, tau),
         "certificate": certificate.id,
     }

@@ -15,10 +15,10 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.table_files import write_table
 from mecharule_ops.store.folders import make_empty
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
-from tools._benches import CERTIFICATES, CONFIG, TABLES
 from tools.arguments import Export
 from tools.registry import Tell
 from tools.result import ToolResult
+from tools.verify import CERTIFICATES, CONFIG, TABLES
 
 README = """# MechaRule run {run}
 

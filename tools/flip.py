@@ -9,19 +9,23 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.certificates.concealment import shown_rows
+from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import signed
 from mecharule_ops.pipeline.certify import certified
 from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
-from mecharule_ops.questions.typed_first_order import (
+from mecharule_ops.questions.typed_prompt import (
     FirstOrderOfPrompt,
     PredictorOfPrompt,
+    ablated_rows,
     first_order_of_prompt,
+    observed,
     predictor_of_prompt,
+    rule_fires,
+    unobserved,
 )
-from mecharule_ops.questions.typed_prompt import ablated_rows, observed, rule_fires, unobserved
 from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
@@ -30,7 +34,7 @@ from mecharule_ops.saying.chain_lines import quoted
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
-from tools._accounts import change_words, example_data, last_line
+from tools._accounts import about, change_words, example_data, last_line
 from tools.arguments import Flip
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -183,16 +187,9 @@ def _similar(
 
 def _data(found: Answered) -> dict[str, object]:
     typed, *others = found.rows
-    prediction, first_order, predictor, similar = (
-        found.prediction,
-        found.first_order,
-        found.predictor,
-        found.similar,
-    )
+    prediction, first_order, predictor = found.prediction, found.first_order, found.predictor
     return {
-        "run": found.run.id,
-        "neuron": str(found.neuron),
-        "regime": found.regime.value,
+        **about(found.run.id, found.neuron, found.regime),
         **example_data(typed),
         "changed": found.changed,
         "first_order": first_order
@@ -212,10 +209,9 @@ def _data(found: Answered) -> dict[str, object]:
         and {**asdict(predictor), "flips": predictor.flips, "agrees": predictor.flips == found.flipped},
         "edits": [example_data(row) for row in others],
         "neighbours": {
-            "flips": similar.count.flips,
-            "n": similar.count.n,
-            "lower": similar.lower,
-            "upper": similar.upper,
+            **encode(found.similar.count),
+            "lower": found.similar.lower,
+            "upper": found.similar.upper,
             "examples": list(found.similar_ids[:5]),
         },
         "certificate": found.certificate.id,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome, UnitStrength
 from mecharule_ops.pipeline.opening import findings_of, opened, regime_of, short_name
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
-from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
-from tools._accounts import estimate_data
+from mecharule_ops.types import FlipEstimate, Neuron
 from tools.arguments import Layer
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -42,12 +42,12 @@ def layer(given: Layer, tell: Tell) -> ToolResult:
         "search": short_name(outcome),
         "layer": given.layer,
         "regime": outcome.regime.value,
-        "whole": {**estimate_data(whole), "strength": whole.strength},
+        "whole": {**encode(whole), "strength": whole.strength},
         "neuron": None if unit is None else str(unit.neuron),
         "best": None,
     }
     if unit is not None:
-        data["best"] = {**estimate_data(unit.estimate), "strength": unit.estimate.strength}
+        data["best"] = {**encode(unit.estimate), "strength": unit.estimate.strength}
         data["bounds"] = _all_bounds(findings, outcome, whole, unit.estimate)
     return stated(data, facts)
 
@@ -119,20 +119,10 @@ def _facts(
 def _all_bounds(
     findings: Findings, outcome: SearchOutcome, *estimates: FlipEstimate
 ) -> list[dict[str, float]]:
-    """Bounds over all units of the search."""
-    level = searched_alpha(findings.alpha, outcome.cost.candidates)
-    return [_bounds(estimate, level) for estimate in estimates]
-
-
-def _stronger(estimate: FlipEstimate) -> FlipCount:
-    plus, minus = estimate.associated, estimate.unrelated
-    return plus if minus.n == 0 or (plus.n > 0 and plus.flip_rate >= minus.flip_rate) else minus
-
-
-def _bounds(estimate: FlipEstimate, alpha: float) -> dict[str, float]:
-    """One-sided bounds at α/2 of the stronger slice; α that of all units searched."""
-    part = _stronger(estimate)
-    return {
-        "lower": lower_bound(part.flips, part.n, alpha / 2),
-        "upper": upper_bound(part.flips, part.n, alpha / 2),
-    }
+    """One-sided bounds of the stronger slice of each, over all units of the search."""
+    level = searched_alpha(findings.alpha, outcome.cost.candidates) / 2
+    parts = [estimate.stronger[1] for estimate in estimates]
+    return [
+        {"lower": lower_bound(part.flips, part.n, level), "upper": upper_bound(part.flips, part.n, level)}
+        for part in parts
+    ]

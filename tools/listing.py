@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import two_decimals
 from mecharule_ops.pipeline.opening import check_direction, findings_of, opened, regime_of, short_name
-from mecharule_ops.report.document import Table
+from mecharule_ops.report.document import Column, Table
 from mecharule_ops.report.tables import RULE, agonists
 from mecharule_ops.report.tables import rules as rule_table
 from mecharule_ops.saying.unit_rules import shown_of_all
@@ -39,67 +40,65 @@ def rules(given: Rules, tell: Tell) -> ToolResult:
     return shown(f"rules of run {findings.run}{counted}", joined(tables), given, under=RULE, run=findings.run)
 
 
+_CERTIFICATE: tuple[Column[Certificate], ...] = (
+    ("certificate", "l", lambda one: one.id),
+    ("kind", "l", lambda one: one.kind),
+    ("units", "l", lambda one: ", ".join(one.units)),
+    ("examples", "r", lambda one: str(len(one.example_ids))),
+    ("claim", "l", lambda one: one.claim),
+)
+
+
 def evidence(given: Evidence, tell: Tell) -> ToolResult:
     """A row a certificate: id, kind, units, examples, claim. A changed certificate is refused by name."""
     with opened(given.run) as run:
-        rows = tuple(
-            (
-                certificate.id,
-                certificate.kind,
-                ", ".join(certificate.units),
-                str(len(certificate.example_ids)),
-                certificate.claim,
-            )
-            for certificate in run.store.certificates()
-        )
-        table = Table(header=("certificate", "kind", "units", "examples", "claim"), rows=rows, align="lllrl")
+        table = Table.of(run.store.certificates(), _CERTIFICATE)
         return shown(f"certificates of run {run.id}", table, given, run=run.id)
+
+
+def _value(view: HypothesisView) -> str:
+    outcome = view.decided
+    return "–" if outcome is None or outcome.value is None else f"{outcome.value:.2f}"
+
+
+_HYPOTHESIS: tuple[Column[HypothesisView], ...] = (
+    ("id", "l", lambda one: one.registered.hypothesis),
+    ("unit", "l", lambda one: one.registered.subject),
+    ("state", "l", lambda one: one.state),
+    ("value", "r", _value),
+    ("needed", "r", lambda one: f"{one.registered.threshold:.2f}"),
+    ("n", "r", lambda one: "–" if one.decided is None else str(one.decided.n)),
+    ("flips", "r", lambda one: "–" if one.decided is None else str(one.decided.positives)),
+    ("statement", "l", lambda one: one.registered.statement),
+)
 
 
 def hypotheses(given: Hypotheses, tell: Tell) -> ToolResult:
     """A row a hypothesis, in the order registered; none before a refinement."""
     with opened(given.run) as run:
-        known, identifier = run.told.hypotheses, run.id
-    header = ("id", "unit", "state", "value", "needed", "n", "flips", "statement")
-    rows = tuple(_hypothesis(view) for view in known.values())
-    table = Table(header=header, rows=rows, align="lllrrrrl")
-    return shown(f"hypotheses of run {identifier}", table, given, run=identifier)
+        table = Table.of(run.told.hypotheses.values(), _HYPOTHESIS)
+        return shown(f"hypotheses of run {run.id}", table, given, run=run.id)
 
 
-def _hypothesis(view: HypothesisView) -> tuple[str, ...]:
-    told, outcome = view.registered, view.decided
-    measured = (
-        ("–", "–", "–")
-        if outcome is None
-        else (
-            "–" if outcome.value is None else f"{outcome.value:.2f}",
-            str(outcome.n),
-            str(outcome.positives),
-        )
-    )
-    value, n, positives = measured
-    return (
-        told.hypothesis,
-        told.subject,
-        view.state,
-        value,
-        f"{told.threshold:.2f}",
-        n,
-        positives,
-        told.statement,
-    )
+_Placed = tuple[SearchView, NodeView, int]
+_NODE: tuple[Column[_Placed], ...] = (
+    ("search", "l", lambda at: at[0].search),
+    ("node", "l", lambda at: f"{'· ' * at[2]}{at[1].node}"),
+    ("units", "l", lambda at: at[1].units),
+    ("size", "r", lambda at: f"{at[1].size:,}"),
+    ("flips D+", "r", lambda at: f"{at[1].associated_flips}/{at[1].associated_n}"),
+    ("flips D-", "r", lambda at: f"{at[1].unrelated_flips}/{at[1].unrelated_n}"),
+    ("upper bound", "r", lambda at: two_decimals(at[1].ucb)),
+    ("verdict", "l", lambda at: str(at[1].verdict)),
+)
 
 
 def tree(given: Tree, tell: Tell) -> ToolResult:
     """A row a tested group, children under their parent, as far as the run has got."""
     with opened(given.run) as run:
-        searches = run.told.searches
-        identifier = run.id
-    chosen = [view for view in searches.values() if _is_wanted(view, given)]
-    rows = tuple(row for view in chosen for row in _nodes(view))
-    header = ("search", "node", "units", "size", "flips D+", "flips D-", "upper bound", "verdict")
-    table = Table(header=header, rows=rows, align="lllrrrrl")
-    return shown(f"search trees of run {identifier}", table, given, run=identifier)
+        chosen = [view for view in run.told.searches.values() if _is_wanted(view, given)]
+        table = Table.of((node for view in chosen for node in _nodes(view)), _NODE)
+        return shown(f"search trees of run {run.id}", table, given, run=run.id)
 
 
 def _is_wanted(view: SearchView, given: Tree) -> bool:
@@ -108,25 +107,13 @@ def _is_wanted(view: SearchView, given: Tree) -> bool:
     return kind_of(view.search) in OF_A_RUN and given.layer in (None, view.layer)
 
 
-def _nodes(view: SearchView) -> Iterator[tuple[str, ...]]:
+def _nodes(view: SearchView) -> Iterator[_Placed]:
     """Depth first; a stack, since a tree may be deeper than Python's own."""
     waiting = [(node, 0) for node in reversed(view.children())]
     while waiting:
         number, depth = waiting.pop()
-        node = view.nodes[number]
-        yield (view.search, f"{'· ' * depth}{number}", *_cells(node))
+        yield view, view.nodes[number], depth
         waiting += [(child, depth + 1) for child in reversed(view.children(number))]
-
-
-def _cells(node: NodeView) -> tuple[str, ...]:
-    return (
-        node.units,
-        f"{node.size:,}",
-        f"{node.associated_flips}/{node.associated_n}",
-        f"{node.unrelated_flips}/{node.unrelated_n}",
-        two_decimals(node.ucb),
-        str(node.verdict),
-    )
 
 
 def candidates(given: Candidates, tell: Tell) -> ToolResult:

@@ -5,31 +5,38 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pipeline.driver import NamedSearch
 from mecharule_ops.pipeline.localise import drive_of
-from mecharule_ops.pipeline.opening import check_direction, opened, regime_of
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.planning import SearchPlan, price
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.document import Table
+from mecharule_ops.report.document import Column, Table
+from mecharule_ops.saying.flips import by_strength
 from mecharule_ops.state.search_id import AGAIN, search_id
 from mecharule_ops.types import Agonist, Basis, Candidates, Regime
 from tools._ablations import accepted, price_words
+from tools._accounts import direction
 from tools._tables import shown
 from tools.arguments import Localise
 from tools.registry import Tell
 from tools.result import ToolResult
 
-HEADER = ("unit", "flips D+", "flips D-", "strength", "upper bound", "status")
+COLUMNS: tuple[Column[Agonist], ...] = (
+    ("unit", "l", lambda found: str(found.neuron)),
+    ("flips D+", "r", lambda found: f"{found.estimate.associated.flips}/{found.estimate.associated.n}"),
+    ("flips D-", "r", lambda found: f"{found.estimate.unrelated.flips}/{found.estimate.unrelated.n}"),
+    ("strength", "r", lambda found: f"{found.estimate.strength:.3f}"),
+    ("upper bound", "r", lambda found: f"{found.ucb:.3f}"),
+    ("status", "l", lambda found: "τ-agonist" if found.is_tau_agonist else "not ruled out"),
+)
 
 
 def localise(given: Localise, tell: Tell) -> ToolResult:
     """The units that it localizes, strongest first, and what it asked; nothing of the run's report changes."""
     with opened(given.run) as run:
         basis = _basis_of(run, given.basis)
-        regime = regime_of(given.regime) or run.regimes[0]
-        check_direction(run.id, regime, hidden=run.config.suppress_only)
+        regime = direction(run, given.regime)
         slices = run.slices(regime)
         candidates = _candidates(run, basis, regime, given.layer)
         settings = run.search_settings(regime)
@@ -58,7 +65,7 @@ def localise(given: Localise, tell: Tell) -> ToolResult:
     return shown(
         f"{basis.value} {regime.arrow} of run {identifier}: {sum(tree.queries for tree in trees):,} groups asked, "
         f"{cost.group_evaluations:,} of them new to the run",
-        _table(trees, basis),
+        Table.of(by_strength(tuple(found for tree in trees for found in tree.agonists(basis))), COLUMNS),
         given,
         run=identifier,
         groups=sum(tree.queries for tree in trees),
@@ -82,21 +89,3 @@ def _candidates(run: Run, basis: Basis, regime: Regime, layer: int | None) -> Ca
         known = ", ".join(str(each.layer) for each in ranked.layers)
         raise UsageError(f"expected a layer of run {run.id} with candidates ({known}), got {layer}")
     return replace(ranked, layers=layers)
-
-
-def _table(trees: list[ChaTree], basis: Basis) -> Table:
-    agonists = [agonist for tree in trees for agonist in tree.agonists(basis)]
-    agonists.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
-    return Table(header=HEADER, rows=tuple(map(_row, agonists)), align="lrrrrl")
-
-
-def _row(agonist: Agonist) -> tuple[str, ...]:
-    plus, minus = agonist.estimate.associated, agonist.estimate.unrelated
-    return (
-        str(agonist.neuron),
-        f"{plus.flips}/{plus.n}",
-        f"{minus.flips}/{minus.n}",
-        f"{agonist.estimate.strength:.3f}",
-        f"{agonist.ucb:.3f}",
-        "τ-agonist" if agonist.is_tau_agonist else "not ruled out",
-    )

@@ -1,12 +1,15 @@
-"""The report of a finished run."""
+"""The report of a finished run, and its recorded events told again, as fast as asked."""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mecharule_ops.errors import StoreError
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import Event
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.opening import findings_of, opened
@@ -48,3 +51,27 @@ def with_contribution(report: ToolResult, run: Run) -> ToolResult:
     kept = run.store.get(CONTRIBUTION)
     text = "\n".join([report.text.rstrip("\n"), "", *kept["lines"]])
     return replace(report, text=text, data={**report.data, "language_model": kept})
+
+
+LONGEST_PAUSE = 5.0
+"""Seconds waited at most between two events: a run that was resumed the next day has long gaps."""
+
+
+def replay(
+    name: str, show: Callable[[Event], None], speed: float, wait: Callable[[float], None] = time.sleep
+) -> ToolResult:
+    """How many events were told. `speed` 1 keeps the recorded pauses, 10 a tenth of them, 0 none.
+
+    Raises `UsageError` for a negative speed.
+    """
+    if speed < 0:
+        raise UsageError(f"expected a speed of 0 or more, got {speed:g}")
+    told, before = 0, None
+    with opened(name) as run:
+        for _, moment, event in run.store.events():
+            if speed and before is not None:
+                wait(min(LONGEST_PAUSE, max(0.0, moment - before) / speed))
+            before = moment
+            told += 1
+            show(event)
+        return ToolResult(data={"run": run.id, "events": told}, text=f"{told} events of run {run.id}")

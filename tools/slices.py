@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from mecharule_ops.pipeline.opening import opened, regime_of
-from tools._accounts import last_line
+from tools._accounts import finite, last_line
 from tools.arguments import Slices
 from tools.registry import Tell
 from tools.result import ToolResult
@@ -38,7 +36,7 @@ def slices(given: Slices, tell: Tell) -> ToolResult:
                 row[name] = {
                     "n": len(positions),
                     "of": size,
-                    "radius": None if math.isnan(radius) else radius,
+                    "radius": finite(radius),
                     "prompts": [] if run.task.concealed else prompts,
                 }
             rows.append(row)

@@ -11,18 +11,25 @@ from mecharule_ops.certificates.bundles import read_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import Verification, VerificationStatus
 from mecharule_ops.certificates.verification import verify as verification_of
+from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.loading.placement import AUTO, kept, this_machine
+from mecharule_ops.loading.registry import load
 from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.second_run import Bench, rerun
+from mecharule_ops.pipeline.second_run import Bench, CannotRepeat, bench_of_run, rerun
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.replacement.table_files import read_table
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
-from tools._benches import CERTIFICATES, bench_as_asked, bench_of_folder
+from mecharule_ops.types import Intervention
 from tools.arguments import Verify
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
+CERTIFICATES, TABLES, CONFIG = "certificates", "replacement", "config.json"
+"""Names inside an exported folder."""
 EXIT_CODES = {VerificationStatus.MATCH: 0, VerificationStatus.CANNOT: 3, VerificationStatus.DIFFERS: 4}
 
 
@@ -158,3 +165,42 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"expected a certificate at {path}, it does not read: {error}") from error
+
+
+def bench_as_asked(run: Run, given: Verify, tell: Tell) -> Bench:
+    """The run's model, by its recorded name or from elsewhere, on its own device and type or on those asked for."""
+    device, dtype = given.device or run.device_here(), given.dtype or run.dtype
+    return bench_of_run(run, load(given.model or run.config.model, device, dtype, tell))
+
+
+def bench_of_folder(folder: Path, certificates: Sequence[Certificate], given: Verify, tell: Tell) -> Bench:
+    """The model that an exported folder names, as its certificates say, and the replacement values in it.
+
+    Raises `StoreError`.
+    """
+
+    def table(intervention: Intervention, wanted: str) -> ReplacementTable:
+        path = folder / TABLES / f"{wanted}.npz"
+        if not path.is_file():
+            raise CannotRepeat(
+                f"expected replacement values {wanted} at {path}, there are none; export again"
+            )
+        return read_table(path, intervention)
+
+    made = {(one.device, one.dtype) for one in certificates} or {("cpu", "float32")}
+    device, dtype = min(made)
+    where = given.device or kept(this_machine(), AUTO, device)
+    subject = load(given.model or model_named(folder), where, given.dtype or dtype, tell)
+    return Bench(subject=subject, table=table)
+
+
+def model_named(folder: Path) -> str:
+    """The model of an exported folder's config."""
+    try:
+        return str(parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
+    except OSError as error:
+        raise StoreError(f"expected an exported folder with {CONFIG}, {folder} has none") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ClaimNotSupported(
+            f"expected settings in {folder / CONFIG}, they do not read: {error}"
+        ) from error

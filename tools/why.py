@@ -12,10 +12,10 @@ from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import signed
-from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for, regime_of
-from mecharule_ops.questions.unit_account import UnitAccount, account
+from mecharule_ops.pipeline.opening import keep, opened
+from mecharule_ops.questions.support import flips_needed
 from mecharule_ops.saying.accounts import (
     BREAKS,
     PREDICTION,
@@ -30,15 +30,14 @@ from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import leaning
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
-from mecharule_ops.types import Neuron
 from tools._accounts import (
-    SHOWN,
+    Asked,
+    about,
     controls_data,
     controls_facts,
-    example_data,
     finite,
+    flipped_data,
     flipped_fact,
-    flipped_rows,
     flips_fact,
     rule_data,
     slice_name,
@@ -48,6 +47,8 @@ from tools.arguments import Why
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
+SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
+"""Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 _KINDS = {
     BREAKS: "why",
     WHEN: "why when",
@@ -64,19 +65,16 @@ def why(given: Why, tell: Tell) -> ToolResult:
 
     Raises `ClaimNotSupported` for a unit that the search did not localize.
     """
-    neuron = Neuron.parse(given.neuron)
     with opened(given.run) as run:
-        findings = findings_of(run)
-        check_unit(run, neuron)
-        outcome = outcome_for(findings, neuron, regime_of(given.regime))
-        known = account(findings, outcome, neuron)
+        asked = Asked.of(run, given)
+        findings, neuron, known, search = asked.findings, asked.neuron, asked.unit, search_name(asked.search)
         if known is None:
             raise ClaimNotSupported(
-                f"{neuron} was not localized in run {findings.run} ({search_name(outcome)}), so there is nothing to "
+                f"{neuron} was not localized in run {findings.run} ({search}), so there is nothing to "
                 f"explain; ask `mecharule why-not {findings.run} {neuron}`"
             )
-        chain = run.chain(neuron, known.regime)
-        learned = run.account(neuron, known.regime)
+        chain = run.chain(neuron, asked.regime)
+        learned = run.account(neuron, asked.regime)
         certificate = _stored(run.store.certificates(), known)
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
@@ -88,30 +86,29 @@ def why(given: Why, tell: Tell) -> ToolResult:
         "parts": {name: part.cited for name, part in parts.items()},
         "account": None if learned is None else encode(learned),
         "chain": None if chain is None else encode(chain),
-        "search": search_name(outcome),
+        "search": search,
         **_data(findings, known, certificate, given.show_text),
     }
     facts = [
-        *_flips(known, certificate, chain, given.show_text),
+        *_flips(findings, known, certificate, chain, given.show_text),
         *_explanation(parts),
         *_claim(findings, known, certificate, learned),
     ]
-    head = f"run {findings.run} · {search_name(outcome)}"
-    told = stated(data, facts, head=head)
+    told = stated(data, facts, head=f"run {findings.run} · {search}")
     return replace(told, facts=(*_refutations(findings, known, certificate), *told.facts))
 
 
 def _flips(
-    known: UnitAccount, certificate: Certificate, chain: Chain | None, show_text: bool
+    findings: Findings, known: Unit, certificate: Certificate, chain: Chain | None, show_text: bool
 ) -> Iterator[Fact]:
     """What it flips, by how much more on which slice, and examples; where a chain says what breaks, that is why."""
-    agonist, selectivity = known.agonist, known.agonist.estimate.signed_selectivity
+    agonist, selectivity = known.agonist, known.estimate.signed_selectivity
     why = "" if chain else "why"
-    yield flips_fact(certificate, agonist.tau, known.bounded, f"when controls {why}")
+    yield flips_fact(certificate, agonist.tau, known.search.bounded, f"when controls {why}")
     yield fact(
         f"{agonist.neuron} ({agonist.regime.arrow}) has strength {agonist.estimate.strength:.2f} "
         f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
-        f"({leaning(selectivity, agonist.epsilon)}) · grade {known.grade}",
+        f"({leaning(selectivity, agonist.epsilon)}) · grade {_grade(findings, known)}",
         f"c:{certificate.id}",
         unit=agonist.neuron,
         kinds="strength",
@@ -129,50 +126,50 @@ def _explanation(parts: dict[str, Fact]) -> list[Fact]:
 
 
 def _claim(
-    findings: Findings, known: UnitAccount, certificate: Certificate, learned: Account | None
+    findings: Findings, known: Unit, certificate: Certificate, learned: Account | None
 ) -> Iterator[Fact]:
     """Its rule, how sure the flips are, and the controls; without an account the rule says when it flips."""
     unit, run = known.neuron, f"run:{findings.run}"
     cited = (f"c:{certificate.id}", run) if _certified(known, certificate) else (run,)
     words = f"When it flips: {anchored_words(known.rule, findings.run)}"
     yield fact(words, *cited, unit=unit, kinds="rule" if learned else "rule why when")
-    if predicts(known.rule) is not None and known.rule is not None and not known.hq_t:
+    if predicts(known.rule) is not None and known.rule is not None and not _is_hq_t(findings, known):
         yield fact(f"That rule reads {known.rule.rule}", run, unit=unit, kinds="rule")
     yield bounds_fact(findings, known, certificate)
     if known.controls and known.controls.flips:
         held_out = known.controls.flips
         said = f"On {held_out.n} held-out records, which chose nothing, it flips {held_out.flips}"
         yield fact(said, run, unit=unit, kinds="why")
-    claims, *counts = controls_facts(known.controls, known.agonist.estimate, known.agonist.tau, run)
+    claims, *counts = controls_facts(known.controls, known.estimate, known.agonist.tau, run)
     yield replace(claims, kinds=("why", "sure", "controls", "mind"))
     for count in counts:
         yield replace(count, kinds=("sure", "controls", "mind"))
 
 
-def bounds_fact(findings: Findings, known: UnitAccount, certificate: Certificate) -> Fact:
+def bounds_fact(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
     """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
     said = "the slices are covers that keep what is rare, so the counts speak of these examples alone"
-    if known.bounded:
-        level = searched_alpha(findings.alpha, known.searched) / 2
+    if known.search.bounded:
+        lower = _lower_bounds(findings, known, certificate)
         bounds = " and ".join(
-            f"{lower_bound(total.flips, total.n, level):.2f} on all of {slice_name(total)}"
-            for total in certificate.totals
+            f"{lower[total.slice]:.2f} on all of {slice_name(total)}" for total in certificate.totals
         )
         said = (
             f"its lower bounds are {bounds}, against τ = {findings.tau:g}; they hold over both slices of all "
-            f"{known.searched:,} units searched at once ({100 * (1 - findings.alpha):g} % confidence)"
+            f"{known.search.cost.candidates:,} units searched at once ({100 * (1 - findings.alpha):g} % confidence)"
         )
     return fact(f"How sure: {said}", f"run:{findings.run}", unit=known.neuron, kinds="why sure")
 
 
-def _refutations(findings: Findings, known: UnitAccount, certificate: Certificate) -> Iterator[Fact]:
+def _refutations(findings: Findings, known: Unit, certificate: Certificate) -> Iterator[Fact]:
     """What would refute the claim about a unit, with the thresholds in its own counts."""
-    name, count = known.stronger
+    name, count = known.estimate.stronger
+    needed = _flips_needed(findings, known)
     seen = f"these {count.n} of {name}"
     threshold = (
         f"nothing on {seen}, since even all of them flipping would not bound it above τ"
-        if known.flips_needed is None
-        else f"fewer than {known.flips_needed} flips on the slice of {name} in a second run, for which it is named "
+        if needed is None
+        else f"fewer than {needed} flips on the slice of {name} in a second run, for which it is named "
         f"beforehand, since below that its lower bound no longer reaches τ; it was {count.flips} of {seen}"
     )
     said = [
@@ -190,71 +187,84 @@ def _refutations(findings: Findings, known: UnitAccount, certificate: Certificat
         yield fact(sentence, f"c:{certificate.id}", f"run:{findings.run}", unit=known.neuron, kinds="mind")
 
 
-def _data(
-    findings: Findings, known: UnitAccount, certificate: Certificate, show_text: bool
-) -> dict[str, object]:
+def _data(findings: Findings, known: Unit, certificate: Certificate, show_text: bool) -> dict[str, object]:
     """Everything about a localized unit as JSON; lower bounds hold over all units searched."""
-    agonist = known.agonist
-    flipped, slices = flipped_rows(certificate, show_text), slices_data(certificate)
-    level = searched_alpha(findings.alpha, known.searched) / 2
-    for total in certificate.totals:
-        slices[total.slice]["lower"] = lower_bound(total.flips, total.n, level)
-    name = "associated" if known.stronger[0] == "D+" else "unrelated"
+    agonist, (stronger, _) = known.agonist, known.estimate.stronger
+    needed, slices = _flips_needed(findings, known), slices_data(certificate)
+    for name, lower in _lower_bounds(findings, known, certificate).items():
+        slices[name]["lower"] = lower
     return {
-        "neuron": str(agonist.neuron),
-        "regime": agonist.regime.value,
+        **about(findings.run, known.neuron, agonist.regime),
         "arrow": agonist.regime.arrow,
         "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
         "tau": agonist.tau,
         "mcc_floor": findings.mcc_floor,
         "slices": slices,
-        "at_random": known.bounded > 0,
-        "searched": known.searched,
+        "at_random": known.search.bounded > 0,
+        "searched": known.search.cost.candidates,
         "confidence": 1 - findings.alpha,
-        "strength": agonist.estimate.strength,
+        "strength": known.estimate.strength,
         "upper_bound": agonist.ucb,
-        "selectivity": finite(agonist.estimate.signed_selectivity),
-        "leaning": leaning(agonist.estimate.signed_selectivity, agonist.epsilon),
+        "selectivity": finite(known.estimate.signed_selectivity),
+        "leaning": leaning(known.estimate.signed_selectivity, agonist.epsilon),
         "rule": rule_data(known.rule),
         "rule_words": anchored_words(known.rule, findings.run),
         "rule_certified": _certified(known, certificate),
-        "hq_t": known.hq_t,
-        "controls": controls_data(known.controls, agonist.estimate, agonist.tau),
-        "grade": known.grade,
-        "stronger_slice": known.stronger[0],
-        "flips_needed": None if known.flips_needed is None else {name: known.flips_needed},
-        "flipped": [example_data(row) for row in flipped[:SHOWN]],
-        "flipped_in_all": len(flipped),
-        "certificate": certificate.id,
+        "hq_t": _is_hq_t(findings, known),
+        "controls": controls_data(known.controls, known.estimate, agonist.tau),
+        "grade": _grade(findings, known),
+        "stronger_slice": stronger,
+        "flips_needed": None
+        if needed is None
+        else {"associated" if stronger == "D+" else "unrelated": needed},
+        **flipped_data(certificate, show_text),
     }
 
 
-def _certified(known: UnitAccount, certificate: Certificate) -> bool:
+def _is_hq_t(findings: Findings, known: Unit) -> bool:
+    return known.rule is not None and findings.is_hq_t(known.rule)
+
+
+def _grade(findings: Findings, known: Unit) -> str:
+    """The highest grade that its claims reach."""
+    return HELD_OUT if _is_hq_t(findings, known) else SINGLETON
+
+
+def _flips_needed(findings: Findings, known: Unit) -> int | None:
+    """Fewest flips on the stronger slice whose lower bound, of a unit named beforehand, reaches τ, or None."""
+    return flips_needed(known.estimate.stronger[1].n, findings.tau, findings.alpha)
+
+
+def _lower_bounds(findings: Findings, known: Unit, certificate: Certificate) -> dict[str, float]:
+    """Of each slice, over all units searched."""
+    level = searched_alpha(findings.alpha, known.search.cost.candidates) / 2
+    return {total.slice: lower_bound(total.flips, total.n, level) for total in certificate.totals}
+
+
+def _certified(known: Unit, certificate: Certificate) -> bool:
     """Whether the certificate states the unit's rule too."""
     return (
         known.rule is not None and certificate.rule is not None and certificate.rule.text == known.rule.rule
     )
 
 
-def _stored(certificates: tuple[Certificate, ...], known: UnitAccount) -> Certificate | None:
+def _stored(certificates: tuple[Certificate, ...], known: Unit) -> Certificate | None:
     """The certificate whose counts are those of the account."""
-    estimate = known.agonist.estimate
-    counts = {
-        "associated": (estimate.associated.flips, estimate.associated.n),
-        "unrelated": (estimate.unrelated.flips, estimate.unrelated.n),
-    }
-    wanted = {name: pair for name, pair in counts.items() if pair[1]}
+    wanted = {name: part for name, part in encode(known.estimate).items() if part["n"]}
     for certificate in certificates:
-        totals = {total.slice: (total.flips, total.n) for total in certificate.totals}
-        same_units = certificate.units == (str(known.neuron),) and certificate.regime == known.regime.value
+        totals = {total.slice: {"flips": total.flips, "n": total.n} for total in certificate.totals}
+        same_units = (certificate.units, certificate.regime) == (
+            (str(known.neuron),),
+            known.search.regime.value,
+        )
         if same_units and certificate.kind in ("ablate", "why") and totals == wanted:
             return certificate
     return None
 
 
-def _made(name: str, known: UnitAccount, tell: Tell) -> Certificate:
+def _made(name: str, known: Unit, tell: Tell) -> Certificate:
     from mecharule_ops.pipeline.certify import certify
 
     with opened(name, write=True, tell=tell) as run:
-        made = certify(run, (known.neuron,), known.regime, kind="why", rule=known.rule)
+        made = certify(run, (known.neuron,), known.search.regime, kind="why", rule=known.rule)
         return keep(run, made)

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.codec import encode
+from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent
-from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
+from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.fates import (
     AttributionRank,
     Promise,
     attribution_rank,
-    fate,
-    guided_members,
-    members,
-    path_to,
     promise,
-    search_order,
+    settled_by,
 )
-from mecharule_ops.questions.unit_account import UnitAccount, account
 from mecharule_ops.saying.fact import fact
-from mecharule_ops.saying.flips import of_these
+from mecharule_ops.saying.flips import stronger_slice
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import certificate_now
-from tools._accounts import slices_data, slices_words
+from tools._accounts import Asked, slices_data, slices_words
 from tools.arguments import WhyNot
 from tools.registry import Tell
 from tools.result import ToolResult, stated
@@ -43,50 +39,40 @@ class Reason:
 
 def why_not(given: WhyNot, tell: Tell) -> ToolResult:
     """The unit's rank in attribution, the test that settled it, and the hurdle; with `test` an exact ablation."""
-    neuron = Neuron.parse(given.neuron)
     with opened(given.run) as run:
-        findings = findings_of(run)
-        check_unit(run, neuron)
-        outcome = outcome_for(findings, neuron, regime_of(given.regime))
-        rank = attribution_rank(neuron, run.attribution(neuron.basis, outcome.regime))
-        path = _path(run, neuron, outcome.regime)
-        predicted = _promise(run, neuron, outcome.regime)
+        asked = Asked.of(run, given)
+        findings, neuron, regime = asked.findings, asked.neuron, asked.regime
+        rank = attribution_rank(neuron, run.attribution(neuron.basis, regime))
+        path = settled_by(run, neuron, regime)
+        predicted = _promise(run, neuron, regime)
     node = path[-1] if path else None
-    reason = _reason(findings, outcome, neuron, node, rank)
+    reason = _reason(asked, node, rank)
     data: dict[str, object] = {
-        "run": findings.run,
-        "neuron": str(neuron),
-        "regime": outcome.regime.value,
-        "search": search_name(outcome),
+        **asked.data,
+        "search": search_name(asked.search),
         "reason": reason.word,
         "sentence": reason.sentence,
         "attribution": {"rank": rank.rank, "of": rank.units, "score": rank.score},
         "path": [_node_data(step) for step in path],
     }
-
-    source = f"run:{findings.run}"
     ranked = (
         f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
         "evidence of causation"
     )
     facts = [
-        fact(f"{neuron} ({outcome.regime.arrow}): {reason.sentence}", source, unit=neuron, kinds="why-not"),
-        fact(ranked, source, unit=neuron, kinds="why-not how"),
+        *asked.facts([f"{neuron} ({regime.arrow}): {reason.sentence}"], "why-not"),
+        *asked.facts([ranked], "why-not how"),
     ]
     if predicted is not None:
-        data["predicted"] = {
-            "rank": predicted.rank,
-            "of": predicted.units,
-            "associated": predicted.associated,
-            "unrelated": predicted.unrelated,
-        }
+        told = encode(predicted)
+        data["predicted"] = {"of": told.pop("units"), **told}
         said = (
             f"First order, before any ablation: flips {percent(predicted.associated)} of D+ and "
             f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,}"
         )
-        facts.append(fact(said, source, unit=neuron, kinds="why-not"))
+        facts += asked.facts([said], "why-not")
     if given.test:
-        certificate = certificate_now(given.run, (neuron,), outcome.regime, tell)
+        certificate = certificate_now(given.run, (neuron,), regime, tell)
         data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
         data["certificate"] = certificate.id
         flips = slices_words(certificate, findings.tau)
@@ -95,11 +81,10 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         )
     elif node is None or node.size > 1:
         offer = f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now"
-        facts.append(fact(offer, source, unit=neuron, kinds="why-not"))
-    told = [_node_words(step) for step in path] or ["The recorded search never settled it"]
-    asked = [fact(sentence, source, unit=neuron, kinds="how") for sentence in told]
-    head = f"{neuron} ({outcome.regime.arrow}) in run {findings.run} · {search_name(outcome)}"
-    return stated(data, facts, head=head, asked=asked)
+        facts += asked.facts([offer], "why-not")
+    steps = [_node_words(step) for step in path] or ["The recorded search never settled it"]
+    head = f"{asked.head} · {search_name(asked.search)}"
+    return stated(data, facts, head=head, asked=asked.facts(steps, "how"))
 
 
 def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
@@ -111,38 +96,16 @@ def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
     return promise(neuron.channel, neuron.layer, layers, predictions)
 
 
-def _path(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:
-    """The nodes of the recorded search from a root to the one that settled the unit; empty when none did."""
-    view = run.search_view(neuron.basis, regime, neuron.layer)
-    layers = run.candidates(neuron.basis, regime).layers
-    place = next((at for at, layer in enumerate(layers) if layer.layer == neuron.layer), None)
-    if view is None or place is None:
-        return ()
-    settings, predictions = run.search_settings(regime), run.predictions(neuron.basis, regime)
-    if predictions:
-        nodes = guided_members(view, layers[place], predictions[place], settings)
-    else:
-        nodes = members(view, search_order(layers[place], settings))
-    settled = fate(view, nodes, neuron.channel)
-    return () if settled is None else path_to(view, settled)
-
-
-def _reason(
-    findings: Findings,
-    outcome: SearchOutcome,
-    neuron: Neuron,
-    node: NodeView | None,
-    rank: AttributionRank,
-) -> Reason:
+def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reason:
     """The first hurdle that the unit did not pass, in the order of the method."""
-    known = account(findings, outcome, neuron)
-    if known is not None:
-        return _after_localization(findings, known)
+    findings, candidates = asked.findings, asked.search.cost.candidates
+    if asked.unit is not None:
+        return _after_localization(findings, asked.unit)
     if node is None:
-        if rank.rank > outcome.cost.candidates:
+        if rank.rank > candidates:
             return Reason(
                 word="not a candidate",
-                sentence=f"its attribution rank {rank.rank:,} lies beyond the {outcome.cost.candidates:,} candidates "
+                sentence=f"its attribution rank {rank.rank:,} lies beyond the {candidates:,} candidates "
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
@@ -157,10 +120,9 @@ def _reason(
     )
 
 
-def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
+def _after_localization(findings: Findings, known: Unit) -> Reason:
     agonist, rule = known.agonist, known.rule
-    name, count = known.stronger
-    flips = of_these(count, name, agonist.tau, known.bounded)
+    flips = stronger_slice(agonist.estimate, agonist.tau, known.search.bounded)
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",
@@ -174,7 +136,7 @@ def _after_localization(findings: Findings, known: UnitAccount) -> Reason:
     said = anchored_words(rule, findings.run)
     if predicts(rule) is None:
         return Reason(word="no rule", sentence=f"it is a τ-agonist ({flips}), but {said}")
-    if not known.hq_t:
+    if not findings.is_hq_t(rule):
         return Reason(
             word="weak rule",
             sentence=f"it is a τ-agonist ({flips}), but its rule is not of high quality: {said}",

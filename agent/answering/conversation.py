@@ -17,7 +17,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.plain_text import plain
-from mecharule_ops.questions.unit_account import strongest
+from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
 from mecharule_ops.saying.fact import Fact, fact

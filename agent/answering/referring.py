@@ -11,7 +11,7 @@ from agent.answering.router import Route
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.run import Run
-from mecharule_ops.questions.unit_account import strongest
+from mecharule_ops.questions.support import strongest
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastTopic
 from mecharule_ops.types import Regime
 

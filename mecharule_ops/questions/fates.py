@@ -1,24 +1,23 @@
-"""Which tested group settled a unit, rebuilt from what a run recorded (paper, algorithm 1).
-
-Events name a group by its first and last unit and its size. A group is a stretch of the layer's units in the order that
-attribution or prediction gave them, so the members of every group follow without asking the model again.
-"""
+"""Which tested group settled a unit of a recorded search, and where attribution and prediction ranked it before."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
-from mecharule_ops.cha.group_search import starting_groups
-from mecharule_ops.cha.partition import Channels
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.errors import StoreError
-from mecharule_ops.state.search_view import DECIDED, NodeView, SearchView
-from mecharule_ops.types import LayerCandidates, Neuron
+from mecharule_ops.pipeline.driver import NamedSearch
+from mecharule_ops.pipeline.localise import drive_of
+from mecharule_ops.pipeline.predicting import recorded_plan
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.state.search_view import NodeView, SearchView
+from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,54 +69,34 @@ def promise(
     )
 
 
-def search_order(candidates: LayerCandidates, settings: ChaSettings) -> Channels:
-    """A layer's units in the order in which a search with these settings groups them."""
-    return tuple(channel for part in starting_groups(candidates, settings) for channel in part.channels)
+def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:
+    """The nodes of the recorded search from a root to the one that settled the unit; empty when none did.
 
-
-def members(view: SearchView, order: Channels, numbers: Collection[int] | None = None) -> dict[int, Channels]:
-    """The channels of every tested node of a search, or of some, given the layer's units in search order.
-
-    Raises `StoreError` when the events and the order do not belong together.
+    The search is made once more from the ablations that the run keeps, which gives the members of every group: its own
+    test if the unit had one, else the smallest decided group with it. No model call.
     """
-    nodes = (view.nodes[number] for number in sorted(view.nodes if numbers is None else numbers))
-    return {node.node: _stretch(node, order) for node in nodes if node.verdict is not None}
+    view = run.search_view(neuron.basis, regime, neuron.layer)
+    candidates = run.candidates(neuron.basis, regime)
+    if view is None or neuron.layer not in {layer.layer for layer in candidates.layers}:
+        return ()
+    searches = recorded_plan(run, neuron.basis, regime).searches(candidates, regime)
+    _search_again(run, neuron.basis, regime, searches)
+    (tree,) = (named.search.tree for named in searches if named.layer == neuron.layer)
+    told = tuple(node for node in tree.nodes if node.node in view.nodes and view.nodes[node.node].verdict)
+    settled = replace(tree, nodes=told).fate(neuron.channel)
+    return () if settled is None else path_to(view, view.nodes[settled.node])
 
 
-def guided_members(
-    view: SearchView, candidates: LayerCandidates, prediction: LayerPrediction, settings: ChaSettings
-) -> dict[int, Channels]:
-    """The same for a guided search: by promise, and as in `cha` from where it dropped its predictions.
-
-    Raises `StoreError` when the events and the predictions do not belong together.
-    """
-    by_promise = tuple(candidates.channels[prediction.order].tolist())
-    if view.dropped is None:
-        return members(view, by_promise)
-    begin = view.dropped.node
-    found = members(view, by_promise, [node for node in view.nodes if node < begin])
-    left = search_order(_left(view, candidates, found), settings)
-    return found | members(view, left, [node for node in view.nodes if node >= begin])
-
-
-def _left(view: SearchView, candidates: LayerCandidates, found: Mapping[int, Channels]) -> LayerCandidates:
-    """The units that were searched again: those not tested alone, without the pruned ones if they were too dear."""
-    alone = {channels[0] for channels in found.values() if len(channels) == 1}
-    assert view.dropped is not None
-    if len(candidates.channels) - len(alone) != view.dropped.units:
-        for node, channels in found.items():
-            alone |= set(channels) if view.nodes[node].verdict == "pruned" else set()
-    return candidates.without(alone)
-
-
-def fate(view: SearchView, nodes: Mapping[int, Channels], channel: int) -> NodeView | None:
-    """The smallest decided node with a unit in it: its own test if it had one; None when it was never settled."""
-    settled = [
-        view.nodes[number]
-        for number, channels in nodes.items()
-        if view.nodes[number].verdict in DECIDED and channel in channels
-    ]
-    return min(settled, key=lambda node: node.size, default=None)
+def _search_again(run: Run, basis: Basis, regime: Regime, searches: Sequence[NamedSearch]) -> None:
+    """Tell searches what the run keeps, as far as it goes: one that a budget ended lacks outcomes."""
+    engine = run.stored_only(run.intervention(basis))
+    drive = replace(
+        drive_of(run, basis, run.slices(regime)), engine=engine, batch=1, width=2, budget=None, ahead=False
+    )
+    told = -1
+    while told < (told := sum(len(named.search.tree.nodes) for named in searches)):
+        with suppress(StoreError):
+            deque(drive.run(searches), maxlen=0)
 
 
 def path_to(view: SearchView, node: NodeView) -> tuple[NodeView, ...]:
@@ -126,17 +105,3 @@ def path_to(view: SearchView, node: NodeView) -> tuple[NodeView, ...]:
     while path[0].parent is not None and path[0].parent in view.nodes:
         path.insert(0, view.nodes[path[0].parent])
     return tuple(path)
-
-
-def _stretch(node: NodeView, order: Channels) -> Channels:
-    """The channels that a node's first unit and size name."""
-    first, last = (Neuron.parse(node.units.split(" … ")[end]).channel for end in (0, -1))
-    if first in order:
-        begin = order.index(first)
-        part = order[begin : begin + node.size]
-        if len(part) == node.size and part[-1] == last:
-            return part
-    raise StoreError(
-        f"expected node {node.node} ({node.units}, {node.size} units) inside its parent: this run's events and "
-        "its attribution do not belong together; resume the run"
-    )

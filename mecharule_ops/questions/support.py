@@ -1,4 +1,4 @@
-"""How well each claim about a unit is supported: what its bounds and controls leave open, weakest first.
+"""Which unit is strongest, and how well each claim about one is supported by its bounds and controls.
 
 A claim is "this unit alone reaches τ", made of every τ-agonist. Nothing new is measured: the weak points are read off
 the findings.
@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.findings.records import AgonistControls, Findings, Unit
+from mecharule_ops.confidence import lower_bound
+from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import Agonist
+from mecharule_ops.types import Agonist, Neuron, Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
     """One claim about a unit, and what speaks against relying on it."""
 
-    agonist: Agonist
-    controls: AgonistControls | None
-    lower: float
-    """The lower bound of its strength over both slices of all units searched, in [0, 1]."""
-    units: int
-    """Over so many a bound on D⁺ or D⁻ holds at once (`SearchOutcome.bounded`)."""
+    unit: Unit
     weak_points: tuple[str, ...]
     """One phrase each, without numbers that stand elsewhere; empty when bounds and controls leave nothing open."""
 
@@ -30,16 +26,16 @@ class Support:
 def by_support(findings: Findings) -> tuple[Support, ...]:
     """Every claim about a named unit: most weak points first, then the one that lies lowest against τ."""
     claims = [
-        _support(findings, unit)
+        Support(unit=unit, weak_points=tuple(_weak_points(findings, unit)))
         for unit in findings.units()
         if unit.is_tau_agonist and not unit.search.suppressed
     ]
     return tuple(
-        sorted(claims, key=lambda claim: (-len(claim.weak_points), claim.lower, claim.agonist.neuron))
+        sorted(claims, key=lambda claim: (-len(claim.weak_points), claim.unit.lower, claim.unit.neuron))
     )
 
 
-def _support(findings: Findings, unit: Unit) -> Support:
+def _weak_points(findings: Findings, unit: Unit) -> list[str]:
     controls, points = unit.controls, []
     if not reaches(unit.lower, findings.tau):
         points.append("its lower bound does not reach τ")
@@ -51,10 +47,28 @@ def _support(findings: Findings, unit: Unit) -> Support:
         points.append("too few random units were drawn for a p")
     if controls is not None and controls.depends_on_baseline(unit.estimate, findings.tau):
         points.append("under another baseline it stays below τ")
-    return Support(
-        agonist=unit.agonist,
-        controls=controls,
-        lower=unit.lower,
-        units=unit.search.bounded,
-        weak_points=tuple(points),
+    return points
+
+
+def flips_needed(n: int, tau: float, alpha: float) -> int | None:
+    """The fewest flips of n whose one-sided lower bound at α/2 reaches τ; None when even n flips do not."""
+    return next((flips for flips in range(n + 1) if reaches(lower_bound(flips, n, alpha / 2), tau)), None)
+
+
+def strongest(findings: Findings, place: int = 1, regime: Regime | None = None) -> Agonist | None:
+    """The unit of that place by strength over all searches, where it is strongest; None when there are fewer.
+
+    With a regime, over the searches of that direction alone.
+    """
+    named = (
+        outcome
+        for outcome in findings.searches
+        if not outcome.suppressed and regime in (None, outcome.regime)
     )
+    found = [agonist for outcome in named for agonist in outcome.agonists]
+    found.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
+    first: dict[Neuron, Agonist] = {}
+    for agonist in found:
+        first.setdefault(agonist.neuron, agonist)
+    units = list(first.values())
+    return units[place - 1] if 1 <= place <= len(units) else None

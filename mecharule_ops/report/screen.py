@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, plural, sentence, tied
 from mecharule_ops.plain_text import plain
-from mecharule_ops.questions.unit_account import strongest
+from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import headline

@@ -87,10 +87,6 @@ def _keys(node: tuple[Any, ...], shift: int, prefix: int) -> Iterator[int]:
             yield from _keys(slot, shift - _BITS, key)
 
 
-DECIDED = frozenset({"pruned", "kept", "dropped"})
-"""Verdicts after which a node's units need no further test; its children decide a split node's."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
     """One node; its place in the tree is known once it was tested."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.questions.unit_account import account
 from tools.registry import call
 from tools.why import bounds_fact
 
@@ -26,9 +25,12 @@ def test_the_bounds_say_over_how_many_units_they_hold_and_held_out_flips_stand_b
         certificate = run.store.certificate(data["certificate"])
     level = searched_alpha(findings.alpha, findings.searches[0].cost.candidates) / 2
     low = [lower_bound(part["flips"], part["n"], level) for part in data["slices"].values()]
-    known = account(findings, findings.searches[0], unit)
+    known = findings.unit(unit, findings.searches[0].regime)
     assert known is not None
-    said = bounds_fact(findings, replace(known, bounded=256), certificate).sentence
+    random, cover = (
+        replace(known, search=replace(known.search, at_random=at_random)) for at_random in (True, False)
+    )
+    said = bounds_fact(findings, random, certificate).sentence
     assert said == (
         f"How sure: its lower bounds are {low[0]:.2f} on all of D+ and {low[1]:.2f} on all of D-, against τ = 0.2; "
         "they hold over both slices of all 256 units searched at once (95 % confidence)"
@@ -36,4 +38,4 @@ def test_the_bounds_say_over_how_many_units_they_hold_and_held_out_flips_stand_b
     held_out = data["controls"]["flips"]
     counted = f"On {held_out['n']} held-out records, which chose nothing, it flips {held_out['flips']}"
     assert counted in [fact.sentence for fact in result.facts]
-    assert "lower bound" not in bounds_fact(findings, replace(known, bounded=0), certificate).sentence
+    assert "lower bound" not in bounds_fact(findings, cover, certificate).sentence

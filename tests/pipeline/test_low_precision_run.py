@@ -22,7 +22,7 @@ from mecharule_ops.report.limits import limits
 from mecharule_ops.store import keys
 from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Neuron
-from tools._benches import bench_as_asked
+from tools.verify import bench_as_asked
 from tools.arguments import Verify
 
 LOW = {**QUICK, "dtype": "bfloat16", "device": "cpu"}

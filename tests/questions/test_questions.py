@@ -9,7 +9,7 @@ import pytest
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.questions.neighbours import flips_with_interval, nearest
-from mecharule_ops.questions.unit_account import flips_needed
+from mecharule_ops.questions.support import flips_needed
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.registry import preset, preset_names, task_from
 

@@ -48,6 +48,12 @@ def forked(both: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def cut(both: Path) -> Path:
+    """A run whose searches its budget ended."""
+    return finished(both.with_name("c07c.mecharule"), {**BOTH, "bases": ("mlp_out",), "budget": 30})
+
+
 def _settled(run: Run, basis: Basis, regime: Regime) -> dict[str, tuple[str, int]]:
     """Verdict and size of the node that settled a unit, for the units that events name: first and last of a group."""
     found: dict[str, tuple[str, int]] = {}
@@ -79,8 +85,15 @@ def _check(path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_path_ends_where_the_search_settled_the_unit(
     both: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two routes to one node: its own event, and the order rebuilt from the run's settings."""
+    """Two routes to one node: its own event, and the search made again from what the run keeps."""
     _check(both, place, monkeypatch)
+
+
+def test_so_it_does_where_a_budget_ended_the_search(cut: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was settled before the end is told; every outcome that the run keeps is used."""
+    with opened(cut, read_only=True) as run:
+        assert any("budget" in said for search in run.findings.searches for said in search.status)
+    _check(cut, (Basis.MLP_OUT, Regime.BASELINE_POSITIVE), monkeypatch)
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[0]} {place[1].arrow}")

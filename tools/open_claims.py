@@ -1,15 +1,65 @@
-"""What the searches of a run may have missed."""
+"""What a run leaves open: its claims about units, least supported first, and what its searches may have missed."""
 
 from __future__ import annotations
 
+from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.saying.fact import fact
+from mecharule_ops.questions.support import Support, by_support
+from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.searches import audit_sentence, cost_words, recall_words, search_name
 from mecharule_ops.types import Share
-from tools.arguments import Missed
+from tools.arguments import Missed, Weakest
 from tools.registry import Tell
 from tools.result import ToolResult, stated
+
+
+def weakest(given: Weakest, tell: Tell) -> ToolResult:
+    """The claims with most weak points, and among equals the lowest lower bound, in sentences."""
+    with opened(given.run) as run:
+        findings = findings_of(run)
+    claims = by_support(findings)
+    source = f"run:{findings.run}"
+    facts = [fact for claim in claims[: given.limit] for fact in _facts(claim, findings.tau, source)]
+    sound = sum(not claim.weak_points for claim in claims)
+    said = "This run claims nothing of any unit, so no claim is the weakest"
+    if claims:
+        said = (
+            f"Of the claims about {plural(len(claims), 'τ-agonist')}, {sound or 'none'} "
+            f"{'has' if sound < 2 else 'have'} no weak point"
+        )
+    data = {
+        "run": findings.run,
+        "tau": findings.tau,
+        "claims": [_data(claim) for claim in claims[: given.limit]],
+        "claims_in_all": len(claims),
+        "without_weak_points": sound,
+    }
+    return stated(data, [*facts, fact(said, source)])
+
+
+def _facts(claim: Support, tau: float, source: str) -> list[Fact]:
+    unit = claim.unit
+    points = "; ".join(claim.weak_points) or "its bounds and controls leave nothing open"
+    said = (
+        f"The claim with least support is that {unit.neuron} reaches τ ({unit.search.regime.arrow}): {points}",
+        f"Ablating {unit.neuron} alone flips {both_slices(unit.estimate, tau, unit.search.bounded)}",
+        f"The lower bound of {unit.neuron}'s strength, over all units searched, is {unit.lower:.2f}, against τ = "
+        f"{tau:g}",
+    )
+    return [fact(sentence, source, unit=unit.neuron) for sentence in said]
+
+
+def _data(claim: Support) -> dict[str, object]:
+    return {
+        "neuron": str(claim.unit.neuron),
+        "regime": claim.unit.search.regime.value,
+        **encode(claim.unit.estimate),
+        "lower": claim.unit.lower,
+        "weak_points": list(claim.weak_points),
+    }
 
 
 def missed(given: Missed, tell: Tell) -> ToolResult:

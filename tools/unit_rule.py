@@ -1,0 +1,164 @@
+"""A unit's rule: what else it covers, whether it is the splitter in disguise, and one made for a unit that has none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mecharule_ops.certificates.concealment import hidden
+from mecharule_ops.codec import encode
+from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.findings.shown import anchored_beside
+from mecharule_ops.numbers import k_of_n, percent
+from mecharule_ops.pipeline.explaining import anchored_rule
+from mecharule_ops.pipeline.opening import check_direction, opened
+from mecharule_ops.pipeline.run import Run
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.saying.rules import anchored_words, predicts
+from mecharule_ops.subsets import some_places
+from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
+from tools._ablations import accepted, price_words
+from tools._accounts import Asked, finite, last_line, rule_data
+from tools.arguments import Anchor, Covers, Disguise
+from tools.registry import Tell
+from tools.result import ToolResult, stated
+
+SHOWN = 8
+
+
+def covers(given: Covers, tell: Tell) -> ToolResult:
+    """Counts of firing records in train and held-out, a few prompts, and units with an equal rule.
+
+    Raises `ClaimNotSupported` when the unit has no rule that predicts.
+    """
+    with opened(given.run) as run:
+        asked = Asked.of(run, given)
+        neuron, identifier, anchored = asked.neuron, asked.findings.run, asked.rule
+        if anchored is None or anchored.rule is None or predicts(anchored) is None:
+            raise ClaimNotSupported(
+                f"{neuron} in run {identifier}: {anchored_words(anchored, identifier)}, so it covers nothing"
+            )
+        eligible = run.eligible(asked.regime)
+        fires = Rule.parse(anchored.rule).fires(run.fires)[eligible]
+        held_out = ~run.train[eligible]
+        places = some_places(run.records, eligible[fires], SHOWN, of="shown", seed=run.config.seed)
+        prompts = [_shown(run, int(place), given.show_text) for place in places]
+    same = [
+        str(other.neuron)
+        for other in asked.search.anchored
+        if other.rule == anchored.rule and other.neuron != neuron
+    ]
+    count = {
+        "fires": int(fires.sum()),
+        "eligible": len(eligible),
+        "held_out_fires": int((fires & held_out).sum()),
+        "held_out": int(np.count_nonzero(held_out)),
+    }
+    data = {**asked.data, "rule": anchored.rule, **count, "prompts": prompts, "same_rule": same}
+    said = (
+        f"The rule of {neuron}, {anchored.rule}, fires on {count['fires']}/{count['eligible']} records that start from "
+        f"the same outcome, {count['held_out_fires']}/{count['held_out']} of those held out",
+        f"Among them: {'; '.join(prompts) or 'none'}",
+        f"The same rule is anchored to {', '.join(same)}" if same else "No other unit has the same rule",
+    )
+    return stated(data, asked.facts(said))
+
+
+def _shown(run: Run, place: int, show_text: bool) -> str:
+    prompt = run.records[place].example.prompt
+    return hidden(prompt) if run.task.concealed and not show_text else last_line(prompt)
+
+
+def disguise(given: Disguise, tell: Tell) -> ToolResult:
+    """Agreement, its share by chance and the MCC of rule and splitter on the held-out records of D_b.
+
+    No model is run. Raises `ClaimNotSupported` when the unit has no rule or the run no splitter.
+    """
+    with opened(given.run) as run:
+        asked, split = Asked.of(run, given), run.splitter.rule
+        unit, identifier, anchored = asked.neuron, asked.findings.run, asked.rule
+        if anchored is None or anchored.rule is None:
+            raise ClaimNotSupported(
+                f"{unit} has no rule in run {identifier}, so none to compare with the splitter"
+            )
+        if split is None:
+            raise ClaimNotSupported(
+                f"run {identifier} has no splitter rule: its slices were split without one"
+            )
+        places = run.eligible(asked.regime)
+        held_out = places[~run.train[places]]
+        by_rule = Rule.parse(anchored.rule).fires(run.fires)[held_out]
+        by_split = split.fires(run.fires)[held_out]
+    agree = Share(count=int((by_rule == by_split).sum()), n=len(held_out))
+    rates = (float(by_rule.mean()), float(by_split.mean())) if agree.n else (0.0, 0.0)
+    chance = rates[0] * rates[1] + (1 - rates[0]) * (1 - rates[1])
+    score = finite(float(mcc(by_rule, by_split))) if agree.n else None
+    word = _word(agree, score, asked.findings.mcc_floor)
+    said = (
+        f"{word}: on held-out records the rule of {unit} and the splitter agree on {k_of_n(agree)}",
+        f"Two unrelated rules that fire as often would agree on {percent(chance)} of them by chance",
+        "Measured as a score of one against the other, that is an MCC of "
+        + ("–" if score is None else f"{score:.2f}"),
+        f"The rule of {unit} is {anchored.rule}; the splitter is {split}",
+    )
+    data = {
+        **asked.data,
+        "rule": anchored.rule,
+        "splitter": str(split),
+        "agree": encode(agree),
+        "by_chance": chance,
+        "mcc": score,
+        "word": word,
+    }
+    return stated(data, asked.facts(said))
+
+
+def _word(agree: Share, score: float | None, floor: float) -> str:
+    """The answer in a word; the floor is the one that a rule must reach to predict flips."""
+    if not agree.n:
+        return "It cannot be said"
+    if agree.count == agree.n:
+        return "Yes"
+    return "Largely" if score is not None and score >= floor else "No"
+
+
+def anchor(given: Anchor, tell: Tell) -> ToolResult:
+    """The run's own rule of the unit, or one made now, scored on held-out records; or the price.
+
+    One made now is corrected with the rules of the run, not with others asked so: its ablations are kept, it is not.
+    """
+    with opened(given.run) as run:
+        asked = Asked.of(run, given)
+        neuron, findings, regime, rule = asked.neuron, asked.findings, asked.regime, asked.rule
+        check_direction(run.id, regime, hidden=run.config.suppress_only)
+        price = price_words(run, 0 if rule else len(run.eligible(regime)))
+    if given.estimate:
+        return price.stated(findings.run)
+    if rule is None:
+        accepted(price, given.yes, tell)
+        with opened(given.run, write=True, tell=tell) as run:
+            rule = _made(run, neuron, regime)
+    data = {
+        **asked.data,
+        "rule": rule_data(rule),
+        "hq_t": findings.is_hq_t(rule),
+        "flips": rule.flips,
+        "n": rule.eligible,
+    }
+    said = [
+        f"Ablating {neuron} alone flips {rule.flips}/{rule.eligible} records of D_b",
+        f"When it flips: {anchored_words(rule, findings.run)}",
+    ]
+    if predicts(rule) is not None:
+        said.append("HQ-T" if findings.is_hq_t(rule) else "Below the floors of high quality")
+    return stated(data, asked.facts(said), head=asked.head)
+
+
+def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
+    """As the pipeline anchors, corrected together with the rules that the run has.
+
+    Cost: one example-forward a record of D_b, less what is stored.
+    """
+    eligible = run.eligible(regime)
+    made = anchored_rule(run, neuron, regime, eligible, run.flips([(neuron,)], eligible, regime)[0])
+    return anchored_beside(made, run.rule_ps(), run.findings.alpha)
