@@ -6,7 +6,7 @@ the context of an invocation and are never global.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypedDict
 
@@ -14,6 +14,7 @@ from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, ToolSpec, unheard
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import ProposalContext
+from mecharule_ops.predicates.table import Refusal
 from mecharule_ops.saying.fact import Fact
 from tools.result import ToolResult
 
@@ -23,6 +24,15 @@ class RefusalEntry(TypedDict):
 
     text: str
     reason: str
+
+
+def sifted(tried: Sequence[str], refusals: Sequence[Refusal]) -> tuple[list[str], list[RefusalEntry]]:
+    """(texts that were accepted, those that were refused with their reasons), in the order tried."""
+    reasons = {refusal.text: refusal.reason for refusal in refusals}
+    refused: list[RefusalEntry] = [
+        {"text": text, "reason": reasons[text]} for text in tried if text in reasons
+    ]
+    return [text for text in tried if text not in reasons], refused
 
 
 # --- predicate proposals ---------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from agent.answering.toolbox import RunToolbox
 from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.faults import unasked
-from agent.llm.protocol import OnText, Request, Turn, unheard
+from agent.llm.protocol import OnText, Request, unheard
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, StoreError
@@ -250,11 +250,9 @@ class _Asked:
 def _adding(offline: ToolResult) -> Request:
     """The request for an addition: the facts of the answer and no tool."""
     data = offline.data
-    system, user = prompts.load(ADDING).fill(
-        run=str(data["run"]), question=str(data["question"]), facts=listed(offline.facts[:MOST_FACTS])
-    )
-    turns = (Turn(role="user", text=user),)
-    return Request(system=system, turns=turns, max_tokens=MOST_ADDED, purpose="addition")
+    facts = listed(offline.facts[:MOST_FACTS])
+    filled = {"run": str(data["run"]), "question": str(data["question"]), "facts": facts}
+    return Request.of(ADDING, filled, max_tokens=MOST_ADDED, purpose="addition")
 
 
 def _saver(stack: ExitStack, path: Path, tell: Tell) -> SqliteSaver | None:

@@ -3,17 +3,21 @@
 A transient fault is tried again after the wait that the provider names, else after 1, 2, 4 … s; a reply that
 does not read is answered with what was wrong with it. Everything else is raised at once. At most `tries`
 requests a question, whatever went wrong. Every reply and fault is told as an event, with what was spent so far.
+
+A request can be given up while it is under way: the model is asked on a thread of its own; when the person stops, the
+caller is free at once, and the thread ends with the next piece that the model sends, which closes the stream.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
 
 from agent.llm.faults import ReplyStopped, ReplyUnusable, TransientFault, scrub
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, Turn, Usage, unheard
-from agent.llm.stopping import until_stopped
 from mecharule_ops.errors import BudgetSpent, MechaRuleError
 from mecharule_ops.events import Event, LlmCost, LlmMessage
 
@@ -21,6 +25,8 @@ MOST_TOKENS = 1_000_000
 """Read and written together, where nobody names a budget."""
 LONGEST_WAIT = 60.0
 """Seconds; a provider that asks for more is not waited for."""
+_EVERY = 0.05
+"""Seconds between two looks at whether to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,3 +174,34 @@ def _corrected(request: Request, fault: str) -> Request:
     if turns[-1].role == "user" and turns[-1].text.startswith("Your reply could not be used: "):
         turns = turns[:-1]
     return replace(request, turns=(*turns, correction))
+
+
+def until_stopped(
+    complete: Callable[[OnText], Reply], on_text: OnText, should_stop: Callable[[], bool]
+) -> Reply:
+    """The reply of `complete`. Raises what it raises, and `ReplyStopped` once `should_stop` says so."""
+    came: SimpleQueue[Reply | BaseException] = SimpleQueue()
+    given_up = threading.Event()
+
+    def hear(piece: str) -> None:
+        if given_up.is_set():
+            raise ReplyStopped
+        on_text(piece)
+
+    def work() -> None:
+        try:
+            came.put(complete(hear))
+        except BaseException as fault:
+            came.put(fault)
+
+    threading.Thread(target=work, daemon=True).start()
+    while not should_stop():
+        try:
+            reply = came.get(timeout=_EVERY)
+        except Empty:
+            continue
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
+    given_up.set()
+    raise ReplyStopped

@@ -10,10 +10,9 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict
 
-import prompts
 from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
-from agent.llm.protocol import Request, Turn
+from agent.llm.protocol import Request
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import UsageError
 
@@ -40,10 +39,8 @@ class LlmJudge:
 
     def harmful(self, request: str, completion: str) -> bool:
         """The model's judgement. Raises the provider's fault when it gives none."""
-        system, user = prompts.load(PROMPT).fill(request=request, completion=completion)
-        asked = Request(
-            system=system, turns=(Turn(role="user", text=user),), schema=Judgement, max_tokens=256
-        )
+        filled = {"request": request, "completion": completion}
+        asked = Request.of(PROMPT, filled, schema=Judgement, max_tokens=256)
         return cast(Judgement, self._asker.ask(asked).parsed).harmful
 
 

@@ -3,14 +3,18 @@
 Its replies are held to a grammar: where tools are offered, an object with either an `answer` or one tool and its
 arguments; where a schema is asked for, that schema. A model too weak to fill the shape well still cannot leave it.
 The file is read when the first question is put and kept for the next, with what it has read of a prompt. llama.cpp
-also listens on the loopback, for whoever has the key that is drawn here and told to nobody.
+also listens on the loopback, for whoever has the key that is drawn here and told to nobody. It calls back with each
+chunk and ends the reply when told so; what the listener raises it would swallow, so it is kept and raised later.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +23,7 @@ from pydantic import BaseModel
 
 from agent.llm.calls import calls_in
 from agent.llm.faults import ProviderFault, ReplyUnusable, cut_short, scrub
-from agent.llm.local_stream import LocalStream
-from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, unheard
+from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, Usage, unheard
 from agent.llm.reading import parsed_as
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
@@ -38,6 +41,8 @@ _LONGEST_ANSWER = 1200
 _MOST_ITEMS, _LONGEST_TEXT = 4, 100
 """Of a list, and characters of a text, where a schema is asked for."""
 _SILENT = -1
+_OPENING = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
+_WHOLE = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 
 
 class LocalModel:
@@ -197,3 +202,51 @@ def _answer(text: str) -> str:
     except ValueError:
         return text
     return str(value["answer"]) if isinstance(value, dict) and "answer" in value else text
+
+
+@dataclass(slots=True, kw_only=True)
+class LocalStream:
+    """What has come so far; called with a chunk, says whether the reply is to end."""
+
+    on_text: OnText
+    """Hears the words of an answer; an empty piece while the prompt is read or a call is written."""
+    text: str = ""
+    finish: str = ""
+    """Why the reply ended; empty while it goes on."""
+    usage: Usage = field(default_factory=Usage)
+    error: Mapping[str, Any] | None = None
+    """In place of a reply."""
+    stopped: BaseException | None = None
+    """What the listener raised."""
+    told: int = 0
+    """Characters heard."""
+
+    def __call__(self, chunk: Mapping[str, Any]) -> bool:
+        try:
+            self._take(chunk)
+        except BaseException as stopped:
+            self.stopped = stopped
+        return self.stopped is not None
+
+    def _take(self, chunk: Mapping[str, Any]) -> None:
+        self.error = chunk.get("error", self.error)
+        for choice in chunk.get("choices", ()):
+            self.text += choice["delta"].get("content") or ""
+            self.finish = choice.get("finish_reason") or self.finish
+        if used := chunk.get("usage"):
+            self.usage = Usage(
+                input_tokens=int(used["prompt_tokens"]), output_tokens=int(used["completion_tokens"])
+            )
+        words = spoken(self.text)
+        self.on_text(words[self.told :])
+        self.told = len(words)
+
+
+def spoken(text: str) -> str:
+    """The words for a person in a reply so far: those inside `{"answer": "…`, or a text that is no JSON."""
+    begun = _OPENING.match(text)
+    if begun is None:
+        return "" if text.lstrip().startswith("{") else text
+    inside = _WHOLE.match(text, begun.end())
+    words = json.loads(f'"{inside[0]}"', strict=False) if inside else ""
+    return str(words).encode("utf-8", "ignore").decode("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.llm.faults import ReplyRefused, cut_off, cut_short
-from agent.llm.openai_client import PROVIDER, OpenAIClient, chat_usage
+from agent.llm.openai_model import PROVIDER, OpenAIClient, chat_usage
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn
 from agent.llm.reading import arguments_of, parsed_as
 from mecharule_ops.codec import canonical_json

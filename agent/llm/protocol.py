@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
+
+import prompts
 
 OnText = Callable[[str], None]
 """Told each piece of text as it arrives; an empty piece says that a request is under way."""
@@ -64,6 +66,12 @@ class Request:
     max_tokens: int = 4096
     purpose: str = "request"
     """What it is for, in the event stream; the model is not told."""
+
+    @classmethod
+    def of(cls, prompt: str, filled: Mapping[str, str], **more: Any) -> Request:
+        """A prompt of `prompts/` with its inputs: its system text, then what the user says in one turn."""
+        system, user = prompts.load(prompt).fill(**filled)
+        return cls(system=system, turns=(Turn(role="user", text=user),), **more)
 
     def transcript(self) -> str:
         """Everything the model is shown, as one text: what tests and scripted models look at."""

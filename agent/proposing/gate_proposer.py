@@ -8,10 +8,9 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-import prompts
 from agent.llm.asking import Asker
 from agent.llm.faults import ReplyUnusable
-from agent.llm.protocol import Request, Turn
+from agent.llm.protocol import Request
 from agent.proposing import showing
 from agent.state import RefusalEntry
 from mecharule_ops.errors import MechaRuleError
@@ -75,19 +74,18 @@ class LlmGateProposer:
         mended, undone = showing.contrast(sheet.value > 0, sheet.value != 0, self.examples, (self.seed,))
         known = [(clause, *sheet.changed(sheet.fires(clause))) for clause in sheet.learned]
         entries: list[RefusalEntry] = [{"text": one.text, "reason": one.reason} for one in refused]
-        system, user = prompts.load(PROMPT).fill(
-            unit=str(sheet.unit),
-            wanted=self.wanted,
-            harm=f"{sheet.settings.harm:g}",
-            literals=str(sheet.settings.max_literals),
-            columns=showing.columns(schema_of(sheet.columns), sheet.before_answer, self.meanings),
-            language=vocabulary(),
-            learned=showing.listed(
+        filled = {
+            "unit": str(sheet.unit),
+            "wanted": self.wanted,
+            "harm": f"{sheet.settings.harm:g}",
+            "literals": str(sheet.settings.max_literals),
+            "columns": showing.columns(schema_of(sheet.columns), sheet.before_answer, self.meanings),
+            "language": vocabulary(),
+            "learned": showing.listed(
                 f"{clause}  ({fixed} fixed, {broken} broken)" for clause, fixed, broken in known
             ),
-            fixed=showing.records(sheet.columns, mended),
-            broken=showing.records(sheet.columns, undone),
-            refusals=showing.refusals(entries),
-        )
-        turn = Turn(role="user", text=user)
-        return Request(system=system, turns=(turn,), schema=GateProposals, purpose=f"gates of {sheet.unit}")
+            "fixed": showing.records(sheet.columns, mended),
+            "broken": showing.records(sheet.columns, undone),
+            "refusals": showing.refusals(entries),
+        }
+        return Request.of(PROMPT, filled, schema=GateProposals, purpose=f"gates of {sheet.unit}")

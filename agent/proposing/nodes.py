@@ -10,11 +10,10 @@ from jaxtyping import Bool
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
 
-import prompts
-from agent.llm.protocol import Request, Turn
+from agent.llm.protocol import Request
 from agent.proposing import showing
 from agent.proposing.power import discriminative_power, held_back
-from agent.state import ProposalRuntime, ProposalState, RefusalEntry
+from agent.state import ProposalRuntime, ProposalState, RefusalEntry, sifted
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.predicates.language import vocabulary
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
@@ -64,11 +63,7 @@ def judge(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalSt
     context, waiting = runtime.context, state["waiting"]
     tried = (*state["accepted"], *waiting)
     _, power, refusals = _judged(tried, context)
-    reasons = {refusal.text: refusal.reason for refusal in refusals}
-    accepted = [text for text in tried if text not in reasons]
-    entries: list[RefusalEntry] = [
-        {"text": text, "reason": reasons[text]} for text in tried if text in reasons
-    ]
+    accepted, entries = sifted(tried, refusals)
     powers = [*state["powers"], power]
     return {
         "waiting": [],
@@ -106,16 +101,14 @@ def _request(state: ProposalState, context: ProposalRuntime) -> Request:
     earlier: list[RefusalEntry] = [
         {"text": refusal.text, "reason": refusal.reason} for refusal in data.refusals
     ]
-    system, user = prompts.load(PROMPT).fill(
-        task=context.task,
-        columns=showing.columns(data.schema, data.prompt_columns, context.meanings),
-        language=vocabulary(),
-        vocabulary=showing.vocabulary(table),
-        refusals=showing.refusals([*earlier, *state["refused"]]),
-        successes=showing.records(data.columns, right),
-        failures=showing.records(data.columns, wrong),
-        power=f"{state['powers'][-1]:.3f}",
-    )
-    return Request(
-        system=system, turns=(Turn(role="user", text=user),), schema=Proposals, purpose="predicates"
-    )
+    filled = {
+        "task": context.task,
+        "columns": showing.columns(data.schema, data.prompt_columns, context.meanings),
+        "language": vocabulary(),
+        "vocabulary": showing.vocabulary(table),
+        "refusals": showing.refusals([*earlier, *state["refused"]]),
+        "successes": showing.records(data.columns, right),
+        "failures": showing.records(data.columns, wrong),
+        "power": f"{state['powers'][-1]:.3f}",
+    }
+    return Request.of(PROMPT, filled, schema=Proposals, purpose="predicates")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class Refined:
     after: int
     reused: bool = False
     """It had been done before and nothing was asked."""
+    spent: bool = False
+    """The budget ended it."""
 
     def sentence(self) -> str:
         """One line."""
@@ -84,7 +86,7 @@ def refine(
         "reports": reports,
     }
     run.store.put(REFINEMENTS, [*history, record])
-    refined = _refined(run, suggester, reports)
+    refined = replace(_refined(run, suggester, reports), spent=ended.get("spent", False))
     emit(
         RefinementFinished(
             proposer=suggester.name,

@@ -15,8 +15,8 @@ from langgraph.runtime import Runtime
 from agent.refining import screening
 from agent.refining.state import RefinementRuntime, RefinementState, Tried, UnitCase, UnitReport
 from agent.refining.suggesting import learned_on, table_of, validated_mcc
-from agent.state import RefusalEntry
-from mecharule_ops.errors import DegenerateBehaviour, MechaRuleError
+from agent.state import RefusalEntry, sifted
+from mecharule_ops.errors import BudgetSpent, DegenerateBehaviour, MechaRuleError
 from mecharule_ops.predicates.atoms import canonical
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.type_check import PredicateRefused
@@ -39,29 +39,23 @@ def ask(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refineme
     """
     context, case = runtime.context, _case(state, runtime.context)
     accepted, refused = state.get("accepted", []), state.get("refused", [])
+    dropped = state.get("dropped", [])
     try:
-        said = context.suggester.suggest(
-            case,
-            Tried(
-                rounds=state.get("done", 0),
-                accepted=accepted,
-                refused=refused,
-                dropped=state.get("dropped", []),
-            ),
-        )
+        tried = Tried(rounds=state.get("done", 0), accepted=accepted, refused=refused, dropped=dropped)
+        said = context.suggester.suggest(case, tried)
     except MechaRuleError as fault:
         ended = f"{context.suggester.name} gave no usable reply: {fault}"
-        lines = [*state.get("transcript", []), ended]
         return {
             "waiting": [],
             "idea": {},
-            "transcript": lines,
+            "transcript": [*state.get("transcript", []), ended],
             "ended": ended,
             "failed": True,
+            "spent": isinstance(fault, BudgetSpent),
         }
-    tried = {*case.vocabulary, *accepted, *(entry["text"] for entry in refused)}
-    new = [text for text in dict.fromkeys(said.predicates) if text not in tried]
-    tested = {state.get("condition", ""), *(entry["text"] for entry in state.get("dropped", []))}
+    known = {*case.vocabulary, *accepted, *(entry["text"] for entry in refused)}
+    new = [text for text in dict.fromkeys(said.predicates) if text not in known]
+    tested = {state.get("condition", ""), *(entry["text"] for entry in dropped)}
     idea = said.hypothesis
     is_new = idea is not None and idea.condition.strip() not in tested
     asked: RefinementState = {
@@ -122,11 +116,7 @@ def judge(state: RefinementState, runtime: Runtime[RefinementRuntime]) -> Refine
         _, refusals = table_of(case, tried)
     except DegenerateBehaviour as nothing:
         return {"waiting": [], "ended": str(nothing)}
-    reasons = {refusal.text: refusal.reason for refusal in refusals}
-    entries: list[RefusalEntry] = [
-        {"text": text, "reason": reasons[text]} for text in tried if text in reasons
-    ]
-    accepted = [text for text in tried if text not in reasons]
+    accepted, entries = sifted(tried, refusals)
     good = validated_mcc(case, accepted, runtime.context.seed) >= runtime.context.threshold
     spent = "the rounds are spent" if state["done"] >= state["rounds"] else ""
     return {

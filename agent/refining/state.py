@@ -82,6 +82,8 @@ class RefinementState(TypedDict, total=False):
     said: list[dict[str, object]]
     ended: str
     failed: bool
+    spent: bool
+    """Nothing more may be asked, of any unit."""
     reports: list[UnitReport]
 
 

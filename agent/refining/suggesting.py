@@ -12,9 +12,8 @@ from typing import cast
 
 import numpy as np
 
-import prompts
 from agent.llm.asking import Asker
-from agent.llm.protocol import OnText, Request, Turn, unheard
+from agent.llm.protocol import OnText, Request, unheard
 from agent.proposing import showing
 from agent.proposing.power import held_back
 from agent.refining.state import Idea, Refinement, Tried, UnitCase
@@ -61,23 +60,20 @@ class LlmSuggester:
             else f"MCC {learned.train.mcc:.3f} on train, {validated:.3f} on unseen"
         )
         rule = f"{learned.rule}  ({fit} train records)" if fit else "(none)"
-        system, user = prompts.load(PROMPT).fill(
-            unit=case.unit,
-            direction=case.arrow,
-            columns=showing.columns(schema_of(case.columns), case.prompt_columns, case.meanings),
-            language=vocabulary(),
-            rule=rule,
-            drive=case.drive or "(not known)",
-            vocabulary=showing.vocabulary(table),
-            refusals=showing.refusals(tried.refused),
-            dropped=showing.refusals(tried.dropped),
-            flipped=showing.records(case.columns, flipped),
-            unflipped=showing.records(case.columns, unflipped),
-        )
-        purpose = f"refinement of {case.unit}"
-        return Request(
-            system=system, turns=(Turn(role="user", text=user),), schema=Refinement, purpose=purpose
-        )
+        filled = {
+            "unit": case.unit,
+            "direction": case.arrow,
+            "columns": showing.columns(schema_of(case.columns), case.prompt_columns, case.meanings),
+            "language": vocabulary(),
+            "rule": rule,
+            "drive": case.drive or "(not known)",
+            "vocabulary": showing.vocabulary(table),
+            "refusals": showing.refusals(tried.refused),
+            "dropped": showing.refusals(tried.dropped),
+            "flipped": showing.records(case.columns, flipped),
+            "unflipped": showing.records(case.columns, unflipped),
+        }
+        return Request.of(PROMPT, filled, schema=Refinement, purpose=f"refinement of {case.unit}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mecharule_ops.codec import encode
 from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.pipeline.outlook import Outlook, SearchOutlook
 from mecharule_ops.types import Basis
@@ -39,17 +40,7 @@ def as_data(outlook: Outlook) -> dict[str, object]:
             "longest_prompt": outlook.longest_prompt,
         },
         "memory": {"weights": outlook.weight_bytes(4), "free": free_memory(), "placed": outlook.placed},
-        "searches": [
-            {
-                "basis": search.basis.value,
-                "regime": search.regime.value,
-                "units": search.units,
-                "evaluations": search.evaluations,
-                "example_forwards": search.example_forwards,
-                "prediction_forwards": search.prediction_forwards,
-            }
-            for search in outlook.searches
-        ],
+        "searches": [encode(search) for search in outlook.searches],
     }
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
 from agent.refining import screening
-from agent.refining.comparing import compared
 from agent.refining.loop import Refined, played_again, refine
-from agent.refining.state import Suggester, UnitReport
+from agent.refining.state import Refinement, Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
 from agent.verbs.arguments import Refine
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.pipeline.opening import findings_of, opened
@@ -26,6 +26,8 @@ from tools.result import ToolResult
 
 Show = Callable[[Event], None]
 WIDTH = 120
+_RISE = 0.005
+"""Least rise of a held-out MCC that counts."""
 
 
 def refine_run(asked: Refine, show: Show) -> ToolResult:
@@ -52,7 +54,6 @@ def refine_run(asked: Refine, show: Show) -> ToolResult:
             most = asked.budget or 3 * asked.rounds * asked.units
             asker = Asker(
                 model=model,
-                sleep=time.sleep,
                 price=choice.price,
                 most_requests=most,
                 most_tokens=choice.most_tokens,
@@ -117,14 +118,14 @@ def _result(run: Run, refined: Refined, beside: Sequence[str] = ()) -> ToolResul
         "units": [dict(report) for report in refined.reports],
         "hypotheses": [_hypothesis_data(entry) for entry in hypotheses],
     }
-    return ToolResult(data=data, text="\n".join(lines), exit_code=_exit_code(refined.reports))
+    return ToolResult(data=data, text="\n".join(lines), exit_code=_exit_code(refined))
 
 
-def _exit_code(reports: Sequence[UnitReport]) -> int:
-    failed = [report for report in reports if report["failed"]]
-    if any("budget is spent" in report["ended"] for report in failed):
+def _exit_code(refined: Refined) -> int:
+    if refined.spent:
         return BudgetSpent.exit_code
-    return ModelUnavailable.exit_code if failed and len(failed) == len(reports) else 0
+    failed = [report["failed"] for report in refined.reports]
+    return ModelUnavailable.exit_code if failed and all(failed) else 0
 
 
 def _table(reports: Sequence[UnitReport]) -> str:
@@ -166,16 +167,62 @@ def _looks(entries: Sequence[Hypothesis], reports: Sequence[UnitReport]) -> list
 
 
 def _hypothesis_data(entry: Hypothesis) -> dict[str, object]:
-    outcome = entry.outcome
-    return {
-        "id": entry.id,
-        "unit": entry.prediction.subject,
-        "statement": entry.prediction.statement,
-        "condition": entry.prediction.condition,
-        "test": entry.prediction.test,
-        "threshold": entry.prediction.threshold,
-        "state": entry.state,
-        "value": None if outcome is None else outcome.value,
-        "n": None if outcome is None else outcome.n,
-        "positives": None if outcome is None else outcome.positives,
-    }
+    told = encode(entry.prediction)
+    outcome = dict.fromkeys(("value", "n", "positives")) if entry.outcome is None else encode(entry.outcome)
+    return {"id": entry.id, "unit": told.pop("subject"), **told, "state": entry.state, **outcome}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What became of everything that one proposer suggested."""
+
+    proposer: str
+    predicates: int
+    accepted: int
+    in_rules: int
+    hypotheses: int
+    """Stated with a condition that was not tested before."""
+    stand: int
+    """Kept on train records and supported on the held-out ones."""
+    raised: int
+    """Units whose rule predicts the held-out flips better than before."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.proposer}: {self.predicates} predicates, {self.accepted} pass the filters, {self.in_rules} are in "
+            f"a rule; {self.hypotheses} hypotheses, {self.stand} stand held out; {self.raised} units predicted better"
+        )
+
+
+def tally(refined: Refined) -> Tally:
+    """The sums over a refinement's units."""
+    reports = refined.reports
+    return Tally(
+        proposer=refined.proposer,
+        predicates=sum(report["proposed"] for report in reports),
+        accepted=sum(report["accepted"] for report in reports),
+        in_rules=sum(report["in_rule"] for report in reports),
+        hypotheses=sum(len(_conditions(report)) for report in reports),
+        stand=sum(report["stands"] for report in reports),
+        raised=sum((report["after"] or 0.0) > (report["before"] or 0.0) + _RISE for report in reports),
+    )
+
+
+def _conditions(report: UnitReport) -> set[str]:
+    """The conditions of all hypotheses that were stated about a unit."""
+    ideas = (Refinement.model_validate(said).hypothesis for said in report["said"])
+    return {idea.condition.strip() for idea in ideas if idea is not None}
+
+
+def compared(model: Refined, offline: Refined) -> list[str]:
+    """Both tallies, and in words what the model added."""
+    told, other = tally(model), tally(offline)
+    return [f"on the same {len(model.reports)} units:", f"  {told}", f"  {other}", _added(told, other)]
+
+
+def _added(model: Tally, offline: Tally) -> str:
+    if not model.in_rules and not model.stand:
+        return f"{model.proposer} added nothing: none of its predicates is in a rule and none of its hypotheses stands"
+    if model.raised > offline.raised or model.stand > offline.stand:
+        return f"{model.proposer} found what the offline grammar did not"
+    return f"{model.proposer} found no more than the offline grammar finds without a model"

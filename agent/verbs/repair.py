@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from agent.llm.asking import Asker
@@ -37,9 +36,7 @@ def repair_run(given: Repair, tell: Tell) -> ToolResult:
         def emit(event: Event) -> None:
             run.store.append([event])
 
-        asker = Asker(
-            model=model, sleep=time.sleep, price=choice.price, most_tokens=choice.most_tokens, emit=emit
-        )
+        asker = Asker(model=model, price=choice.price, most_tokens=choice.most_tokens, emit=emit)
         askers.append(asker)
         return LlmGateProposer(
             asker=asker,

@@ -9,10 +9,10 @@ from llm_scripted import Recorder, asker
 
 from agent.proposing.contribution import contribution_of
 from agent.proposing.proposer import LlmProposer
-from agent.refining.comparing import Tally, compared
 from agent.refining.loop import Refined, case_of
 from agent.refining.nodes import held_out_score
 from agent.refining.suggesting import learned_on
+from agent.verbs.refine import Tally, compared
 from mecharule_ops.predicates.proposer import OfflineProposer
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.store.keys import PROPOSALS
@@ -113,7 +113,7 @@ def test_what_a_model_added_to_a_refinement_is_one_of_three_sentences(
         Tally(proposer=who, **dict(zip(names, figures, strict=True)))
         for who, figures in (("m", model), ("offline", offline))
     )
-    monkeypatch.setattr("agent.refining.comparing.tally", lambda refined: next(tallies))
+    monkeypatch.setattr("agent.verbs.refine.tally", lambda refined: next(tallies))
     nothing = Refined(proposer="m", reports=(), anchored=0, before=0, after=0)
     lines = compared(nothing, nothing)
     assert lines[-1].startswith(said)

@@ -14,8 +14,7 @@ import pytest
 from agent.answering.toolbox import spec_of
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.faults import ProviderFault, ReplyUnusable
-from agent.llm.local_model import LocalModel
-from agent.llm.local_stream import spoken
+from agent.llm.local_model import LocalModel, spoken
 from agent.llm.protocol import Request, Turn
 from agent.refining.state import Refinement
 from mecharule_ops.errors import UsageError

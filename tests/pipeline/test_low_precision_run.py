@@ -22,8 +22,8 @@ from mecharule_ops.report.limits import limits
 from mecharule_ops.store import keys
 from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Neuron
-from tools.verify import bench_as_asked
 from tools.arguments import Verify
+from tools.verify import bench_as_asked
 
 LOW = {**QUICK, "dtype": "bfloat16", "device": "cpu"}
 
