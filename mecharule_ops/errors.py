@@ -19,6 +19,8 @@ A message is one line: what was expected, what came, what to do.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class MechaRuleError(Exception):
@@ -73,3 +75,12 @@ class AblationStopped(MechaRuleError):
 
 class StoreError(MechaRuleError):
     """A run file cannot be read, written or locked."""
+
+
+@contextmanager
+def system_errors(what: str) -> Iterator[None]:
+    """Turns what the system refuses inside into a `StoreError`; `what` was to be done, such as `to write FILE`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"expected {what}, the system says: {error.strerror}") from error

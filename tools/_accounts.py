@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal
-from mecharule_ops.certificates.concealment import shown_rows
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome, Unit
 from mecharule_ops.pipeline.opening import check_direction, check_unit, findings_of, outcome_for, regime_of

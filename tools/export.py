@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 from mecharule_ops import report
-from mecharule_ops.certificates.bundles import write_bundle
+from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.replacement.table_files import write_table
-from mecharule_ops.store.folders import make_empty
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools.arguments import Export
 from tools.registry import Tell

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
-from mecharule_ops.certificates.concealment import shown_rows
+from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import signed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mecharule_ops.certificates.concealment import hidden
+from mecharule_ops.certificates.certificate import hidden
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.shown import anchored_beside

@@ -161,7 +161,7 @@ def _control_lines(ran: AgonistControls) -> Text:
 
 
 def _flips(certificate: Certificate) -> Text:
-    from mecharule_ops.certificates.concealment import shown_rows
+    from mecharule_ops.certificates.certificate import shown_rows
 
     text = Text().append(f"[c:{certificate.id}] ", "bold").append(f"{plain(certificate.claim)}\n")
     flipped = [row for row in shown_rows(certificate, show_text=False) if row.flipped]

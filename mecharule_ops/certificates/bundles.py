@@ -1,4 +1,4 @@
-"""Folders of certificates that verify on another machine: one JSON file each, and an index of hashes."""
+"""Folders that are written for others: certificates that verify on another machine, a JSON file each with an index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import parse_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError
+from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
 
 INDEX = "index.json"
 _FORMAT = "mecharule certificates 1"
@@ -23,18 +23,21 @@ def write_bundle(folder: Path, certificates: Iterable[Certificate]) -> Path:
     texts = {certificate.id: certificate.to_json() for certificate in certificates}
     hashes = {name: _sha256(text) for name, text in texts.items()}
     index = json.dumps({"format": _FORMAT, "certificates": hashes}, indent=1, sort_keys=True) + "\n"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise StoreError(f"expected an empty folder for the bundle, {folder} has files; choose another")
+    make_empty(folder)
+    with system_errors(f"to write a bundle to {folder}"):
         for name, text in texts.items():
             (folder / f"{name}.json").write_text(text, encoding="ascii")
         (folder / INDEX).write_text(index, encoding="ascii")
-    except OSError as error:
-        raise StoreError(
-            f"expected to write a bundle to {folder}, the system says: {error.strerror}"
-        ) from error
     return folder
+
+
+def make_empty(folder: Path) -> None:
+    """Make the folder where it is missing. Raises `StoreError` where it cannot be made, or has files already."""
+    with system_errors(f"to make {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        has_files = any(folder.iterdir())
+    if has_files:
+        raise StoreError(f"expected a new or empty folder, {folder} has files; choose another")
 
 
 def read_bundle(folder: Path) -> tuple[Certificate, ...]:
@@ -75,9 +78,8 @@ def _read_one(folder: Path, name: str, expected: str) -> Certificate:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="ascii")
-    except OSError as error:
-        raise StoreError(f"expected a bundle file at {path}, the system says: {error.strerror}") from error
+        with system_errors(f"a bundle file at {path}"):
+            return path.read_text(encoding="ascii")
     except UnicodeDecodeError as error:
         raise ClaimNotSupported(f"expected ASCII text in {path}, the file was changed") from error
 

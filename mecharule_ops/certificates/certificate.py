@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from mecharule_ops.codec import ADDED, canonical_json, decode, encode, parse_json
@@ -179,3 +179,34 @@ def _read(text: str) -> Certificate:
             f"expected content with hash {document['sha256']}, got {certificate.sha256}: it was changed"
         )
     return certificate
+
+
+CONCEALED = "concealed"
+"""The entry of a task's description that says so."""
+
+
+def is_concealed(task: Mapping[str, object]) -> bool:
+    """Whether a task's description asks for it."""
+    return bool(task.get(CONCEALED, False))
+
+
+def hidden(text: str) -> str:
+    """What stands for a text: its length, and how to see it."""
+    return f"[{len(text)} characters, --show-text shows them]"
+
+
+def shown_rows(certificate: Certificate, show_text: bool) -> tuple[ExampleRow, ...]:
+    """The rows as a person or a language model may see them: without texts where the task conceals them.
+
+    The stored certificate keeps every token, since running it again needs them; only `show_text` lifts it.
+    """
+    if show_text or not is_concealed(certificate.task):
+        return certificate.rows
+    return tuple(
+        replace(row, prompt=hidden(row.prompt), before=_hidden(row.before), after=_hidden(row.after))
+        for row in certificate.rows
+    )
+
+
+def _hidden(completion: Completion) -> Completion:
+    return replace(completion, text=hidden(completion.text))

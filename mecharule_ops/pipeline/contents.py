@@ -36,8 +36,8 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
-from mecharule_ops.store.judgements import StoredJudgements
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import StoredJudgements
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge

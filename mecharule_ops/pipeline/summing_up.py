@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from importlib.resources import files
 
 import numpy as np
 
@@ -13,13 +15,13 @@ from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
-from mecharule_ops.findings.choices import choices_for
 from mecharule_ops.findings.counts import Numbers
 from mecharule_ops.findings.measures import dominance, recall_rows
 from mecharule_ops.findings.records import (
     CloseCompletions,
     ExhaustiveRun,
     Findings,
+    NamedChoice,
     PredicateCounts,
     PredictedUnit,
     SearchCost,
@@ -177,6 +179,19 @@ def _numbers(run: Run) -> Numbers | None:
     counts = [run.store.get(name) for name in names if run.store.has(name)]
     again = Share(count=sum(count["again"] for count in counts), n=sum(count["outcomes"] for count in counts))
     return Numbers(dtype=placed["dtype"], device=placed["device"], again=again if counts else None)
+
+
+def choices_for(task: str) -> tuple[NamedChoice, ...]:
+    """Where the paper's text leaves a choice, or its published code differs from it: what a run of this task does.
+
+    The first ones weigh most on the numbers.
+    """
+    rows = tomllib.loads(files("mecharule_ops.findings").joinpath("choices.toml").read_text(encoding="utf-8"))
+    return tuple(
+        NamedChoice(setting=row["setting"], sentence=row["sentence"])
+        for row in rows["choices"]
+        if row.get("task", task) == task
+    )
 
 
 def versions() -> dict[str, str]:

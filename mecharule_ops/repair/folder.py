@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mecharule_ops.certificates.bundles import make_empty
 from mecharule_ops.codec import decode, encode, parse_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError, system_errors
 from mecharule_ops.findings.repair import Gate, Policy
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import arrays_of, table_from
-from mecharule_ops.store.folders import make_empty
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
 FORMAT = 2
@@ -61,11 +61,9 @@ def write_folder(folder: Path, stated: GateFile, table: ReplacementTable) -> Non
         )
     make_empty(folder)
     text = json.dumps(encode(stated), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    try:
+    with system_errors(f"to write gates to {folder}"):
         (folder / GATE).write_text(text, encoding="utf-8")
         save_file(arrays_of(table), folder / VALUES)
-    except OSError as error:
-        raise StoreError(f"expected to write gates to {folder}, the system says: {error.strerror}") from error
 
 
 def read_folder(folder: Path) -> tuple[GateFile, ReplacementTable]:
@@ -74,9 +72,8 @@ def read_folder(folder: Path) -> tuple[GateFile, ReplacementTable]:
     from safetensors.numpy import load_file
 
     try:
-        said: Any = parse_json((folder / GATE).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StoreError(f"expected {GATE} in {folder}, the system says: {error.strerror}") from error
+        with system_errors(f"{GATE} in {folder}"):
+            said: Any = parse_json((folder / GATE).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ClaimNotSupported(f"expected JSON in {folder / GATE}, it does not read: {error}") from error
     version = said.get("format") if isinstance(said, dict) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mecharule_ops.errors import StoreError
+from mecharule_ops.errors import StoreError, system_errors
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.statistics import Observed, UnitStatistics
 from mecharule_ops.types import Intervention
@@ -56,10 +56,8 @@ def table_from(arrays: Mapping[str, np.ndarray], intervention: Intervention) -> 
 
 def write_table(path: Path, table: ReplacementTable) -> None:
     """Writes the table's arrays as `.npz`. Raises `StoreError`."""
-    try:
+    with system_errors(f"to write {path}"):
         np.savez_compressed(path, **arrays_of(table))  # type: ignore[arg-type]
-    except OSError as error:
-        raise StoreError(f"expected to write {path}, the system says: {error.strerror}") from error
 
 
 def read_table(path: Path, intervention: Intervention) -> ReplacementTable:

@@ -12,11 +12,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from mecharule_ops.errors import StoreError
+from mecharule_ops.errors import StoreError, system_errors
 
 APPLICATION_ID = 0x4D524C45
 """Written in bytes 68–71 of the file: "MRLE"."""
@@ -97,7 +97,8 @@ class RunLock:
 
     def __init__(self, path: Path) -> None:
         """Takes the lock. Raises `StoreError` naming the process that holds it."""
-        self._descriptor = _open_lock_file(path)
+        with _beside(path):
+            self._descriptor = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT, 0o644)
         if not self._acquired():
             holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(self._descriptor)
@@ -105,11 +106,12 @@ class RunLock:
                 f"expected run {path} to be free, process {holder} holds it; stop that or wait for it"
             )
         try:
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, str(os.getpid()).encode("ascii"), 0)
-        except OSError as error:
+            with _beside(path):
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, str(os.getpid()).encode("ascii"), 0)
+        except StoreError:
             os.close(self._descriptor)
-            raise StoreError(_beside(path, error)) from error
+            raise
 
     def _acquired(self) -> bool:
         """Tries for a fifth of a second, since `is_held` takes the lock for an instant."""
@@ -146,21 +148,14 @@ def _lock_path(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
-def _open_lock_file(path: Path) -> int:
-    try:
-        return os.open(_lock_path(path), os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise StoreError(_beside(path, error)) from error
-
-
-def _beside(path: Path, error: OSError) -> str:
-    return f"expected to write beside {path}, the system says: {error.strerror}"
+def _beside(path: Path) -> AbstractContextManager[None]:
+    return system_errors(f"to write beside {path}")
 
 
 def connect_new(path: Path, settings: dict[str, str]) -> sqlite3.Connection:
     """A fresh run file with its schema and settings, which is there whole or not at all."""
     unfinished = path.with_name(path.name + ".new")
-    with _system_errors(path):
+    with system_errors(f"to make {path}"):
         for left in (unfinished, path.with_name(unfinished.name + "-journal")):
             left.unlink(missing_ok=True)
     with store_errors(path), closing(_connect(unfinished, "rwc")) as connection:
@@ -171,7 +166,7 @@ def connect_new(path: Path, settings: dict[str, str]) -> sqlite3.Connection:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
-    with _system_errors(path):
+    with system_errors(f"to make {path}"):
         unfinished.rename(path)
     connection = _connect(path, "rw")
     with store_errors(path):
@@ -179,21 +174,12 @@ def connect_new(path: Path, settings: dict[str, str]) -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def _system_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"expected to make {path}, the system says: {error.strerror}") from error
-
-
 def connect_existing(path: Path, *, read_only: bool, whole: bool = True) -> sqlite3.Connection:
-    """A checked connection. Raises `StoreError` on a missing, foreign, damaged or newer file.
+    """A checked connection to a file of SQLite's. Raises `StoreError` on a foreign, damaged or newer one.
 
     `whole` has SQLite read the file through: a row that damage made vanish is missed by no checksum
     of rows.
     """
-    _check_magic(path)
     connection = _connect(path, "ro" if read_only else "rw")
     try:
         with store_errors(path):
@@ -229,16 +215,13 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _check_magic(path: Path) -> None:
-    try:
+def check_magic(path: Path) -> None:
+    """Raises `StoreError` where there is no file, or one that is not SQLite's."""
+    with system_errors(f"to read {path}"):
+        if not path.exists():
+            raise StoreError(f"expected a run file at {path}, there is none; list them with `mecharule runs`")
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
-    except FileNotFoundError as error:
-        raise StoreError(
-            f"expected a run file at {path}, there is none; list them with `mecharule runs`"
-        ) from error
-    except OSError as error:
-        raise StoreError(f"expected to read {path}, the system says: {error.strerror}") from error
     if magic != _MAGIC:
         raise StoreError(
             f"expected a MechaRule run file, {path} starts like something else; it may be damaged"

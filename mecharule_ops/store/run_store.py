@@ -12,7 +12,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar, cast
 from urllib.parse import quote
@@ -22,13 +22,13 @@ from jaxtyping import Int
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError, system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
 from mecharule_ops.store.event_json import event_from_json, event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, Outcomes, OutcomeTable
-from mecharule_ops.store.run_file import RunLock, connect_existing, connect_new, store_errors
+from mecharule_ops.store.run_file import RunLock, check_magic, connect_existing, connect_new, store_errors
 
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
@@ -68,10 +68,8 @@ class RunStore:
         """A new run, held for writing. Raises `StoreError` when the file exists or cannot be made."""
         settings = {"config": canonical_json(dict(config)), "created": repr(clock())}
         settings[_SETTINGS_CRC] = _crc(settings)
-        try:
+        with system_errors(f"to make {path.parent}"):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"expected to make {path.parent}, the system says: {error.strerror}") from error
         lock = RunLock(path)
         try:
             if path.exists():
@@ -94,25 +92,16 @@ class RunStore:
 
         Without `whole` the file is not read through, and only what is asked of it is checked.
         """
-        if read_only:
-            return cls._opened(path, None, clock, whole)
-        if not path.exists():
-            raise StoreError(f"expected a run file at {path}, there is none; list them with `mecharule runs`")
-        lock = RunLock(path)
-        try:
-            return cls._opened(path, lock, clock, whole)
-        except StoreError:
-            lock.release()
-            raise
-
-    @classmethod
-    def _opened(cls, path: Path, lock: RunLock | None, clock: Callable[[], float], whole: bool) -> RunStore:
-        connection = connect_existing(path, read_only=lock is None, whole=whole)
-        try:
-            return cls(path, connection, lock, clock)
-        except StoreError:
-            connection.close()
-            raise
+        check_magic(path)
+        with ExitStack() as undone:
+            lock = None if read_only else RunLock(path)
+            if lock is not None:
+                undone.callback(lock.release)
+            connection = connect_existing(path, read_only=read_only, whole=whole)
+            undone.callback(connection.close)
+            opened = cls(path, connection, lock, clock)
+            undone.pop_all()
+        return opened
 
     @property
     def writable(self) -> bool:

@@ -1,7 +1,8 @@
 """Ablation outcomes that are never computed twice: an engine in front of which stands the run store.
 
 An outcome is keyed by content: a context (model, task, intervention, replacement table), a group of units, an
-example. The same key means the same greedy decoding, so searches, controls, questions and resumed runs share it.
+example. The same key means the same greedy decoding, so searches, controls, questions and resumed runs share it. What
+a judge said of a completion is kept likewise.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.engine.asking import Answer, Answering, Group, Question
+from mecharule_ops.store.keys import JUDGEMENTS
 from mecharule_ops.store.outcome_blocks import Outcomes as StoredOutcomes
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.types import BehaviourRecord
 
 
@@ -195,3 +198,21 @@ def _asked(question: Question, part: _Part) -> Question:
         examples=tuple(question.examples[column] for column in part.columns.tolist()),
         ahead=question.ahead,
     )
+
+
+class StoredJudgements:
+    """Asks a judge only about what the file does not hold; hashes stand for the texts."""
+
+    def __init__(self, store: RunStore, judge: Judge) -> None:
+        self._store = store
+        self._judge = judge
+        self._known = {**(store.find(JUDGEMENTS) or {})}
+
+    def harmful(self, request: str, completion: str) -> bool:
+        """The kept judgement, else the judge's. Raises what the judge raises."""
+        key = hashlib.sha256(f"{request}\0{completion}".encode("utf-8", "replace")).hexdigest()[:32]
+        if key not in self._known:
+            self._known[key] = self._judge.harmful(request, completion)
+            if self._store.writable:
+                self._store.put(JUDGEMENTS, self._known)
+        return self._known[key]

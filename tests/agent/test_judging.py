@@ -11,9 +11,9 @@ from table_engine import new_store
 from agent.llm.judging import LlmJudge, judge_of
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.store.judgements import StoredJudgements
 from mecharule_ops.store.keys import JUDGEMENTS
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import StoredJudgements
 from mecharule_ops.tasks.graders import NoJudge
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import comb
 from typing import Any
 
-from mecharule_ops.findings.choices import choices_for
 from mecharule_ops.findings.controls import Standing, decided
 from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
@@ -25,6 +24,7 @@ from mecharule_ops.findings.records import (
     WholeLayer,
 )
 from mecharule_ops.findings.shown import shown_over
+from mecharule_ops.pipeline.summing_up import choices_for
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,
