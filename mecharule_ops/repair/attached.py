@@ -8,8 +8,8 @@ of the task's is left alone. Rows may be padded on the left; caches and stopping
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,23 +26,16 @@ from mecharule_ops.loading.generation import Tokens, select_rows
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.leads import leads_of_logits
 from mecharule_ops.repair.acting_rows import ablating_rows
-from mecharule_ops.repair.folder import GateFile, read_folder
+from mecharule_ops.repair.folder import GateFile
 from mecharule_ops.repair.gates import Acts
 from mecharule_ops.repair.readings import decided, first_in_reach
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.registry import task_from
 from mecharule_ops.thresholds import COMPETITORS
-from mecharule_ops.types import BehaviourRecord, Example, Neuron, Phase
+from mecharule_ops.types import BehaviourRecord, Example, Phase
 
 _REFUSED = ("assistant_model", "prompt_lookup_num_tokens", "prefill_chunk_size")
-
-
-def loaded(folder: Path, task: Task | None = None) -> LoadedGate:
-    """The gates of a folder. `task` stands in for the one described, for a task that a user wrote."""
-    stated, table = read_folder(folder)
-    return LoadedGate(stated, table, task if task is not None else task_from(stated.task))
 
 
 class LoadedGate:
@@ -123,7 +116,7 @@ class _Acting:
         ids: Tensor,
         given: dict[str, Any],
         prompts: Sequence[Tokens],
-        examples: Sequence[Example | None],
+        examples: Mapping[int, Example],
     ) -> Tensor:
         """Generated as it is, then the rows on which a gate fires once more."""
         if given.get("num_return_sequences", 1) != 1 or given.get("return_dict_in_generate"):
@@ -178,35 +171,30 @@ class _Acting:
         end = next((place + 1 for place, token in enumerate(kept) if token in stops), len(kept))
         return kept[:end]
 
-    def _examples(self, prompts: Sequence[Tokens]) -> list[Example | None]:
-        """The task's example of each prompt; None for a prompt of something else."""
-        found = [self._example(self.subject.decode(prompt)) for prompt in prompts]
-        texts = [example.prompt for example in found if example is not None]
-        known = dict(zip(texts, self.subject.encode(texts), strict=True))
-        return [
-            example if example is not None and known[example.prompt] == prompt else None
-            for example, prompt in zip(found, prompts, strict=True)
-        ]
-
-    def _example(self, text: str) -> Example | None:
-        try:
-            return self.gate.task.read(text)
-        except UsageError:
-            return None
+    def _examples(self, prompts: Sequence[Tokens]) -> dict[int, Example]:
+        """The task's example of each row whose prompt is one of the task's."""
+        read = dict[int, Example]()
+        for row, prompt in enumerate(prompts):
+            with suppress(UsageError):
+                read[row] = self.gate.task.read(self.subject.decode(prompt))
+        again = self.subject.encode([example.prompt for example in read.values()])
+        return {
+            row: example
+            for (row, example), prompt in zip(read.items(), again, strict=True)
+            if prompt == prompts[row]
+        }
 
     def _acts(
         self,
-        examples: Sequence[Example | None],
+        examples: Mapping[int, Example],
         answers: Sequence[Tokens],
         logits: Float[Tensor, "row position word"] | None = None,
     ) -> Acts:
         """The units that are ablated on each row; `logits` of the answers spare a forward over them."""
-        acts: list[tuple[Neuron, ...]] = [()] * len(examples)
-        rows = [row for row, example in enumerate(examples) if example is not None]
-        task, records = self.gate.task, []
-        for row in rows:
-            example, text = examples[row], self.subject.decode(answers[row])
-            assert example is not None
+        task, table, stated, leads = self.gate.task, self.gate.table, self.gate.stated, None
+        records = []
+        for row, example in examples.items():
+            text = self.subject.decode(answers[row])
             records.append(
                 BehaviourRecord(
                     example=example,
@@ -216,14 +204,12 @@ class _Acting:
                     label=False,
                 )
             )
-        table, stated, leads = self.gate.table, self.gate.stated, None
-        if logits is not None and rows:
-            written = [answers[row] for row in rows]
-            leads = leads_of_logits(logits[rows], written, first_in_reach(table), COMPETITORS)
+        if logits is not None and records:
+            written = [record.tokens for record in records]
+            leads = leads_of_logits(logits[list(examples)], written, first_in_reach(table), COMPETITORS)
         found = decided(self.subject, task, table, stated.gates, stated.policy, records, leads)
-        for row, units in zip(rows, found, strict=True):
-            acts[row] = units
-        return acts
+        units = dict(zip(examples, found, strict=True))
+        return [units.get(row, ()) for row in range(len(answers))]
 
 
 def _prompts(ids: Tensor, mask: Tensor | None) -> list[Tokens]:

@@ -11,8 +11,10 @@ p the clean model, q the one in which each row's units are replaced as in a gene
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from math import exp
 from pathlib import Path
 
@@ -34,13 +36,15 @@ from mecharule_ops.repair.readings import decided
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.jailbreak import read_requests
 from mecharule_ops.tasks.registry import make_task
-from mecharule_ops.types import Example, Neuron
+from mecharule_ops.types import Example
 
 Parts = tuple[Tokens, Tokens]
 """What stands before, and what continues it; neither is empty."""
 _ROWS = 8
 PROMPTS = 32
 """Of another task."""
+PROSE = files(__package__).joinpath("plain_prose.txt")
+"""Plain English that is none of any task, a paragraph a line, written for this package."""
 CONTINUED = 12
 """Tokens after each of them; a task's own answer may have no token in reach."""
 
@@ -64,7 +68,7 @@ def elsewhere(found: Material, gates: Sequence[Gate], policy: Policy) -> tuple[E
 
 def _prose(found: Material) -> list[Parts]:
     """Each paragraph in halves."""
-    tokens = found.run.subject.encode(PARAGRAPHS)
+    tokens = found.run.subject.encode(PROSE.read_text(encoding="utf-8").splitlines())
     return [(one[: len(one) // 2], one[len(one) // 2 :]) for one in tokens]
 
 
@@ -97,18 +101,13 @@ def _effects(
 def _acts(found: Material, gates: Sequence[Gate], policy: Policy, prompts: Sequence[Tokens]) -> Acts:
     """The units that are ablated on each prompt; none where it is none of the task's."""
     task, subject = found.run.task, found.run.subject
-    acts: list[tuple[Neuron, ...]] = [()] * len(prompts)
     read = dict[int, Example]()
     for place, prompt in enumerate(prompts):
-        try:
+        with suppress(UsageError):
             read[place] = task.read(subject.decode(prompt))
-        except UsageError:
-            continue
     records = completed(task, subject, list(read.values()))
-    units = decided(subject, task, found.table, gates, policy, records)
-    for place, some in zip(read, units, strict=True):
-        acts[place] = some
-    return acts
+    acts = dict(zip(read, decided(subject, task, found.table, gates, policy, records), strict=True))
+    return [acts.get(place, ()) for place in range(len(prompts))]
 
 
 def on_harmless(found: Material, gates: Sequence[Gate], policy: Policy, requests: Path) -> Paired:
@@ -188,32 +187,3 @@ def _predictions(subject: Subject, texts: Sequence[Parts]) -> list[Float[Tensor,
         output.logits[row, width - 1 : width - 1 + len(continuation)].float().log_softmax(-1)
         for row, (_, continuation) in enumerate(texts)
     ]
-
-
-PARAGRAPHS = (
-    "The ferry left the harbour a little after six, when the fog had thinned enough to show the "
-    "outline of the breakwater. Most of the passengers stayed below and drank coffee from paper cups.",
-    "A good loaf needs time more than anything else. The dough should rest under a damp cloth until "
-    "it has doubled, and the oven must be hot before the bread goes in.",
-    "When the committee met again in March, nobody remembered who had asked for the report. It was "
-    "filed with the others and the discussion moved on to the roof of the library.",
-    "The river changes its bed every few years. Farmers on the eastern bank have learned to plant "
-    "nothing that they could not bear to lose, and to keep their tools on the hill.",
-    "She tuned the old piano by ear, one string at a time, listening for the slow beating that tells "
-    "two notes apart. By evening the room sounded as it had when her grandmother played.",
-    "Copper conducts electricity well because its outer electrons are free to move through the metal. "
-    "Heating the wire makes the atoms shake, and the electrons are scattered more often.",
-    "The museum keeps its smallest treasure in a drawer: a button from the coat of a sailor who never "
-    "came home. Visitors who ask are allowed to hold it for a moment.",
-    "Swifts spend almost their whole lives in the air. They eat, drink and sleep on the wing, and "
-    "come to rest only when there are eggs to be kept warm.",
-    "Our neighbour repairs bicycles in his garage and takes no money for it. He says that a machine "
-    "which can be understood by looking at it deserves to be kept alive.",
-    "The first version of the program was finished in a weekend and took two years to correct. What "
-    "it lacked was not speed but a clear idea of what it was for.",
-    "In winter the village empties, and the few who stay light their stoves early. Smoke rises "
-    "straight up on the coldest days and can be seen from the other side of the valley.",
-    "The judge read the letter twice before she answered. There was nothing in it, she said, that a "
-    "person of ordinary patience could not have settled over dinner.",
-)
-"""Plain English that is none of any task, written for this package."""

@@ -66,11 +66,6 @@ class UnitTrees:
         return (likely[:, 2] - harm * likely[:, 0]).astype(float)
 
 
-def acting_above(expected: Float[np.ndarray, "unit record"], threshold: float) -> Int[np.ndarray, " record"]:
-    """The unit with the largest expected gain where it exceeds the threshold, else nothing."""
-    return np.where(expected.max(0) > threshold, expected.argmax(0), NOTHING)
-
-
 def units_above(
     units: Sequence[Neuron], expected: Float[np.ndarray, "unit record"], threshold: float, policy: Policy
 ) -> Acts:
@@ -92,7 +87,8 @@ def best_threshold(
     """The threshold with the largest fixed − harm · broken of one unit a record; the highest on a tie."""
 
     def value(threshold: float) -> tuple[float, float]:
-        return gained(after(acting_above(expected, threshold), alone, before), before, harm), threshold
+        acting = np.where(expected.max(0) > threshold, expected.argmax(0), NOTHING)
+        return gained(after(acting, alone, before), before, harm), threshold
 
     return max(THRESHOLDS, key=value)
 
