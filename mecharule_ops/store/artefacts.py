@@ -12,7 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ _FORMS = ("json", "array", "arrays")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackedArtefact:
+class PackedArtefact(NamedTuple):
     """An artefact as it lies in the store."""
 
     form: str

@@ -11,22 +11,17 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 
 
-def _kind(cls: type[Event]) -> str:
+def kind_of(cls: type[Event]) -> str:
+    """The kind of an event class: its name in snake case, such as `node_tested`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
 
 EVENT_CLASSES: Mapping[str, type[Event]] = {
-    _kind(item): item
+    kind_of(item): item
     for item in vars(events).values()
     if isinstance(item, type) and issubclass(item, Event) and item is not Event
 }
 """Every event class of `mecharule_ops.events` by kind."""
-_KINDS = {cls: kind for kind, cls in EVENT_CLASSES.items()}
-
-
-def kind_of(cls: type[Event]) -> str:
-    """The kind of an event class: its name in snake case, such as `node_tested`."""
-    return _KINDS[cls]
 
 
 def event_to_json(event: Event) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from mecharule_ops.codec import canonical_json, decode, encode
@@ -119,7 +119,7 @@ class Ledger:
             )
         entries = self.entries()
         known = next((entry for entry in entries if entry.id == prediction.id), None)
-        self._emit(_registered(prediction))
+        self._emit(HypothesisRegistered(hypothesis=prediction.id, **asdict(prediction)))
         if known is not None:
             return known
         made = Hypothesis(prediction=prediction, sha256=prediction.sha256)
@@ -136,34 +136,16 @@ class Ledger:
             raise UsageError(f"expected an open hypothesis, {id} is {entry.state}; register a new prediction")
         outcome = test(entry.prediction)
         decided = replace(entry, state=_decision(entry.prediction, outcome).value, outcome=outcome)
-        self._emit(_decided(decided, outcome))
+        self._emit(
+            HypothesisDecided(
+                hypothesis=id, subject=entry.prediction.subject, state=decided.state, **asdict(outcome)
+            )
+        )
         self._write(tuple(decided if other.id == id else other for other in self.entries()))
         return decided
 
     def _write(self, entries: tuple[Hypothesis, ...]) -> None:
         self._store.put(HYPOTHESES, [encode(entry) for entry in entries])
-
-
-def _registered(prediction: Prediction) -> HypothesisRegistered:
-    return HypothesisRegistered(
-        hypothesis=prediction.id,
-        subject=prediction.subject,
-        statement=prediction.statement,
-        condition=prediction.condition,
-        test=prediction.test,
-        threshold=prediction.threshold,
-    )
-
-
-def _decided(entry: Hypothesis, outcome: TestOutcome) -> HypothesisDecided:
-    return HypothesisDecided(
-        hypothesis=entry.id,
-        subject=entry.prediction.subject,
-        state=entry.state,
-        value=outcome.value,
-        n=outcome.n,
-        positives=outcome.positives,
-    )
 
 
 def _decision(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:

@@ -157,9 +157,10 @@ class RunStore:
     def put(self, name: Artefact[T], value: T) -> str:
         """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
         packed = pack(value)
-        row = (name, packed.form, packed.sha256, packed.crc, packed.body)
         with self._transaction():
-            self._connection.execute("INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?, ?)", row)
+            self._connection.execute(
+                "INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?, ?)", (name, *packed)
+            )
         return packed.sha256
 
     def get(self, name: Artefact[T]) -> T:
@@ -174,8 +175,8 @@ class RunStore:
     def find(self, name: Artefact[T]) -> T | None:
         """An artefact; None when there is none of this name. Raises `StoreError` when its content has changed."""
         query = "SELECT form, sha256, crc, body FROM artefact WHERE name = ?"
-        for form, sha256, crc, body in self._rows(query, name):
-            return cast(T, unpack(PackedArtefact(form=form, sha256=sha256, crc=crc, body=body)))
+        for row in self._rows(query, name):
+            return cast(T, unpack(PackedArtefact(*row)))
         return None
 
     def kept(self, name: Artefact[T], make: Callable[[], T]) -> T:

@@ -55,19 +55,14 @@ def _cut(place: int, question: Question, size: int) -> Iterator[Part]:
 
 def halves(part: Part) -> list[Part]:
     """The part in two, by groups, else by examples; the part itself when it is a single pair."""
-    if len(part.rows) > 1:
-        middle = len(part.rows) // 2
-        return [
-            replace(part, rows=part.rows[some], groups=part.groups[some])
-            for some in (slice(None, middle), slice(middle, None))
-        ]
-    if len(part.columns) > 1:
-        middle = len(part.columns) // 2
-        return [
-            replace(part, columns=part.columns[some], examples=part.examples[some])
-            for some in (slice(None, middle), slice(middle, None))
-        ]
-    return [part]
+    by_groups = len(part.rows) > 1
+    middle = len(part.rows if by_groups else part.columns) // 2
+    if not middle:
+        return [part]
+    some = slice(None, middle), slice(middle, None)
+    if by_groups:
+        return [replace(part, rows=part.rows[one], groups=part.groups[one]) for one in some]
+    return [replace(part, columns=part.columns[one], examples=part.examples[one]) for one in some]
 
 
 class Dealer:

@@ -69,16 +69,12 @@ class Crew(Protocol):
         """End every worker and all that was started for them."""
 
 
-def _silent(text: str) -> None:
-    pass
-
-
 @dataclass(kw_only=True, eq=False)
 class Workers:
     """The workers of a run; the first assignment hires them."""
 
     crew: Crew
-    tell: Callable[[str], None] = _silent
+    tell: Callable[[str], None] = lambda text: None
     """Hears what a person should know."""
     _taken: dict[Worker, set[str]] = field(default_factory=dict)
     """Of each worker that is there, the assignments that it holds."""
