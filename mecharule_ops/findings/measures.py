@@ -48,31 +48,18 @@ def jaccard(first: Collection[Neuron], second: Collection[Neuron]) -> Share:
 def _rows(
     criterion: str, units: Sequence[UnitStrength], edges: Sequence[float], found: set[Neuron]
 ) -> tuple[RecallRow, ...]:
+    bins = [(low, high, False) for low, high in pairwise(edges)]
     rows = []
-    for low, high in pairwise(edges):
-        inside = [unit for unit in units if within(unit.estimate.strength, low, high)]
-        rows.append(_row(criterion, inside, low, high, found, whole=False))
-    return (*rows, _row(criterion, units, edges[0], edges[-1], found, whole=True))
+    for low, high, whole in (*bins, (edges[0], edges[-1], True)):
+        inside = [unit for unit in units if whole or within(unit.estimate.strength, low, high)]
+        hits = Share(count=sum(unit.neuron in found for unit in inside), n=len(inside))
+        rows.append(RecallRow(criterion=criterion, low=low, high=high, whole=whole, found=hits))
+    return tuple(rows)
 
 
 def within(strength: float, low: float, high: float) -> bool:
     """Whether a strength lies in a bin of `recall_rows`: low ≤ Ê < high, and high itself when it is 1."""
     return low <= strength < high or (high == 1.0 and strength == 1.0)
-
-
-def _row(
-    criterion: str,
-    units: Sequence[UnitStrength],
-    low: float,
-    high: float,
-    found: set[Neuron],
-    *,
-    whole: bool,
-) -> RecallRow:
-    hits = sum(unit.neuron in found for unit in units)
-    return RecallRow(
-        criterion=criterion, low=low, high=high, whole=whole, found=Share(count=hits, n=len(units))
-    )
 
 
 SMALL = 4

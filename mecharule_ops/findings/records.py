@@ -294,6 +294,11 @@ class Findings:
         )
         return next((self._unit(search, agonist) for search, agonist in found), None)
 
+    def strength(self, neuron: Neuron, regime: Regime) -> float:
+        """Its flip rate on the slices; 0 for a unit that no search localized."""
+        found = self.unit(neuron, regime)
+        return found.estimate.strength if found else 0.0
+
     def _unit(self, search: SearchOutcome, agonist: Agonist) -> Unit:
         neuron = agonist.neuron
         traced = (chain for chain in self.chains if (chain.unit, chain.regime) == (neuron, search.regime))

@@ -56,7 +56,7 @@ def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account
         return ()
     if not run.store.has(keys.FURTHER):
         with journal.stage("further records") as stage:
-            seen = observe_further(run, journal.progress(stage.name))
+            seen = observe_further(run, stage.progress)
             stage.summary = f"{seen:,} more, for the accounts alone"
     where = f"accounts {found.basis.value} {found.regime.arrow}"
     with journal.stage(where, len(units), "units") as stage:
@@ -65,7 +65,7 @@ def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account
         done = len(units) - len(missing)
         made = kept_accounts(run, missing, found.regime, journal.emit) if missing else ()
         for place, _ in enumerate(made, 1):
-            journal.progress(stage.name)(done + place, len(units))
+            stage.progress(done + place, len(units))
         accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
         learned = sum(rule.learned is not None for account in accounts for rule in account.families)
         stage.summary = f"{learned} rules learned, of {len(units)} units"

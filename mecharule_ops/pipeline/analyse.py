@@ -197,14 +197,14 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
     where = f"{found.basis.value} {found.regime.arrow}"
     with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime)), "records") as stage:
-        flips = coverage(run, journal, found, neurons, stage.name, tell_layers(run, journal, found))
+        flips = coverage(run, found, neurons, stage.progress, tell_layers(run, journal, found))
         anchored = anchor_rules(run, journal, found, flips)
         stage.summary = (
             f"{sum(rule.rule is not None for rule in anchored)} of {len(anchored)} units have a rule"
         )
     with journal.stage(f"controls {where}") as stage:
-        ran = controls(run, journal, found, stage.name)
-        drawn = coverage(run, journal, found, same_layers(run, neurons), stage.name)
+        ran = controls(run, found, stage.progress)
+        drawn = coverage(run, found, same_layers(run, neurons), stage.progress)
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
         named = () if run.suppression and found.regime is RISKY else found.agonists

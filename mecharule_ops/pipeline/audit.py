@@ -14,7 +14,7 @@ import numpy as np
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
 from mecharule_ops.findings.records import SearchAudit
 from mecharule_ops.pipeline.driver import found_event
-from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.localise import Localised, flips_on
 from mecharule_ops.pipeline.planning import audit_tests
 from mecharule_ops.pipeline.run import Run
@@ -41,7 +41,7 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     where = f"{found.basis.value} {found.regime.arrow}"
     settings = _settings(run, found, tests, population)
     with journal.stage(f"audit {where}", settings.budget, "ablations") as stage:
-        result = _drawn(run, journal, found, strata, settings, stage.name)
+        result = _drawn(run, found, strata, settings, stage)
         agonists = [
             Agonist(
                 neuron=neuron,
@@ -108,12 +108,7 @@ def _by_promise(found: Localised) -> dict[str, list[Neuron]]:
 
 
 def _drawn(
-    run: Run,
-    journal: Journal,
-    found: Localised,
-    strata: dict[str, list[Neuron]],
-    settings: AuditSettings,
-    stage: str,
+    run: Run, found: Localised, strata: dict[str, list[Neuron]], settings: AuditSettings, stage: Stage
 ) -> AuditResult:
     """Ask the audit's questions until it has none left, those about the same examples together."""
     seed = [run.config.seed, found.regime.value, len(found.trees)]
@@ -130,7 +125,7 @@ def _drawn(
             run.intervention(found.basis),
             [(Neuron(found.basis, question.layer, question.channels[0]),) for question in same],
             (associated[questions[0].associated].tolist(), unrelated[questions[0].unrelated].tolist()),
-            journal.progress(stage),
+            stage.progress,
         )
         for question, estimate in zip(same, estimates, strict=True):
             audit.tell(GroupAnswer(node=question.node, estimate=estimate))

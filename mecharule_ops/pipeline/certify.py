@@ -139,10 +139,10 @@ def rows_from(
     placed: Sequence[tuple[str, int]],
 ) -> tuple[ExampleRow, ...]:
     """The rows of one of the groups whose completions were computed for the placed records."""
-    rows = []
-    for column, (name, position) in enumerate(placed):
-        rows.append(example_row(records[position], completion_of(after, group, column, decode), name))
-    return tuple(rows)
+    return tuple(
+        example_row(records[position], completion_of(after, group, column, decode), name)
+        for column, (name, position) in enumerate(placed)
+    )
 
 
 def completion_of(

@@ -85,16 +85,14 @@ def plan(
     partners = tuple(other for other in found if other.basis is unit.basis)[:most]
     if not partners:
         notes.append("no other unit of its basis was found, so it has no pairs")
-    slices = run.slices(regime)
-    parts = {"associated": slices.associated.tolist(), "unrelated": slices.unrelated.tolist()}
     return ChainPlan(
         unit=unit,
         regime=regime,
         holds=tuple(dict.fromkeys(holds)),
         partners=partners,
-        placed=tuple((name, place) for name, places in parts.items() for place in places),
+        placed=tuple((name, place) for name, places in run.slices(regime).named.items() for place in places),
         notes=tuple(notes),
-        strength=_strength(findings, unit, regime),
+        strength=findings.strength(unit, regime),
     )
 
 
@@ -104,12 +102,6 @@ def found_units(findings: Findings, unit: Neuron, regime: Regime) -> list[Neuron
     agonists = [agonist for search in named for agonist in search.agonists if agonist.neuron != unit]
     agonists.sort(key=lambda one: (not one.is_tau_agonist, -one.estimate.strength, one.neuron))
     return list(dict.fromkeys(agonist.neuron for agonist in agonists))
-
-
-def _strength(findings: Findings, unit: Neuron, regime: Regime) -> float:
-    of_regime = (search.agonists for search in findings.searches if search.regime is regime)
-    found = (one.estimate.strength for agonists in of_regime for one in agonists if one.neuron == unit)
-    return max(found, default=0.0)
 
 
 def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certificate]) -> Chain:

@@ -7,7 +7,7 @@ all units of a search share.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -17,7 +17,6 @@ from jaxtyping import Int
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.pipeline.driver import count
-from mecharule_ops.pipeline.journal import Journal
 from mecharule_ops.pipeline.localise import Localised, flips_on, slice_estimates
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.random_units import random_units
@@ -30,7 +29,7 @@ OF_LAYER = 8
 """Random units of its layer that a unit is ranked among, at most."""
 
 
-def controls(run: Run, journal: Journal, found: Localised, stage: str) -> tuple[AgonistControls, ...]:
+def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -> tuple[AgonistControls, ...]:
     """The controls beside the strongest τ-agonists of a search; their claims are decided with those of the whole run.
 
     A unit that is only not ruled out claims nothing that a control could support. Cost: each random unit on at most
@@ -38,7 +37,7 @@ def controls(run: Run, journal: Journal, found: Localised, stage: str) -> tuple[
     """
     chosen = [agonist for agonist in found.agonists if agonist.is_tau_agonist][: run.config.controls_for]
     measured, searched = found.measured, found.candidates.total
-    ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, journal.progress(stage))
+    ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, progress)
     return tuple(
         replace(one, standing=Standing.of(one.neuron, measured, searched, found.audit)) for one in ran
     )
@@ -66,7 +65,25 @@ def beside(
         progress,
     )
     flips = {unit: one.associated.flips for unit, one in zip(asked, counted, strict=True)}
-    return [_beside(run, unit, regime, len(records), flips, *others[unit]) for unit in units]
+    main = run.intervention(units[0].basis)
+    second = second_baseline(main.baseline)
+
+    def made(unit: Neuron) -> AgonistControls:
+        every, layer = others[unit]
+        outside, replaced = run.replacement(main).out_of_range(unit)
+        other = replace(main, baseline=second)
+        return AgonistControls(
+            neuron=unit,
+            flips=FlipCount(flips=flips[unit], n=len(records)),
+            basis=as_many(flips, unit, every) if len(records) and every else None,
+            layer=as_many(flips, unit, layer) if len(records) and layer else None,
+            split=_split(run, unit, regime),
+            second_baseline=second,
+            second=slice_estimates(run, run.slices(regime), other, [(unit,)])[0],
+            out_of_range=Share(count=outside, n=replaced),
+        )
+
+    return list(map(made, units))
 
 
 def control_records(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
@@ -126,31 +143,6 @@ def decided_over(searches: Sequence[SearchOutcome], alpha: float, epsilon: float
 def _held_out(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
     eligible = run.eligible(regime)
     return eligible[~run.train[eligible]]
-
-
-def _beside(
-    run: Run,
-    unit: Neuron,
-    regime: Regime,
-    records: int,
-    flips: Mapping[Neuron, int],
-    every: Sequence[Neuron],
-    layer: Sequence[Neuron],
-) -> AgonistControls:
-    main = run.intervention(unit.basis)
-    second = second_baseline(main.baseline)
-    outside, replaced = run.replacement(main).out_of_range(unit)
-    other = replace(main, baseline=second)
-    return AgonistControls(
-        neuron=unit,
-        flips=FlipCount(flips=flips[unit], n=records),
-        basis=as_many(flips, unit, every) if records and every else None,
-        layer=as_many(flips, unit, layer) if records and layer else None,
-        split=_split(run, unit, regime),
-        second_baseline=second,
-        second=slice_estimates(run, run.slices(regime), other, [(unit,)])[0],
-        out_of_range=Share(count=outside, n=replaced),
-    )
 
 
 def _split(run: Run, unit: Neuron, regime: Regime) -> FlipEstimate | None:

@@ -51,10 +51,9 @@ class Coverage:
 
 def coverage(
     run: Run,
-    journal: Journal,
     found: Localised,
     neurons: Sequence[Neuron],
-    stage: str,
+    progress: Callable[[int, int], None],
     seen: Callable[[Coverage], None] = lambda chunk: None,
 ) -> Coverage:
     """Ablate each unit alone on all of D_b; `seen` is told every chunk of records.
@@ -69,7 +68,7 @@ def coverage(
         flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
         seen(Coverage(neurons=tuple(neurons), eligible=chunk, flips=flips[:, columns]))
         done += len(columns)
-        journal.progress(stage)(done, len(eligible))
+        progress(done, len(eligible))
     return Coverage(neurons=tuple(neurons), eligible=eligible, flips=flips)
 
 

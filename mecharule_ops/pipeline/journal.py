@@ -26,6 +26,8 @@ class Stage:
     """A stage under way; `summary` is the line a person reads when it ends."""
 
     name: str
+    progress: Callable[[int, int], None]
+    """Told (done, total) in long calls inside it."""
     summary: str = ""
     reused: bool = False
 
@@ -67,7 +69,7 @@ class Journal:
         """Brackets a stage with its events."""
         self.emit(StageStarted(stage=name, total=total, unit=unit))
         began = self.clock()
-        stage = Stage(name)
+        stage = Stage(name, self.progress(name))
         yield stage
         finished = StageFinished(
             stage=name, summary=stage.summary, seconds=self.clock() - began, reused=stage.reused

@@ -15,7 +15,7 @@ from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.records import SearchAudit, WholeLayer
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.pipeline.driver import Drive, NamedSearch, count
-from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.planning import SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
@@ -87,14 +87,14 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
     with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
         stage.reused = run.store.has(name)
         if not stage.reused:
-            run.store.put(name, _scores(run, journal, basis, slices, stage.name))
+            run.store.put(name, _scores(run, basis, slices, stage))
         candidates = run.candidates(basis, slices.regime)
         stage.summary = f"{candidates.total:,} units ranked on {len(slices.pairs)} pairs"
     return candidates
 
 
 def _scores(
-    run: Run, journal: Journal, basis: Basis, slices: CompactSlices, stage: str
+    run: Run, basis: Basis, slices: CompactSlices, stage: Stage
 ) -> Float[np.ndarray, "layer channel"]:
     subject, records = run.subject, run.records
     if not len(slices.pairs):
@@ -110,7 +110,7 @@ def _scores(
         basis,
         run.intervention(basis).phase,
         steps=run.config.ig_steps,
-        on_progress=journal.progress(stage),
+        on_progress=stage.progress,
     )
 
 
@@ -128,7 +128,7 @@ def whole_layers(
     where = f"{candidates.basis.value} {slices.regime.arrow}"
     with journal.stage(f"whole layers {where}", len(groups), "ablations") as stage:
         intervention = run.intervention(candidates.basis)
-        estimates = slice_estimates(run, slices, intervention, groups, journal.progress(stage.name))
+        estimates = slice_estimates(run, slices, intervention, groups, stage.progress)
         layers = zip(candidates.layers, estimates, strict=True)
         whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
         strongest = max(whole, key=lambda one: one.estimate.strength)

@@ -94,14 +94,9 @@ def regime_of(given: str | None) -> Regime | None:
 
 def strongest_regime(run: Run, unit: Neuron) -> Regime:
     """The regime in which the unit was found strongest, else the run's first."""
-    found = [
-        (agonist.estimate.strength, search.regime)
-        for search in findings_of(run).searches
-        if not search.suppressed
-        for agonist in search.agonists
-        if agonist.neuron == unit
-    ]
-    return max(found, key=lambda one: one[0])[1] if found else Regime(run.config.regimes[0])
+    found = [one for one in findings_of(run).units() if one.neuron == unit and not one.search.suppressed]
+    strongest = max(found, key=lambda one: one.estimate.strength, default=None)
+    return strongest.search.regime if strongest else run.regimes[0]
 
 
 def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> SearchOutcome:
@@ -116,7 +111,8 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
     if not fitting:
         searched = ", ".join(map(short_name, findings.searches))
         raise UsageError(f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}")
-    return max(fitting, key=lambda search: _strength(search, neuron))
+    found = {unit.search.regime: unit.estimate.strength for unit in findings.units() if unit.neuron == neuron}
+    return max(fitting, key=lambda search: found.get(search.regime, -1.0))
 
 
 def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:
@@ -125,11 +121,6 @@ def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:
         raise UsageError(
             f"expected a unit of 1→0, run {run} does not tell which units flip 0→1 (--suppress-only)"
         )
-
-
-def _strength(search: SearchOutcome, neuron: Neuron) -> float:
-    found = [agonist.estimate.strength for agonist in search.agonists if agonist.neuron == neuron]
-    return max(found, default=-1.0)
 
 
 def short_name(outcome: SearchOutcome) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from mecharule_ops.mechanism.first_order import FirstOrderPass, predicted_labels, prediction
-from mecharule_ops.pipeline.journal import Journal
+from mecharule_ops.pipeline.journal import Journal, Stage
 from mecharule_ops.pipeline.planning import PredictionPrice, SearchKind, SearchPlan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
@@ -68,7 +68,7 @@ def _predict(
                 f"first order is asked first: {price.example_forwards:,} example-forwards, {price.share:.1%} of "
                 "testing every unit alone"
             )
-            flips, rates = _predicted(run, journal, candidates, slices, price.competitors, stage.name)
+            flips, rates = _predicted(run, candidates, slices, price.competitors, stage)
             run.store.put(keys.predicted_flips(candidates.basis, slices.regime), np.packbits(flips, axis=1))
             run.store.put(name, rates)
         rates = run.store.get(name)
@@ -79,7 +79,7 @@ def _predict(
 
 
 def _predicted(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, competitors: int, stage: str
+    run: Run, candidates: Candidates, slices: CompactSlices, competitors: int, stage: Stage
 ) -> tuple[Bool[np.ndarray, "example unit"], Float32[np.ndarray, "three layer channel"]]:
     """Where each unit of the basis is predicted to flip; its rates on D⁺ and D⁻ and the mean excess of the drop."""
     records = [run.records[position] for position in slices.positions]
@@ -89,7 +89,7 @@ def _predicted(
         records,
         replacement,
         competitors=competitors,
-        on_progress=journal.progress(stage),
+        on_progress=stage.progress,
         should_stop=run.should_stop,
     )
     flips, split = predicted_flips(run, found, records, slices.regime), len(slices.associated)

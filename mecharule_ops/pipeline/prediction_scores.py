@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import rankdata
+from scipy.stats import spearmanr
 
 from mecharule_ops.findings.accounts import Account, Band, DropError, PredictionKind, PredictionScore
 from mecharule_ops.mechanism.columns import extreme
@@ -236,18 +236,11 @@ def _drop_error(
     same = drops.leads.token[asked[rows], tokens] == measured.best[place][rows, tokens][:, None]
     beyond = np.where(same, np.inf, np.nan_to_num(drop - lead, nan=-np.inf))
     first = drop[np.arange(len(rows)), beyond.argmax(1)]
+    varied = min(np.ptp(real), np.ptp(first)) > 0
     return DropError(
         records=len(rows),
         measured=float(np.median(real)),
         first_order=float(np.median(first)),
         error=float(np.median(np.abs(real - first))),
-        spearman=_rank_correlation(real, first),
+        spearman=float(spearmanr(real, first).statistic) if varied else None,
     )
-
-
-def _rank_correlation(one: Float[np.ndarray, " record"], other: Float[np.ndarray, " record"]) -> float | None:
-    """Spearman's; None where it has no value."""
-    ranks = rankdata(one), rankdata(other)
-    if min(rank.std() for rank in ranks) == 0:
-        return None
-    return float(np.corrcoef(*ranks)[0, 1])

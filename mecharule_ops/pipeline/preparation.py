@@ -42,7 +42,7 @@ def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> Non
 
     `proposer` stands in for the one that the config names.
     """
-    steps: list[tuple[str, keys.Artefact, Callable[[Run, Journal, Stage], None]]] = [
+    steps: list[tuple[str, keys.Artefact, Callable[[Run, Stage], None]]] = [
         ("behaviour", keys.RECORDS, _behaviour),
         ("predicates", keys.VOCABULARY, partial(_vocabulary, proposer=proposer)),
         ("splitter rule", keys.SPLITTER, _splitter),
@@ -51,19 +51,19 @@ def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> Non
         with journal.stage(name) as stage:
             stage.reused = run.store.has(artefact)
             if not stage.reused:
-                compute(run, journal, stage)
+                compute(run, stage)
             stage.summary = run.store.get(artefact.summary)
 
 
-def _behaviour(run: Run, journal: Journal, stage: Stage) -> None:
+def _behaviour(run: Run, stage: Stage) -> None:
     """Completions of `records` examples, and of more where a baseline outcome is too rare for two full slices."""
     drawn = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
     order = some_of([example.id for example in drawn], of="order", seed=run.config.seed)
     examples = [drawn[place] for place in order]
-    behaviour = observe(run.task, run.subject, examples, on_progress=journal.progress(stage.name))
+    behaviour = observe(run.task, run.subject, examples, on_progress=stage.progress)
     said = ""
     if more := _more_examples(run, behaviour):
-        behaviour += behaviour_on(run.task, run.subject, more, on_progress=journal.progress(stage.name))
+        behaviour += behaviour_on(run.task, run.subject, more, on_progress=stage.progress)
         said = f"; {len(more):,} of them beyond the {len(examples):,} asked for, to fill the slices"
     right, n = int(behaviour.labels.sum()), len(behaviour.records)
     run.store.put(
@@ -91,7 +91,7 @@ def make_proposer(name: str) -> Proposer:
     raise UsageError(f"expected a proposer `offline` or `mock:FILE`, got {name!r}")
 
 
-def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | None) -> None:
+def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
     columns, schema = run.columns, schema_of(run.columns)
     train = chosen_for_train(run, run.records, run.labels, columns)
@@ -103,7 +103,7 @@ def _vocabulary(run: Run, journal: Journal, stage: Stage, proposer: Proposer | N
         table, refused = build_table(
             texts, columns, run.labels, train, prompt_columns=run.task.prompt_columns
         )
-        journal.progress(stage.name)(turn, run.config.proposals)
+        stage.progress(turn, run.config.proposals)
         if turn == run.config.proposals:
             break
         scores = zip(table.predicates, table.scores, strict=True)
@@ -153,7 +153,7 @@ def chosen_for_train(
     return train
 
 
-def _splitter(run: Run, journal: Journal, stage: Stage) -> None:
+def _splitter(run: Run, stage: Stage) -> None:
     """r₀ on the train split; under the fake-rule condition it is learned from permuted targets."""
     train, target = run.train, run.labels[run.train]
     if run.config.condition == E1Condition.FAKE_RULE.value:

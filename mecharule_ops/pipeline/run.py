@@ -245,16 +245,14 @@ class Run(RunContents):
         return self.store.kept(keys.context(intervention), lambda: self._measured_context(intervention))
 
     def _measured_context(self, intervention: Intervention) -> str:
+        dtype = self.subject.dtype_name
+        # A key without a type is of float32.
+        of_dtype = {} if dtype == "float32" else {"dtype": dtype}
         return context_key(
             model=self.subject.model_hash,
             tokenizer=self.subject.tokenizer_hash,
             task=self.task.describe(),
             intervention=repr(intervention),
             replacement=self.replacement(intervention).hash,
-            **_of_dtype(self.subject.dtype_name),
+            **of_dtype,
         )
-
-
-def _of_dtype(dtype: str) -> dict[str, str]:
-    """What the type adds to the key of outcomes; nothing in float32, as before there was a choice."""
-    return {} if dtype == "float32" else {"dtype": dtype}

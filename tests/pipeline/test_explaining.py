@@ -55,7 +55,7 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         plan = SearchPlan(settings=run.search_settings(slices.regime))
         found = localise(run, journal, candidates, slices, whole, plan)
         neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
-        flips = coverage(run, journal, found, neurons, "rules")
+        flips = coverage(run, found, neurons, journal.progress("rules"))
         first = replace(flips, neurons=flips.neurons[:1], flips=flips.flips[:1])
         rules = anchor_rules(run, journal, found, first)
         yield Scene(run=run, journal=journal, told=told, found=found, flips=flips, first=first, rules=rules)
@@ -134,7 +134,7 @@ def test_layers_are_told_chunk_by_chunk_and_only_the_full_count_is_kept(
     monkeypatch.setattr("mecharule_ops.pipeline.explaining.CHUNK", 50)
     shown, before = len(scene.told), _covered(event for _, _, event in scene.run.store.events())
     tell = tell_layers(scene.run, scene.journal, scene.found)
-    flips = coverage(scene.run, scene.journal, scene.found, scene.flips.neurons, "rules", tell)
+    flips = coverage(scene.run, scene.found, scene.flips.neurons, scene.journal.progress("rules"), tell)
     told = _covered(scene.told[shown:])
     layers = {f"m{row.layer}": row.flipped for row in flips.by_layer()}
     assert {event.layer: (event.flipped, event.n) for event in told} == {
@@ -156,7 +156,7 @@ def _covered(events: Iterable[Event]) -> list[LayerCovered]:
 def test_no_units_cost_nothing(scene: Scene) -> None:
     """A search without agonists needs no ablation for its coverage."""
     before = scene.run.cost.example_forwards
-    empty = coverage(scene.run, scene.journal, scene.found, [], "rules")
+    empty = coverage(scene.run, scene.found, [], scene.journal.progress("rules"))
     assert empty.flips.shape == (0, len(scene.run.eligible(Regime.BASELINE_POSITIVE)))
     assert scene.run.cost.example_forwards == before
 
@@ -164,7 +164,7 @@ def test_no_units_cost_nothing(scene: Scene) -> None:
 def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
     """Ranked by hand from stored flips on held-out records, found units among the random ones; another baseline."""
     run, regime = scene.run, scene.found.regime
-    ran = controls(run, scene.journal, scene.found, "controls")
+    ran = controls(run, scene.found, scene.journal.progress("controls"))
     assert [row.neuron for row in ran] == [a.neuron for a in scene.found.agonists if a.is_tau_agonist][:3]
     records, slices = control_records(run, regime), scene.found.slices
     assert not run.train[records].any()
@@ -187,7 +187,7 @@ def test_the_split_divides_the_held_out_flips_of_the_unit(scene: Scene) -> None:
     """Counted again by hand from the splitter's fires; train records stay out."""
     run = scene.run
     fires = run.splitter.rule.fires(run.fires)
-    for row in controls(run, scene.journal, scene.found, "controls"):
+    for row in controls(run, scene.found, scene.journal.progress("controls")):
         flips = scene.flips.flips[scene.flips.neurons.index(row.neuron)]
         counts = {True: [0, 0], False: [0, 0]}
         for record, flipped in zip(scene.flips.eligible, flips, strict=True):

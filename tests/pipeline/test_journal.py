@@ -70,7 +70,7 @@ def test_a_stage_is_bracketed_and_timed(tmp_path: Path) -> None:
     with new_store(tmp_path / "a") as store:
         journal = Journal(store, shown.append, clock)
         with journal.stage("attribution", 12, "pairs") as stage:
-            journal.progress(stage.name)(3, 12)
+            stage.progress(3, 12)
             clock.now += 2.5
             stage.summary, stage.reused = "done", True
         finished = StageFinished(stage="attribution", summary="done", seconds=2.5, reused=True)

@@ -275,14 +275,3 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     assert "arithmetic and no prediction" in " ".join(rest)
     assert "a check, no prediction" in " ".join(dict(account_links(made))["linear"])
     assert "integrated" not in prediction_sentence(made, "b00d").sentence
-
-
-def test_a_rank_correlation_is_scipys(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scipy.stats import spearmanr
-
-    from mecharule_ops.pipeline.prediction_scores import _rank_correlation
-
-    rng = np.random.default_rng(4)
-    one, other = rng.integers(0, 9, 50).astype(float), rng.integers(0, 9, 50).astype(float)
-    assert _rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
-    assert _rank_correlation(one, np.ones(50)) is None
