@@ -59,9 +59,16 @@ class CommandScreen(Screen[None]):
             does()
 
     def do_back(self) -> None:
-        # A second key that came before the first one's screen was gone must not close the screen under it.
-        if self.app.screen is self:
+        self.close()
+
+    def close(self) -> bool:
+        """Whether this screen was closed: not by a second key that came before the first one's screen was gone, and
+        not where no other is left because the app ends.
+        """
+        closes = self.app.screen is self and len(self.app.screen_stack) > 1
+        if closes:
             self.app.pop_screen()
+        return closes
 
     def put_question(self, session: Session) -> None:
         """Put the price that waits for a yes or no, once nothing stands over this screen."""

@@ -187,5 +187,5 @@ class NewRunScreen(CommandScreen):
         except UsageError as error:
             self.query_one("#problem", Line).say(said(f" {error}", "bold red"))
             return
-        self.app.pop_screen()
-        self.app.push_screen(RunScreen(self.app.begin(partial(self.app.backend.start, config))))
+        if self.close():
+            self.app.push_screen(RunScreen(self.app.begin(partial(self.app.backend.start, config))))
