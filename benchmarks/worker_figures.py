@@ -12,7 +12,6 @@ from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.asking import Answering, InTurn, Question
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.pipeline.predicting import recorded_plan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.waves import measured_costs, planned, recorded_waves
 from mecharule_ops.replacement.baselines import replacement_table
@@ -113,7 +112,7 @@ def planned_speedups(run: Run) -> Iterator[Figure]:
         waves = recorded_waves(run, Basis.MLP_OUT, regime, time.perf_counter)
         costs = measured_costs(run, Basis.MLP_OUT, regime, time.perf_counter)
         (found,) = planned(waves, costs, [PLANNED])
-        kind = recorded_plan(run, Basis.MLP_OUT, regime).kind.value
+        kind = run.recorded_plan(Basis.MLP_OUT, regime).kind.value
         yield Figure(
             f"planned speed-up of the {kind} search, {PLANNED} workers",
             found.speedup,

@@ -10,7 +10,6 @@ from time import perf_counter
 from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.pipeline.opening import opened
-from mecharule_ops.pipeline.predicting import recorded_plan
 from mecharule_ops.pipeline.waves import (
     Costs,
     Planned,
@@ -42,7 +41,7 @@ def plan(given: Plan, tell: Tell) -> ToolResult:
             tell(f"{_name(basis, regime)}: measuring what a part costs on this machine")
             costs = measured_costs(run, basis, regime, perf_counter)
             curve, wider = planned(waves, costs, counts), planned(merged(waves), costs, counts)
-            kind = recorded_plan(run, basis, regime).kind.value
+            kind = run.recorded_plan(basis, regime).kind.value
             found.append((f"{_name(basis, regime)}, {kind} search", waves, costs, curve, wider))
         name = run.id
     return ToolResult(

@@ -9,7 +9,6 @@ from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.numbers import k_of_n, percent
-from mecharule_ops.pipeline.explaining import anchored_rule
 from mecharule_ops.pipeline.opening import check_direction, opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.algebra import Rule
@@ -159,6 +158,8 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
 
     Cost: one example-forward a record of D_b, less what is stored.
     """
+    from mecharule_ops.pipeline.explaining import anchored_rule
+
     eligible = run.eligible(regime)
     made = anchored_rule(run, neuron, regime, eligible, run.flips([(neuron,)], eligible, regime)[0])
     return anchored_beside(made, run.rule_ps(), run.findings.alpha)

@@ -26,7 +26,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.repair import Repair
 from mecharule_ops.findings.shown import account_ps, anchored_ps
 from mecharule_ops.findings.suppression import Suppression
-from mecharule_ops.pipeline.planning import search_settings
+from mecharule_ops.pipeline.planning import SearchKind, SearchPlan, search_settings
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
@@ -276,6 +276,16 @@ class RunContents:
         for _, _, event in self.store.events():
             state = state.apply(event)
         return state
+
+    def recorded_plan(self, basis: Basis, regime: Regime) -> SearchPlan:
+        """How a search of the run was made, from what is stored: guided where first order was asked."""
+        settings, predictions = self.search_settings(regime), self.predictions(basis, regime)
+        kind = SearchKind(self.config.search)
+        if self.config.parity or (kind is SearchKind.GUIDED and not predictions):
+            kind = SearchKind.CHA
+        if kind is not SearchKind.GUIDED:
+            return SearchPlan(kind=kind, settings=settings)
+        return SearchPlan(kind=kind, settings=settings, predictions=predictions)
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""

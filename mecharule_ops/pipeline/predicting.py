@@ -21,7 +21,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Regime
+from mecharule_ops.types import BehaviourRecord, Candidates, Regime
 
 
 def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
@@ -41,18 +41,7 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
                 f"first order is not asked: it would cost {price.share:.0%} of testing every one of "
                 f"{candidates.total:,} units alone; they are searched without predictions"
             )
-    return replace(recorded_plan(run, candidates.basis, slices.regime), prediction_forwards=spent)
-
-
-def recorded_plan(run: Run, basis: Basis, regime: Regime) -> SearchPlan:
-    """How a search of the run was made, from what is stored: guided where first order was asked."""
-    settings, predictions = run.search_settings(regime), run.predictions(basis, regime)
-    kind = SearchKind(run.config.search)
-    if run.config.parity or (kind is SearchKind.GUIDED and not predictions):
-        kind = SearchKind.CHA
-    if kind is not SearchKind.GUIDED:
-        return SearchPlan(kind=kind, settings=settings)
-    return SearchPlan(kind=kind, settings=settings, predictions=predictions)
+    return replace(run.recorded_plan(candidates.basis, slices.regime), prediction_forwards=spent)
 
 
 def _predict(

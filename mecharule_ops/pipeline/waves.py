@@ -17,7 +17,6 @@ from jaxtyping import Bool
 
 from mecharule_ops.engine.asking import Question
 from mecharule_ops.pipeline.localise import drive_of
-from mecharule_ops.pipeline.predicting import recorded_plan
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Neuron, Regime
@@ -156,7 +155,7 @@ def recorded_waves(run: Run, basis: Basis, regime: Regime, clock: Callable[[], f
     candidates, slices = run.candidates(basis, regime), run.slices(regime)
     recorder = _Recorder(run.stored_only(run.intervention(basis)), clock)
     drive = replace(drive_of(run, basis, slices), engine=recorder, width=2, budget=None, ahead=False)
-    for _ in drive.run(recorded_plan(run, basis, regime).searches(candidates, regime)):
+    for _ in drive.run(run.recorded_plan(basis, regime).searches(candidates, regime)):
         pass
     ends = [*(began for began, _ in recorder.asked[1:]), clock()]
     return [

@@ -12,9 +12,7 @@ from jaxtyping import Float
 
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.errors import StoreError
-from mecharule_ops.pipeline.driver import NamedSearch
-from mecharule_ops.pipeline.localise import drive_of
-from mecharule_ops.pipeline.predicting import recorded_plan
+from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
@@ -79,7 +77,7 @@ def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]
     candidates = run.candidates(neuron.basis, regime)
     if view is None or neuron.layer not in {layer.layer for layer in candidates.layers}:
         return ()
-    searches = recorded_plan(run, neuron.basis, regime).searches(candidates, regime)
+    searches = run.recorded_plan(neuron.basis, regime).searches(candidates, regime)
     _search_again(run, neuron.basis, regime, searches)
     (tree,) = (named.search.tree for named in searches if named.layer == neuron.layer)
     told = tuple(node for node in tree.nodes if node.node in view.nodes and view.nodes[node.node].verdict)
@@ -90,8 +88,17 @@ def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]
 def _search_again(run: Run, basis: Basis, regime: Regime, searches: Sequence[NamedSearch]) -> None:
     """Tell searches what the run keeps, as far as it goes: one that a budget ended lacks outcomes."""
     engine = run.stored_only(run.intervention(basis))
-    drive = replace(
-        drive_of(run, basis, run.slices(regime)), engine=engine, batch=1, width=2, budget=None, ahead=False
+    slices = run.slices(regime)
+    drive = Drive(
+        engine=engine,
+        basis=basis,
+        regime=regime,
+        associated=slices.associated.tolist(),
+        unrelated=slices.unrelated.tolist(),
+        tau=run.config.tau,
+        batch=1,
+        width=2,
+        ahead=False,
     )
     told = -1
     while told < (told := sum(len(named.search.tree.nodes) for named in searches)):
