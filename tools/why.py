@@ -170,7 +170,8 @@ def _refutations(findings: Findings, known: Unit, certificate: Certificate) -> I
         f"nothing on {seen}, since even all of them flipping would not bound it above τ"
         if needed is None
         else f"fewer than {needed} flips on the slice of {name} in a second run, for which it is named "
-        f"beforehand, since below that its lower bound no longer reaches τ; it was {count.flips} of {seen}"
+        f"beforehand: so many would put its lower bound at τ or above; it was {count.flips} of {seen}, as one of all "
+        "units searched"
     )
     said = [
         f"Any of these would: {threshold}",
@@ -180,9 +181,11 @@ def _refutations(findings: Findings, known: Unit, certificate: Certificate) -> I
         said.append(
             "That it is selective would be refuted by held-out records on which its flips do not follow the split"
         )
-    if predicts(known.rule) is not None:
-        words = anchored_words(known.rule, findings.run)
-        said.append(f"For its rule: a held-out MCC below {findings.mcc_floor:.2f}. When it flips: {words}")
+    found = predicts(known.rule)
+    if found is not None:
+        mark = f"a held-out MCC below {findings.mcc_floor:.2f}"
+        has = f"Its rule already has {mark}" if found.mcc < findings.mcc_floor else f"For its rule: {mark}"
+        said.append(f"{has}. When it flips: {anchored_words(known.rule, findings.run)}")
     for sentence in said:
         yield fact(sentence, f"c:{certificate.id}", f"run:{findings.run}", unit=known.neuron, kinds="mind")
 
