@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.opening import check_unit, opened
+from mecharule_ops.pipeline.opening import check_unit, find_certificate, opened
 from mecharule_ops.types import Neuron
-from tools._ablations import accepted, certificate_now, find_certificate, price_words
+from tools._ablations import accepted, price_words
 from tools._accounts import direction, flipped_data, flipped_fact, flips_fact, slices_data
 from tools.arguments import Ablate
 from tools.registry import Tell
@@ -26,6 +26,8 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         return price.stated(identifier)
     if stored is None:
         accepted(price, given.yes, tell)
+        from mecharule_ops.pipeline.certify import certificate_now
+
         stored = certificate_now(given.run, units, regime, tell)
     data = {
         "run": identifier,

@@ -7,10 +7,17 @@ from collections.abc import Iterator
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.mcnemar import mcnemar_p
-from mecharule_ops.pipeline.opening import check_unit, findings_of, opened, outcome_for, regime_of
+from mecharule_ops.pipeline.opening import (
+    check_unit,
+    find_certificate,
+    findings_of,
+    opened,
+    outcome_for,
+    regime_of,
+)
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron
-from tools._ablations import accepted, certificate_now, find_certificate, price_words
+from tools._ablations import accepted, price_words
 from tools._accounts import flips_fact, slices_data
 from tools.arguments import Shared, Versus
 from tools.registry import Tell
@@ -37,6 +44,8 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
         price = price_words(run, len(missing) * len(run.slices(regime).positions) if missing else 0)
     if missing:
         accepted(price, given.yes, tell)
+    from mecharule_ops.pipeline.certify import certificate_now
+
     certificates = tuple(certificate_now(given.run, (unit,), regime, tell) for unit in units)
     left, right, n = _flips(*certificates)
     flips = {"both": len(left & right), "first_only": len(left - right), "second_only": len(right - left)}

@@ -22,7 +22,6 @@ from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
-from tools._ablations import certificate_now
 from tools._accounts import Asked, slices_data, slices_words
 from tools.arguments import WhyNot
 from tools.registry import Tell
@@ -72,6 +71,8 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         )
         facts += asked.facts([said], "why-not")
     if given.test:
+        from mecharule_ops.pipeline.certify import certificate_now
+
         certificate = certificate_now(given.run, (neuron,), regime, tell)
         data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
         data["certificate"] = certificate.id

@@ -15,7 +15,7 @@ from agent.answering.router import Route, Understood, understand
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
-from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.pipeline.opening import find_certificate, findings_of, opened
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.document import Bullets
@@ -23,7 +23,6 @@ from mecharule_ops.report.summary import summary
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer
 from mecharule_ops.types import Neuron
-from tools._ablations import find_certificate
 from tools.registry import TOOLS, Tell, call
 from tools.result import ToolResult
 

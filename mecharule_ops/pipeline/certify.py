@@ -25,6 +25,7 @@ from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.asking import Group
 from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, ModelShape
+from mecharule_ops.pipeline.opening import find_certificate, keep, opened
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Neuron, Regime
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine, Completions
     from mecharule_ops.engine.reference import ReferenceEngine
     from mecharule_ops.loading.model import Subject
+
+
+def certificate_now(name: str, units: Group, regime: Regime, tell: Callable[[str], None]) -> Certificate:
+    """The stored certificate of ablating exactly these units, or one made now and kept."""
+    with opened(name) as run:
+        stored = find_certificate(run, units, regime)
+    if stored is not None:
+        return stored
+    tell(f"ablating {'+'.join(map(str, units))} on both slices")
+    with opened(name, write=True, tell=tell) as run:
+        return keep(run, certify(run, units, regime))
 
 
 def certify(

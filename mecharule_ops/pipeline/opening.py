@@ -8,7 +8,7 @@ slices and search follow anew. So another τ asks the model only what no earlier
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from mecharule_ops.certificates.certificate import Certificate
@@ -148,3 +148,18 @@ def keep(run: Run, certificate: Certificate) -> Certificate:
     if run.store.put_certificate(certificate) not in known:
         run.store.append([CertificateWritten(certificate=certificate.id, claim=certificate.claim)])
     return certificate
+
+
+def find_certificate(run: Run, units: Collection[Neuron], regime: Regime) -> Certificate | None:
+    """The newest stored certificate of ablating exactly these units on both compact slices."""
+    wanted = ",".join(sorted(map(str, units)))
+    fitting = [
+        certificate
+        for certificate in run.store.certificates()
+        if certificate.kind in ("ablate", "why")
+        and certificate.regime == regime.value
+        and ",".join(sorted(certificate.units)) == wanted
+        and certificate.intervention.baseline == run.config.baseline.value
+        and {total.slice for total in certificate.totals} <= {"associated", "unrelated"}
+    ]
+    return fitting[-1] if fitting else None
