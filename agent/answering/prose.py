@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from agent.answering.facts import paragraph
 from mecharule_ops.numbers import plural
 from mecharule_ops.saying.fact import Fact
+from tools.registry import TOOLS
 
 _ONE = r"f\s?(\d{1,3})"
 REFERENCE = re.compile(
@@ -27,7 +28,10 @@ _MACHINE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """Code blocks, tags and JSON, which are no words to a person."""
-_COMMAND = re.compile(r"`mecharule [^`\n]*`")
+_VERB = "|".join((*TOOLS, "ask", "run", "resume", "fork", "refine"))
+_NAME = r"last|[0-9a-f]{4}|[mna]\d+\.h?\d+|--[a-z-]+"
+_COMMAND = re.compile(rf"`mecharule (?:{_VERB})(?: (?:{_NAME}))*`")
+"""A command to type: a verb, runs, units and flags."""
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+", re.MULTILINE)
 
 
@@ -48,6 +52,7 @@ _NUMBER = _words(
 )
 _QUANTITY = _words(
     "all every\\w* each always invariably entire(?:ly)? whole complete(?:ly)? fully without\\sexception any no none",
+    "not\\sa\\ssingle (?:hardly|barely|scarcely)\\sever",
     "nothing never nowhere neither not\\sone most(?:ly)? majority usually generally predominantly nearly almost",
     "virtually practically rarely seldom few handful minority occasionally many numerous plenty lots often frequently",
     "countless some several sometimes couple part only solely exclusively both single-handedly",

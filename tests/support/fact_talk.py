@@ -103,6 +103,8 @@ LIES: dict[str, Callable[[Case, random.Random], str]] = {
         f"It flips most {d.choice(['sums', 'carries', 'subtractions'])} ⟦f1⟧."
     ),
     "hardly any": lambda c, d: f"It flips {d.choice(['hardly any', 'very few', 'almost none'])} of D+ ⟦f1⟧.",
+    "hardly ever": lambda c, d: f"{d.choice(['It hardly ever flips', 'Not a single answer survives'])} ⟦f1⟧.",
+    "a figure in a command": lambda c, d: f"`mecharule it flips {d.randint(51, 99)} % of everything` ⟦f1⟧.",
     "quantity without a fact": lambda c, d: (
         f"{d.choice(['All', 'Most', 'Nearly all', 'Few'])} units do this."
     ),
