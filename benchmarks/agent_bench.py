@@ -262,12 +262,12 @@ def counter(folder: str | None) -> tuple[str, Callable[[str], int]]:
     return f"tokens of {Path(folder).name}", lambda text: len(tokenizer(text)["input_ids"])
 
 
-def checker_rows() -> Iterator[tuple[str, str, str]]:
+def prose_rows() -> Iterator[tuple[str, str, str]]:
     """Lies of which anything but whole facts is shown, and sentences left out that state nothing."""
     lies = [(case(draw), lie, draw) for lie in LIES.values() for draw in range(DRAWS)]
     replies = [read(lie(told, random.Random(draw)), told.facts) for told, lie, draw in lies]
     passed = sum(bool(reply.sentence) or not reply.left_out for reply in replies)
-    yield f"lies shown unmarked, of {len(lies)} in {len(LIES)} kinds", "0 of ≥ 600", str(passed)
+    yield f"lies shown, of {len(lies)} in {len(LIES)} kinds", "0 of ≥ 600", str(passed)
     truths = [(case(seed), truth) for seed in range(SEEDS) for truth in TRUTHS]
     lost = sum(not read(truth(told), told.facts).sentence for told, truth in truths)
     yield f"sentences left out that state nothing, of {len(truths)} in {len(TRUTHS)} wordings", "0", str(lost)
@@ -332,7 +332,7 @@ def rows(path: Path, given: argparse.Namespace) -> Iterator[tuple[str, str, str]
     unit, count = counter(given.tokenizer)
     most = max(tokens(request, count) for request in first)
     yield f"prompt tokens of a first turn, at most ({unit})", "≤ 1,500", f"{most:,}"
-    yield from checker_rows()
+    yield from prose_rows()
     yield faults_row(path)
     if given.model is not None:
         places = sample(given.questions, questions)

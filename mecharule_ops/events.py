@@ -282,15 +282,15 @@ class ToolCalled(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(Event):
-    """A question about the run and its answer after the check."""
+    """A question about the run and its answer."""
 
     question: str
     answer: str
-    """With what differs from its source struck, and what is uncited marked."""
+    """The facts of tools, and at most one sentence of a model's own that states nothing."""
     llm: str
     """Who worded it: `none (offline)`, `anthropic/…`, `openai/…` or `mock:FILE`."""
     checked: str
-    """What the check found, in a sentence."""
+    """How many facts were put in and from how many sources, in a sentence."""
     certificates: tuple[str, ...]
     """Cited certificates."""
 

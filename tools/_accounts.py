@@ -212,7 +212,8 @@ def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> 
 
 def change_words(row: ExampleRow) -> str:
     """`214 → 241`."""
-    return f"{plain(row.before.text).strip()} → {plain(row.after.text).strip()}"
+    before, after = (plain(side.text).strip() or "nothing" for side in (row.before, row.after))
+    return f"{before} → {after}"
 
 
 def controls_facts(

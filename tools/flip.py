@@ -281,4 +281,4 @@ def _similar_words(similar: NeighbourFlips) -> str:
 
 
 def _side(run: Run, completion: Completion) -> str:
-    return f"{last_line(completion.text).strip()} ({run.task.words.of(completion.label)})"
+    return f"{last_line(completion.text).strip() or 'nothing'} ({run.task.words.of(completion.label)})"

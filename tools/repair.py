@@ -51,7 +51,7 @@ def repair(
         words, concealed = run.task.words, run.task.concealed and not given.show_text
         identifier = run.id
     if given.estimate:
-        return ToolResult(data={"run": identifier, "price": price.data}, text=f"price: {price.words}")
+        return price.stated(identifier)
     if known is None:
         if given.llm and propose is None:
             raise UsageError(

@@ -81,7 +81,7 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
             fact(f"Tested alone now it flips {flips}", f"c:{certificate.id}", unit=neuron, kinds="why-not")
         )
     elif node is None or node.size > 1:
-        offer = f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now"
+        offer = f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now, by one ablation"
         facts += asked.facts([offer], "why-not")
     steps = [_node_words(step) for step in path] or ["The recorded search never settled it"]
     head = f"{asked.head} · {search_name(asked.search)}"

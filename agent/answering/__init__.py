@@ -1,1 +1,1 @@
-"""Questions about a run: routed, answered by tools, every number checked against its source."""
+"""Questions about a run: routed, answered by tools, every number in a fact that a tool states."""

@@ -107,7 +107,8 @@ def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
     offers = data["follow_ups"]
     assert isinstance(offers, list)
     asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
-    return "\n".join([who, str(data["answer"]), f"({data['checked']})", *more, *asked])
+    checked = [f"({data['checked']})"] if data.get("understood", True) else []
+    return "\n".join([who, str(data["answer"]), *checked, *more, *asked])
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ from mecharule_ops.events import (
     StageStarted,
 )
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_view import DECIDED, IntMap
+from mecharule_ops.state.search_view import IntMap
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate, Verdict
 
@@ -326,9 +326,8 @@ def test_events_that_are_not_shown_leave_the_state_as_it_is() -> None:
     assert state.apply(events.Event()) is state
 
 
-def test_decided_verdicts_are_the_ones_of_the_search() -> None:
-    """All verdicts but SPLIT decide a node's units; the names agree with the search's own."""
-    assert {verdict.value for verdict in Verdict} - {Verdict.SPLIT.value} == DECIDED
+def test_verdicts_are_the_ones_of_the_search() -> None:
+    """The names in events agree with the search's own."""
     assert {verdict.value for verdict in Verdict} == set(_VERDICTS)
 
 

@@ -84,7 +84,7 @@ class Talking(RunView):
         return [Entry(who="tool", text=line, detail=result.text, is_open=True)]
 
     def _asked(self, turn: ChatLine, question: str) -> list[Entry]:
-        """Put a question; the words of a model are shown as they come, the checked answer in their place."""
+        """Put a question; the words of a model are shown as they come, the answer in their place."""
         began, heard, given_up = time.monotonic(), "", threading.Event()
 
         def hear(piece: str) -> None:
@@ -133,7 +133,7 @@ class Talking(RunView):
 
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
-    """The tools that were called, the answer with what its check found, and what may be asked next."""
+    """The tools that were called, the answer with how many facts it has, and what may be asked next."""
     answer = str(result.data.get("answer") or result.text)
     if result.data.get("checked"):
         answer = f"{answer}\n({result.data['checked']})"
