@@ -8,7 +8,7 @@ slices and search follow anew. So another τ asks the model only what no earlier
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from mecharule_ops.certificates.certificate import Certificate
@@ -20,6 +20,7 @@ from mecharule_ops.pipeline.run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Neuron, Regime
 
 OBSERVED = (
@@ -150,9 +151,9 @@ def keep(run: Run, certificate: Certificate) -> Certificate:
     return certificate
 
 
-def find_certificate(run: Run, units: Collection[Neuron], regime: Regime) -> Certificate | None:
+def find_certificate(run: Run, units: tuple[Neuron, ...], regime: Regime) -> Certificate | None:
     """The newest stored certificate of ablating exactly these units on both compact slices."""
-    wanted = ",".join(sorted(map(str, units)))
+    wanted = group_key(units)
     fitting = [
         certificate
         for certificate in run.store.certificates()

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.asking import Answering, Counted, Group, InTurn
-from mecharule_ops.errors import ModelUnavailable, StoreError
+from mecharule_ops.errors import ModelUnavailable, NotStored
 from mecharule_ops.pipeline.contents import RunContents
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
@@ -114,10 +114,10 @@ class Run(RunContents):
         return self._engines[intervention]
 
     def stored_only(self, intervention: Intervention) -> StoredEngine:
-        """An engine that asks no model: what is not stored raises `StoreError`."""
+        """An engine that asks no model: what is not stored raises `NotStored`."""
 
         def missing() -> Answering:
-            raise StoreError(
+            raise NotStored(
                 f"expected a search that came to its end, run {self.id} lacks outcomes; `mecharule resume {self.id}`"
             )
 

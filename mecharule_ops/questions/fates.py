@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.errors import StoreError
+from mecharule_ops.errors import NotStored
 from mecharule_ops.pipeline.driver import Drive, NamedSearch
 from mecharule_ops.pipeline.run import Run
 from mecharule_ops.state.search_view import NodeView, SearchView
@@ -71,7 +71,8 @@ def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]
     """The nodes of the recorded search from a root to the one that settled the unit; empty when none did.
 
     The search is made once more from the ablations that the run keeps, which gives the members of every group: its own
-    test if the unit had one, else the smallest decided group with it. No model call.
+    test if the unit had one, else the smallest decided group with it. Cost: no model call, a look-up in the
+    run file for every group that the search asked. Raises `StoreError` on a damaged run file.
     """
     view = run.search_view(neuron.basis, regime, neuron.layer)
     candidates = run.candidates(neuron.basis, regime)
@@ -102,7 +103,7 @@ def _search_again(run: Run, basis: Basis, regime: Regime, searches: Sequence[Nam
     )
     told = -1
     while told < (told := sum(len(named.search.tree.nodes) for named in searches)):
-        with suppress(StoreError):
+        with suppress(NotStored):
             deque(drive.run(searches), maxlen=0)
 
 

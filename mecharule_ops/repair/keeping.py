@@ -47,7 +47,7 @@ def new_repair(
     try:
         found = material(run, request, tell)
     except DegenerateBehaviour:
-        return _kept(run, bare_repair(run, request, RepairStatus.NOTHING))
+        return bare_repair(run, request, RepairStatus.NOTHING)
     ledger = Ledger(run.store, lambda event: run.store.append([event]))
     made = repair(
         found,

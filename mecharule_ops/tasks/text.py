@@ -159,7 +159,7 @@ class TextTask(ABC):
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting, a hash of the items, and one of the source where a user wrote the task."""
-        settings = {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
+        settings = {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
         _, own, code = type(self).__module__.partition(USER_MODULE)
         content = json.dumps([dict(row) for row in self._items], sort_keys=True)
         return {
@@ -174,7 +174,9 @@ class TextTask(ABC):
     def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
         """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
         return {
-            field.name: _read(description[field.name], field.default) for field in fields(cls) if field.repr
+            field.name: _read(description[field.name], field.default)
+            for field in fields(cls)
+            if field.compare
         }
 
     def _example(self, place: int) -> Example:

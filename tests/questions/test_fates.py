@@ -1,14 +1,22 @@
-"""Where attribution and prediction rank a unit: worked out by hand."""
+"""Where attribution and prediction rank a unit, worked out by hand, and what settled it."""
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
+from bundled_run import opened
 
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.questions.fates import attribution_rank, promise
-from mecharule_ops.types import Basis, LayerCandidates, Neuron
+from mecharule_ops.errors import StoreError
+from mecharule_ops.questions.fates import attribution_rank, promise, settled_by
+from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
+
+PRUNED = Neuron(Basis.MLP_OUT, 0, 0)
 
 
 def test_rank_counts_larger_scores_of_the_whole_basis() -> None:
@@ -38,3 +46,13 @@ def test_promise_counts_the_units_of_all_layers() -> None:
     assert ranks == [1, 2, 3, 4, 4]
     own = promise(0, 4, layers, predictions)
     assert (own.units, own.associated, own.unrelated) == (5, 0.1, 0.2)
+
+
+def test_a_damaged_outcome_is_refused_and_not_told_as_a_search_without_an_end(copied_run: Path) -> None:
+    """Only outcomes that a run lacks end the look; by a changed byte in every block nothing is said of the search."""
+    with opened(copied_run, read_only=True) as run:
+        assert settled_by(run, PRUNED, Regime.BASELINE_POSITIVE)
+    with closing(sqlite3.connect(copied_run)) as file, file:
+        file.execute("UPDATE outcome SET margins = substr(margins, 1, length(margins) - 1) || x'ff'")
+    with opened(copied_run, read_only=True) as run, pytest.raises(StoreError, match="damaged"):
+        settled_by(run, PRUNED, Regime.BASELINE_POSITIVE)
