@@ -49,9 +49,9 @@ check: $(STAMP)  ## lint, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(STAMP)  ## time every stage; writes benchmarks/results.json
+bench: $(STAMP)  ## time every stage; writes benchmarks/results.json and docs/speed.md
 	$(BIN)/mecharule models fetch smollm2-135m
-	$(BIN)/python benchmarks/bench.py --json benchmarks/results.json
+	$(BIN)/python benchmarks/bench.py --json benchmarks/results.json --write
 
 gpu: $(STAMP)  ## the same on a CUDA device, and a whole run of MODEL; writes benchmarks/gpu.json
 	$(BIN)/mecharule models fetch smollm2-135m

@@ -319,16 +319,20 @@ def rows(path: Path, given: argparse.Namespace) -> Iterator[tuple[str, str, str]
     yield "… answered wrongly with confidence", "0", str(alone.count("wrong"))
     yield "… raw JSON, or a sentence twice", "0", str(shown_badly(results))
     first: list[Request] = []
-    for name, say in BAD.items():
+    right, worse, bad_looks = [], 0, 0
+    for say in BAD.values():
         bad = Bad(say)
         verdicts, results = through(bad, path, questions)
         first += bad.first
-        worse = sum(had == "right" and has != "right" for had, has in zip(alone, verdicts, strict=True))
-        yield (
-            f"a model of {name}: right / worse than offline / shown badly",
-            "as offline / 0 / 0",
-            (f"{_share(verdicts)} / {worse} / {shown_badly(results)}"),
-        )
+        right.append(verdicts.count("right"))
+        worse += sum(had == "right" and has != "right" for had, has in zip(alone, verdicts, strict=True))
+        bad_looks += shown_badly(results)
+    yield (
+        f"through {len(BAD)} models that answer badly ({', '.join(BAD)}): right at least / worse than offline / "
+        "shown badly",
+        "as offline / 0 / 0",
+        f"{min(right)}/{n} each / {worse} / {bad_looks}",
+    )
     unit, count = counter(given.tokenizer)
     most = max(tokens(request, count) for request in first)
     yield f"prompt tokens of a first turn, at most ({unit})", "≤ 1,500", f"{most:,}"

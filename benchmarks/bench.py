@@ -3,7 +3,9 @@
 Speeds are ratios of two things measured in this process, one after the other; a bare time is the median of three
 and stands beside its ratio. Goals are those of the project's issues; a figure that misses its goal is printed too.
 
-    python benchmarks/bench.py [--json benchmarks/results.json] [--only SECTION …] [--list]
+    python benchmarks/bench.py [--json benchmarks/results.json] [--only SECTION …] [--list] [--write]
+
+`--write` puts the lines that have a goal, and when and on what they were measured, into docs/speed.md.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 import torch
 from engine_figures import decided, evaluation, growth, ideas, matrix_peak
 from loading_figures import loading
-from pages import processor
+from pages import ROOT, made_at, processor, put_between
 from search_figures import exhaustive_tiny, rules, search, whole_run
 from setting import Figure
 from worker_figures import plans, workers
@@ -74,11 +76,22 @@ def write(path: Path, figures: Sequence[Figure], about: Mapping[str, object]) ->
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
+def table(figures: Sequence[Figure]) -> str:
+    """The lines that have a goal, as Markdown."""
+    lines = [
+        f"| {each.figure} | {each.value:.3g} {each.unit} | {each.goal} | {each.note} |"
+        for each in figures
+        if each.goal
+    ]
+    return "\n".join(["| what | measured | goal | |", "|---|---:|---:|---|", *lines, "", made_at()])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", nargs="*", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--write", action="store_true", help="into docs/speed.md")
     arguments = parser.parse_args()
     if arguments.list:
         print("\n".join(f"{name:18} {section.__doc__}" for name, section in SECTIONS.items()))
@@ -86,6 +99,8 @@ def main() -> None:
     figures = told({name: SECTIONS[name] for name in arguments.only})
     if arguments.json:
         write(arguments.json, figures, {"machine": machine()})
+    if arguments.write:
+        put_between(ROOT / "docs" / "speed.md", table(figures))
 
 
 if __name__ == "__main__":
