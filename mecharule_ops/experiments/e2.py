@@ -197,12 +197,11 @@ def _recall(runs: Sequence[FinishedRun]) -> Table:
         (
             *(name, regime.arrow, recalled(found)),
             *(recalled(found, (low,)) for low, _ in bins),
-            spelled_percent(over_seeds(labelled(runs, label), counts.recall(regime))),
         )
-        for label, name, regime, found in _by_regime(runs)
+        for _, name, regime, found in _by_regime(runs)
     )
     spans = [f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}" for low, high in bins]
-    header = ("search", "regime", "overall", *spans, "mean over seeds")
+    header = ("search", "regime", "overall", *spans)
     return Table(header=header, rows=rows, align="ll" + "r" * (len(header) - 2))
 
 

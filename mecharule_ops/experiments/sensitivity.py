@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from mecharule_ops.experiments import counts
 from mecharule_ops.experiments.charts import lines
@@ -14,6 +15,7 @@ from mecharule_ops.experiments.counts import (
     in_percent,
     measured,
     over_seeds,
+    recalled,
 )
 from mecharule_ops.experiments.page import Part
 from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, under
@@ -21,12 +23,20 @@ from mecharule_ops.experiments.statistics import spelled, spelled_percent
 from mecharule_ops.numbers import plural
 from mecharule_ops.report.document import Block
 from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.types import Regime
 
 SEEDS = 3
 """The first seeds of the request; the seeds of one setting are compared with the same seeds of the others."""
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
 ALPHAS = (0.01, 0.05, 0.2)
 AXES = ("τ", "cap", "α", "n per slice", "completion length")
+
+
+def _recalled(regime: Regime, runs: Sequence[FinishedRun]) -> str:
+    """The recall in one direction over all runs, with its lower bound over distinct units."""
+    return recalled([search for run in runs if (search := run.search(regime)) is not None])
+
+
 _COUNTED: tuple[tuple[str, Measure], ...] = (
     ("localized", counts.localized),
     ("τ-agonists", counts.tau_agonists),
@@ -38,7 +48,7 @@ _COLUMNS: tuple[Column, ...] = (
     in_percent("score", counts.task_score),
     in_percent("queries of N", counts.cost_of_n),
     in_percent("forwards of brute force", counts.cost_of_forwards),
-    *(in_percent(f"recall {regime.arrow}", counts.recall(regime)) for regime in REGIMES),
+    *((f"recall {regime.arrow}", partial(_recalled, regime)) for regime in REGIMES),
 )
 
 
