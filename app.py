@@ -14,10 +14,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent.verbs import arguments as verbs
+from agent.verbs import options as verbs
 from agent.verbs.command_line import parser, told
 from mecharule_ops.errors import MechaRuleError, UsageError
-from tools.arguments import Repair
+from tools.arguments import RepairArguments
 from tools.registry import call, typed
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser().parse_args(given)
         if options.verb not in HANDLERS:
             return _print(options, call(options.verb, told(options), _tell))
-        model = verbs.VERBS.get(options.verb, Repair)
+        model = verbs.VERBS.get(options.verb, RepairArguments)
         return HANDLERS[options.verb](typed(options.verb, model, told(options)), options)
     except KeyboardInterrupt:
         message = "interrupted; what was stored is kept, `mecharule resume` continues"
@@ -65,7 +65,7 @@ def _screens() -> int:
     """The full-screen interface; only a person at a terminal can use it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("expected a verb, since this is no terminal for the screens; see `mecharule --help`")
-    from tui.app import run_app
+    from tui.terminal_app import run_app
 
     return run_app()
 
@@ -73,7 +73,7 @@ def _screens() -> int:
 # --- verbs that work for a while -------------------------------------------------------------------------
 
 
-def _run(asked: verbs.Run, options: argparse.Namespace) -> int:
+def _run(asked: verbs.RunOptions, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
     config = runner.config_from(**asked.chosen)
@@ -86,7 +86,7 @@ def _run(asked: verbs.Run, options: argparse.Namespace) -> int:
     )
 
 
-def _resume(asked: verbs.Resume, options: argparse.Namespace) -> int:
+def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
     wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
@@ -98,7 +98,7 @@ def _resume(asked: verbs.Resume, options: argparse.Namespace) -> int:
     )
 
 
-def _fork(asked: verbs.Fork, options: argparse.Namespace) -> int:
+def _fork(asked: verbs.ForkOptions, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
     config = runner.config_from(base=runner.config_of(asked.run), **asked.chosen)
@@ -109,13 +109,13 @@ def _fork(asked: verbs.Fork, options: argparse.Namespace) -> int:
     return _work(options, lambda show: runner.fork(asked.run, config, show, approve, wanted))
 
 
-def _demo(asked: verbs.Demo, options: argparse.Namespace) -> int:
+def _demo(asked: verbs.DemoOptions, options: argparse.Namespace) -> int:
     from agent.verbs.demo import demo
 
     return _work(options, demo)
 
 
-def _refine(asked: verbs.Refine, options: argparse.Namespace) -> int:
+def _refine(asked: verbs.RefineOptions, options: argparse.Namespace) -> int:
     from agent.verbs.refine import refine_run, replay_refinement
 
     if asked.replay:
@@ -123,7 +123,7 @@ def _refine(asked: verbs.Refine, options: argparse.Namespace) -> int:
     return _work(options, lambda show: refine_run(asked, show))
 
 
-def _experiment(asked: verbs.Experiment, options: argparse.Namespace) -> int:
+def _experiment(asked: verbs.ExperimentOptions, options: argparse.Namespace) -> int:
     from agent.verbs import experiment, runner
 
     if asked.dry_run:
@@ -132,13 +132,13 @@ def _experiment(asked: verbs.Experiment, options: argparse.Namespace) -> int:
     return _work(options, lambda show: experiment.experiment(asked, show, approve))
 
 
-def _replay(asked: verbs.Replay, options: argparse.Namespace) -> int:
+def _replay(asked: verbs.ReplayOptions, options: argparse.Namespace) -> int:
     from tools.show import replay
 
     return _work(options, lambda show: replay(asked.run, show, asked.speed))
 
 
-def _ask(asked: verbs.Ask, options: argparse.Namespace) -> int:
+def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
     from agent.answering.chat import ask
     from mecharule_ops.events import Notice, QuestionAnswered
 
@@ -193,13 +193,13 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
     return _print(options, result)
 
 
-def _repair(asked: Repair, options: argparse.Namespace) -> int:
-    from agent.verbs.repair import repair_run
+def _repair(asked: RepairArguments, options: argparse.Namespace) -> int:
+    from agent.verbs.repair_verb import repair_run
 
     return _print(options, repair_run(asked, _tell))
 
 
-def _serve(asked: verbs.Serve, options: argparse.Namespace) -> int:
+def _serve(asked: verbs.ServeOptions, options: argparse.Namespace) -> int:
     from tui.serving import LOOPBACK, serve
 
     def ready(address: str) -> None:

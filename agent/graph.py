@@ -25,10 +25,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from agent.answering import nodes as nodes_conversing
-from agent.proposing import nodes as nodes_proposing
-from agent.refining import nodes as nodes_refining
-from agent.refining.state import RefinementInput, RefinementRuntime, RefinementState
+from agent.answering import conversation_nodes as nodes_conversing
+from agent.proposing import proposal_nodes as nodes_proposing
+from agent.refining import refinement_nodes as nodes_refining
+from agent.refining.refinement_state import RefinementInput, RefinementRuntime, RefinementState
 from agent.state import (
     ConversationInput,
     ConversationRuntime,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypedDict
 
-from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, ToolSpec, unheard
+from agent.llm.retrying import Asker
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import ProposalContext
 from mecharule_ops.predicates.table import Refusal

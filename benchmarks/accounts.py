@@ -30,21 +30,21 @@ from planted_rules import planted
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.front.rows import PredictionRow, prediction_rows
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.mechanism.first_order import prediction
+from mecharule_ops.notebook.rows import PredictionRow, prediction_rows
 from mecharule_ops.numbers import percent, plural
-from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.ruleshap import learn_rule
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.summing_up import versions
 from mecharule_ops.saying.rules import short
 from mecharule_ops.saying.unit_rules import shown_words, unit_rule
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.registry import preset
+from mecharule_ops.tasks.task_names import preset
 from mecharule_ops.types import Basis, Intervention
 
 PAGE = ROOT / "docs" / "accounts.md"

@@ -34,12 +34,12 @@ from agent.answering import conversation, toolbox  # noqa: E402
 from agent.answering.chat import answer  # noqa: E402
 from agent.answering.prose import read  # noqa: E402
 from agent.answering.referring import Topic, topic_of  # noqa: E402
-from agent.llm.asking import Asker  # noqa: E402
 from agent.llm.choice import Choice, make_model  # noqa: E402
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, ToolCall, Usage, unheard  # noqa: E402
+from agent.llm.retrying import Asker  # noqa: E402
 from mecharule_ops.codec import canonical_json  # noqa: E402
 from mecharule_ops.errors import MechaRuleError  # noqa: E402
-from mecharule_ops.pipeline.opening import findings_of, opened  # noqa: E402
+from mecharule_ops.run.opening import findings_of, opened  # noqa: E402
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer  # noqa: E402
 from mecharule_ops.store.run_store import RunStore  # noqa: E402
 from tools import registry  # noqa: E402

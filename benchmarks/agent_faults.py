@@ -13,8 +13,8 @@ from llm_wire import CANARY
 from agent.answering import conversation
 from agent.answering.chat import answer
 from agent.answering.referring import Topic
-from agent.llm.asking import Asker
 from agent.llm.choice import Choice
+from agent.llm.retrying import Asker
 from mecharule_ops.store.keys import TOPIC
 from mecharule_ops.store.run_store import RunStore
 

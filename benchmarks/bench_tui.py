@@ -20,11 +20,11 @@ from pathlib import Path
 from textual.events import Key
 
 from mecharule_ops.events import AgonistFound, Event, NodeAsked, NodeTested, RunStarted, SearchStarted
-from tui.app import MechaRuleApp
 from tui.backend import Backend
-from tui.panes.tree import TreePane
-from tui.screens.run import RunScreen
+from tui.panes.tree_pane import TreePane
+from tui.screens.run_screen import RunScreen
 from tui.session import Session
+from tui.terminal_app import MechaRuleApp
 
 SEARCH = "cha:1:m0"
 _FLIPS = {"split": 30, "pruned": 1, "kept": 20, "dropped": 2}
@@ -180,7 +180,7 @@ def first_paint() -> float:
     program = (
         "import asyncio, pathlib, tempfile, os\n"
         "os.environ['MECHARULE_RUNS'] = tempfile.mkdtemp()\n"
-        "from tui.app import MechaRuleApp\n"
+        "from tui.terminal_app import MechaRuleApp\n"
         "async def main():\n"
         "    async with MechaRuleApp().run_test(size=(120, 40)):\n"
         "        os._exit(0)\n"

@@ -22,11 +22,11 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.asking import InTurn
+from mecharule_ops.engine.group_questions import InTurn
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.greedy import NearClean
-from mecharule_ops.pipeline.driver import Drive, NamedSearch
+from mecharule_ops.run.driver import Drive, NamedSearch
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import (

@@ -26,9 +26,9 @@ from setting import SMOLLM2, Case, Figure
 from worker_figures import planned_speedups, workers
 
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable, UsageError
+from mecharule_ops.loading.model_names import BUNDLED
 from mecharule_ops.loading.placement import this_machine
-from mecharule_ops.loading.registry import BUNDLED
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.run_directory import list_runs
 from mecharule_ops.store.run_store import RunStore
 

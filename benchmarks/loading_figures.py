@@ -21,7 +21,7 @@ import torch
 from setting import DEFAULT, Case, Figure
 
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import BUNDLED, load
+from mecharule_ops.loading.model_names import BUNDLED, load
 
 SHARDS = 4
 KINDS = (("float32", "float32"), ("float32", "bfloat16"), ("bfloat16", "bfloat16"), ("bfloat16", "float32"))

@@ -18,9 +18,9 @@ from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine, Outcomes
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.precision import Precision, calibrate, multiplies_changes
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table
-from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Intervention, Neuron
 
 

@@ -24,17 +24,17 @@ from pages import made_at, put_between, put_table
 
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
-from mecharule_ops.experiments.statistics import t_interval
-from mecharule_ops.findings.repair import ControlKind, Repair
+from mecharule_ops.experiments.seed_intervals import t_interval
+from mecharule_ops.findings.repair_outcome import ControlKind, Repair
 from mecharule_ops.mcnemar import Paired
-from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.preparation import prepare
-from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.summing_up import versions
 from mecharule_ops.repair.material import RepairRequest, material
 from mecharule_ops.repair.repairing import repair
 from mecharule_ops.rules.families import Family
-from mecharule_ops.saying.repair import ONE_DRAW, WITHOUT_UNITS, changed_words, points_words
+from mecharule_ops.run.journal import Journal
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.preparation import prepare
+from mecharule_ops.run.summing_up import versions
+from mecharule_ops.saying.repair_facts import ONE_DRAW, WITHOUT_UNITS, changed_words, points_words
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import HARM
 from mecharule_ops.types import Basis

@@ -20,16 +20,16 @@ import torch
 
 from mecharule_ops.codec import decode
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.findings.repair import Gate, Repair, RepairStatus
+from mecharule_ops.findings.repair_outcome import Gate, Repair, RepairStatus
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.repair.attached import LoadedGate
-from mecharule_ops.repair.folder import FORMAT, GateFile, described
+from mecharule_ops.repair.gate_folder import FORMAT, GateFile, described
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.subsets import some_records
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.registry import preset
+from mecharule_ops.tasks.task_names import preset
 from mecharule_ops.types import BehaviourRecord, Intervention, Neuron, Regime
 
 ROWS = 64

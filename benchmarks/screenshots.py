@@ -19,12 +19,12 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from mecharule_ops.events import Event, SearchFinished
-from tui.app import MechaRuleApp
 from tui.backend import Backend
-from tui.panes.chat import ChatPane
-from tui.screens.repair import RepairScreen
-from tui.screens.run import RunScreen
+from tui.panes.chat_pane import ChatPane
+from tui.screens.repair_screen import RepairScreen
+from tui.screens.run_screen import RunScreen
 from tui.session import Activity, Session
+from tui.terminal_app import MechaRuleApp
 
 SIZE = (120, 40)
 QUESTION = "why does the strongest neuron flip?"

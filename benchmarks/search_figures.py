@@ -18,7 +18,7 @@ from setting import DEFAULT, SMOLLM2, Case, Figure, seconds, setting
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.rules.ruleshap import learn_rule
-from mecharule_ops.tasks.registry import preset
+from mecharule_ops.tasks.task_names import preset
 from mecharule_ops.types import Basis, Intervention, Neuron
 
 MASSIVE = {"m10.507", "m0.308", "m13.247"}

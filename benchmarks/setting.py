@@ -16,11 +16,11 @@ from mecharule_ops.engine.behaviour import Behaviour, observe
 from mecharule_ops.engine.precision import calibrate, multiplies_changes
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.subsets import some_places
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Intervention
 
 SLICE = 64

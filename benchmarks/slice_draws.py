@@ -17,7 +17,7 @@ from pages import put_table
 from recall import Case, made_ready
 
 from mecharule_ops.confidence import lower_bound, upper_bound
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import runs_directory

@@ -10,12 +10,12 @@ from setting import DEFAULT, SMOLLM2, Case, Figure, setting
 
 from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.asking import Answering, InTurn, Question
+from mecharule_ops.engine.group_questions import Answering, GroupQuestion, InTurn
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.waves import measured_costs, planned, recorded_waves
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.replacement.table_files import arrays_of
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.waves import measured_costs, planned, recorded_waves
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis, Intervention, Neuron, Regime
@@ -46,8 +46,8 @@ def _compared(case: Case) -> Iterator[Figure]:
         for layer in range(subject.n_layers)
         for head in range(subject.n_heads)
     ]
-    wave = [Question(groups=tuple(heads), examples=tuple(given.examples))]
-    first = [Question(groups=tuple(heads[-16:]), examples=tuple(given.examples))]
+    wave = [GroupQuestion(groups=tuple(heads), examples=tuple(given.examples))]
+    first = [GroupQuestion(groups=tuple(heads[-16:]), examples=tuple(given.examples))]
     assignment = Assignment(
         settings=make_config(model=case.model).model_dump_json(),
         device=subject.device.type,

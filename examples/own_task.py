@@ -8,7 +8,7 @@ The table's columns, the prompt and the completion become the columns of predica
 
 from dataclasses import dataclass
 
-from mecharule_ops.tasks.table import TableTask
+from mecharule_ops.tasks.from_file import TableTask
 from mecharule_ops.tasks.text import Row, first_word
 
 

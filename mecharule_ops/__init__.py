@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mecharule_ops.errors import MechaRuleError, UsageError
-    from mecharule_ops.front.door import analyse, open_run, resume
-    from mecharule_ops.front.finished_run import FinishedRun
+    from mecharule_ops.notebook.door import analyse, open_run, resume
+    from mecharule_ops.notebook.finished_run import FinishedRun
 
 __all__ = ["FinishedRun", "MechaRuleError", "UsageError", "analyse", "open_run", "resume"]
 
 _HOMES = {
-    **dict.fromkeys(("analyse", "open_run", "resume"), "mecharule_ops.front.door"),
+    **dict.fromkeys(("analyse", "open_run", "resume"), "mecharule_ops.notebook.door"),
     **dict.fromkeys(("MechaRuleError", "UsageError"), "mecharule_ops.errors"),
-    "FinishedRun": "mecharule_ops.front.finished_run",
+    "FinishedRun": "mecharule_ops.notebook.finished_run",
 }
 """The module of each name."""
 

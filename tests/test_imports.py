@@ -15,12 +15,12 @@ ROOT = Path(__file__).parent.parent
 ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
 FLOORS = (
     ("",),
-    ("experiments", "front"),
+    ("experiments", "notebook"),
     ("report",),
     ("saying",),
     ("questions",),
     ("repair",),
-    ("pipeline",),
+    ("run",),
     ("findings", "engine", "mechanism", "store", "workers"),
     ("certificates",),
     ("replacement",),
@@ -162,11 +162,14 @@ def test_rooms_of_one_floor_import_no_circle() -> None:
 
 def test_an_arrow_up_and_a_circle_would_be_seen() -> None:
     """The checks can fail, for types alone too."""
-    source = "if TYPE_CHECKING:\n    from mecharule_ops.report import text\n"
-    known = {"mecharule_ops.report", "mecharule_ops.report.text", "mecharule_ops.cha.tree"}
-    assert modules_imported(source, known) == {"mecharule_ops.report.text"}
-    up = {"mecharule_ops.cha.tree": {"mecharule_ops.report.text"}, "mecharule_ops.report.text": set[str]()}
-    assert upward_arrows(up) == ["mecharule_ops.cha.tree → mecharule_ops.report.text"]
+    source = "if TYPE_CHECKING:\n    from mecharule_ops.report import as_text\n"
+    known = {"mecharule_ops.report", "mecharule_ops.report.as_text", "mecharule_ops.cha.tree"}
+    assert modules_imported(source, known) == {"mecharule_ops.report.as_text"}
+    up = {
+        "mecharule_ops.cha.tree": {"mecharule_ops.report.as_text"},
+        "mecharule_ops.report.as_text": set[str](),
+    }
+    assert upward_arrows(up) == ["mecharule_ops.cha.tree → mecharule_ops.report.as_text"]
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
     assert circle_in({"a": {"b"}, "b": set()}) == []
 
@@ -194,9 +197,9 @@ def _loaded(code: str) -> list[str]:
         "import app\ntry:\n    app.main(['--help'])\nexcept SystemExit:\n    pass",
         "import app\ntry:\n    app.main(['run', '--help'])\nexcept SystemExit:\n    pass",
         "import mecharule_ops.cha",
-        "import mecharule_ops.pipeline.run, mecharule_ops.state.run_state, mecharule_ops.report",
+        "import mecharule_ops.run.live_run, mecharule_ops.state.run_state, mecharule_ops.report",
         "import mecharule_ops as mr\nmr.open_run, mr.analyse, mr.FinishedRun",
-        "import tools.registry, tools.catalogue",
+        "import tools.registry, tools.schemas",
         "import agent.answering.conversation, agent.answering.router",
     ],
     ids=["help", "run help", "search", "reading a run", "library", "tools", "conversation"],

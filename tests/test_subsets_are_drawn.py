@@ -11,12 +11,12 @@ HOLDS_RECORDS = frozenset(
     {"records", "train", "test", "examples", "eligible", "held_out", "unseen", "fresh", "bad", "good"}
 )
 ALLOWED = {
-    "mecharule_ops/pipeline/prediction_scores.py: train[:0]": "none of them",
+    "mecharule_ops/run/prediction_scores.py: train[:0]": "none of them",
     "mecharule_ops/repair/runner_up.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/repair/solver.py: good[split:]": "what comes after those learned from",
-    "mecharule_ops/pipeline/accounting.py: target.test[:DRAWN]": "held-out places come as a draw",
+    "mecharule_ops/run/accounting.py: target.test[:DRAWN]": "held-out places come as a draw",
     "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
-    "mecharule_ops/pipeline/waves.py: examples[:wanted]": "slices are shuffled; only time is measured",
+    "mecharule_ops/run/waves.py: examples[:wanted]": "slices are shuffled; only time is measured",
     "mecharule_ops/workers/dealing.py: range(examples)[left:left + wide]": "deals all of them",
     "mecharule_ops/repair/repairing.py: good[split:]": "the choose records, all of them",
     "mecharule_ops/repair/free_form.py: good[split:]": "the choose records, all of them",

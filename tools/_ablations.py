@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
 from tools.registry import Tell
 from tools.result import ToolResult
 

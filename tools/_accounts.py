@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome, Unit
-from mecharule_ops.pipeline.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.plain_text import plain
-from mecharule_ops.saying.controls import claims_words, control_parts
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
+from mecharule_ops.saying.control_facts import claims_words, control_parts
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Neuron, Regime, Share
-from tools.arguments import Directed
+from tools.arguments import DirectedArguments
 
 SHOWN = 5
 """Flipped examples listed."""
@@ -34,7 +34,7 @@ class Asked:
     """None where no search localized it in that regime."""
 
     @classmethod
-    def of(cls, run: Run, given: Directed) -> Asked:
+    def of(cls, run: Run, given: DirectedArguments) -> Asked:
         """Raises `UsageError` for a unit that there is not or was not searched, `StoreError` for an unfinished run."""
         neuron, findings = Neuron.parse(given.neuron), findings_of(run)
         check_unit(run, neuron)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mecharule_ops.plain_text import plain
+from mecharule_ops.report.as_text import csv_of, markdown_of, text_of
 from mecharule_ops.report.document import Document, Section, Table
-from mecharule_ops.report.text import csv_of, markdown_of, text_of
 from mecharule_ops.saying.fact import Fact, fact
 from tools.arguments import TableArguments
 from tools.result import ToolResult

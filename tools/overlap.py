@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.mcnemar import mcnemar_p
-from mecharule_ops.pipeline.opening import (
+from mecharule_ops.run.opening import (
     check_unit,
     find_certificate,
     findings_of,
@@ -19,14 +19,14 @@ from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
 from tools._accounts import flips_fact, slices_data
-from tools.arguments import Shared, Versus
+from tools.arguments import SharedArguments, VersusArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 SHOWN = 10
 
 
-def versus(given: Versus, tell: Tell) -> ToolResult:
+def versus(given: VersusArguments, tell: Tell) -> ToolResult:
     """Both units' certificates beside each other, example by example, with an exact paired test (McNemar) at α.
 
     Cost: one completion an example of both slices for a unit that has no certificate yet.
@@ -44,7 +44,7 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
         price = price_words(run, len(missing) * len(run.slices(regime).positions) if missing else 0)
     if missing:
         accepted(price, given.yes, tell)
-    from mecharule_ops.pipeline.certify import certificate_now
+    from mecharule_ops.run.certify import certificate_now
 
     certificates = tuple(certificate_now(given.run, (unit,), regime, tell) for unit in units)
     left, right, n = _flips(*certificates)
@@ -79,7 +79,7 @@ def versus(given: Versus, tell: Tell) -> ToolResult:
     return stated(data, facts)
 
 
-def shared(given: Shared, tell: Tell) -> ToolResult:
+def shared(given: SharedArguments, tell: Tell) -> ToolResult:
     """For every other certified unit: examples that both flip, of those that either flips (Jaccard).
 
     Only examples that both certificates tested count. Raises `ClaimNotSupported` without a certificate.

@@ -9,8 +9,8 @@ from time import perf_counter
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
-from mecharule_ops.pipeline.opening import opened
-from mecharule_ops.pipeline.waves import (
+from mecharule_ops.run.opening import opened
+from mecharule_ops.run.waves import (
     Costs,
     Planned,
     Wave,
@@ -20,7 +20,7 @@ from mecharule_ops.pipeline.waves import (
     recorded_waves,
 )
 from mecharule_ops.types import Basis, Regime
-from tools.arguments import Plan
+from tools.arguments import PlanArguments
 from tools.registry import Tell
 from tools.result import ToolResult
 
@@ -28,7 +28,7 @@ FLAT = 1.2
 """A curve is flat where twice the workers are less than this much faster."""
 
 
-def plan(given: Plan, tell: Tell) -> ToolResult:
+def plan(given: PlanArguments, tell: Tell) -> ToolResult:
     """The planned speed-up of each of the run's searches. Cost: loads the model, some thousand example-forwards.
 
     Raises `UsageError` for numbers of workers that are none, `StoreError` for a search that was cut short.

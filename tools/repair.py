@@ -7,28 +7,28 @@ from pathlib import Path
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.opening import check_direction, opened
-from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.summing_up import versions
-from mecharule_ops.repair.folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
+from mecharule_ops.repair.gate_folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
 from mecharule_ops.repair.keeping import mended_regime, new_repair, stored
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.material import GATES, RepairRequest, repair_forwards
 from mecharule_ops.repair.proposing import GateProposer
+from mecharule_ops.report.as_text import text_of
 from mecharule_ops.report.repairs import repair_document
-from mecharule_ops.report.text import text_of
-from mecharule_ops.saying.repair import mended_words
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_direction, opened
+from mecharule_ops.run.summing_up import versions
+from mecharule_ops.saying.repair_facts import mended_words
 from mecharule_ops.tasks.jailbreak import read_requests
 from mecharule_ops.types import Basis, Regime
 from tools._ablations import accepted, price_words
 from tools._tables import WIDTH
-from tools.arguments import Repair
+from tools.arguments import RepairArguments
 from tools.registry import Tell
 from tools.result import ToolResult
 
 
 def repair(
-    given: Repair,
+    given: RepairArguments,
     tell: Tell,
     should_stop: Callable[[], bool] = lambda: False,
     propose: Callable[[Run, RepairRequest], GateProposer] | None = None,
@@ -68,7 +68,7 @@ def repair(
     return ToolResult(data=data, text=text_of(document, WIDTH).rstrip())
 
 
-def request_of(run: Run, given: Repair) -> RepairRequest:
+def request_of(run: Run, given: RepairArguments) -> RepairRequest:
     """What the arguments ask of this run. Raises `UsageError` for a basis or requests that there are not."""
     bases = run.config.bases
     harmless = "" if given.harmless is None else str(Path(given.harmless).expanduser())
@@ -97,7 +97,7 @@ def request_of(run: Run, given: Repair) -> RepairRequest:
     )
 
 
-def exported(given: Repair) -> ToolResult:
+def exported(given: RepairArguments) -> ToolResult:
     """The folder's two files. Raises `UsageError` where the run holds no gates, `StoreError` on a folder in use."""
     if given.run is None:
         raise UsageError("expected `export RUN DIR`, got no run")

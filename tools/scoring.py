@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.opening import opened
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.report.document import Table
 from mecharule_ops.rules.ruleshap import learn_rule
+from mecharule_ops.run.opening import opened
 from tools._tables import shown
-from tools.arguments import Extract, Score, TableArguments
+from tools.arguments import ExtractArguments, ScoreArguments, TableArguments
 from tools.registry import Tell
 from tools.result import ToolResult
 
 
-def score(given: Score, tell: Tell) -> ToolResult:
+def score(given: ScoreArguments, tell: Tell) -> ToolResult:
     """A row a predicate: AUC, average precision above base rate, Δ/σ; or why it is refused.
 
     Only train records are read. Raises `UsageError` without a predicate.
@@ -38,7 +38,7 @@ def score(given: Score, tell: Tell) -> ToolResult:
     return shown(title, scores, TableArguments(run=given.run, limit=max(1, len(rows))), run=identifier)
 
 
-def extract(given: Extract, tell: Tell) -> ToolResult:
+def extract(given: ExtractArguments, tell: Tell) -> ToolResult:
     """Clauses by train MCC, best first, and the rule that their greedy OR makes; held-out records are not read."""
     with opened(given.run) as run:
         texts, labels = tuple(run.vocabulary["kept"]), run.labels[run.train]

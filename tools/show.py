@@ -12,15 +12,15 @@ from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.keys import CONTRIBUTION
-from tools.arguments import Show
+from tools.arguments import ShowArguments
 from tools.registry import Tell
 from tools.result import ToolResult
 
 
-def show(given: Show, tell: Tell) -> ToolResult:
+def show(given: ShowArguments, tell: Tell) -> ToolResult:
     """What was found on one screen, or the whole report as text, Markdown or a page; the data are the findings."""
     from mecharule_ops import report
 
@@ -36,7 +36,7 @@ def show(given: Show, tell: Tell) -> ToolResult:
     return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
 
 
-def _text(findings: Findings, given: Show) -> str:
+def _text(findings: Findings, given: ShowArguments) -> str:
     from mecharule_ops import report
 
     if given.md:

@@ -9,23 +9,23 @@ from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.numbers import k_of_n, percent
-from mecharule_ops.pipeline.opening import check_direction, opened
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_direction, opened
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
 from tools._ablations import accepted, price_words
 from tools._accounts import Asked, finite, last_line, rule_data
-from tools.arguments import Anchor, Covers, Disguise
+from tools.arguments import AnchorArguments, CoversArguments, DisguiseArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
 SHOWN = 8
 
 
-def covers(given: Covers, tell: Tell) -> ToolResult:
+def covers(given: CoversArguments, tell: Tell) -> ToolResult:
     """Counts of firing records in train and held-out, a few prompts, and units with an equal rule.
 
     Raises `ClaimNotSupported` when the unit has no rule that predicts.
@@ -68,7 +68,7 @@ def _shown(run: Run, place: int, show_text: bool) -> str:
     return hidden(prompt) if run.task.concealed and not show_text else last_line(prompt)
 
 
-def disguise(given: Disguise, tell: Tell) -> ToolResult:
+def disguise(given: DisguiseArguments, tell: Tell) -> ToolResult:
     """Agreement, its share by chance and the MCC of rule and splitter on the held-out records of D_b.
 
     No model is run. Raises `ClaimNotSupported` when the unit has no rule or the run no splitter.
@@ -121,7 +121,7 @@ def _word(agree: Share, score: float | None, floor: float) -> str:
     return "Largely" if score is not None and score >= floor else "No"
 
 
-def anchor(given: Anchor, tell: Tell) -> ToolResult:
+def anchor(given: AnchorArguments, tell: Tell) -> ToolResult:
     """The run's own rule of the unit, or one made now, scored on held-out records; or the price.
 
     One made now is corrected with the rules of the run, not with others asked so: its ablations are kept, it is not.
@@ -158,7 +158,7 @@ def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
 
     Cost: one example-forward a record of D_b, less what is stored.
     """
-    from mecharule_ops.pipeline.explaining import anchored_rule
+    from mecharule_ops.run.unit_flips import anchored_rule
 
     eligible = run.eligible(regime)
     made = anchored_rule(run, neuron, regime, eligible, run.flips([(neuron,)], eligible, regime)[0])

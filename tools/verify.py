@@ -13,18 +13,18 @@ from mecharule_ops.certificates.verification import Verification, VerificationSt
 from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import AUTO, kept, this_machine
-from mecharule_ops.loading.registry import load
-from mecharule_ops.pipeline.opening import opened
-from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.second_run import Bench, CannotRepeat, bench_of_run, rerun
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import read_table
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import opened
+from mecharule_ops.run.second_run import Bench, CannotRepeat, bench_of_run, rerun
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from mecharule_ops.types import Intervention
-from tools.arguments import Verify
+from tools.arguments import VerifyArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
@@ -42,7 +42,7 @@ class Docket:
     bench: Bench
 
 
-def verify(given: Verify, tell: Tell) -> ToolResult:
+def verify(given: VerifyArguments, tell: Tell) -> ToolResult:
     """How each certificate came out. Exit code 4 when any differs, else 3 when any cannot be run, else 0.
 
     Cost: two completions an example and certificate, one group at a time on TransformerLens.
@@ -99,7 +99,7 @@ def _result(docket: Docket, verifications: Sequence[Verification]) -> ToolResult
 
 
 @contextmanager
-def _docket(given: Verify, tell: Tell) -> Iterator[Docket]:
+def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
     """The certificates asked for: of a folder, a file, the last answer, a whole run, or one by its id."""
     path = Path(given.what)
     if path.is_dir():
@@ -124,7 +124,7 @@ def _docket(given: Verify, tell: Tell) -> Iterator[Docket]:
         yield Docket(where=f"run {run.id}", certificates=chosen, bench=bench_as_asked(run, given, tell))
 
 
-def _of_run(run: Run, given: Verify) -> tuple[Certificate, ...]:
+def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
     """All of a run's certificates, those of its last answer, or one."""
     if given.what != "last" and not given.all:
         return (run.store.certificate(_bare(given.what)),)
@@ -134,7 +134,7 @@ def _of_run(run: Run, given: Verify) -> tuple[Certificate, ...]:
     return tuple(run.store.certificate(identifier) for identifier in cited)
 
 
-def _run_with(given: Verify) -> str:
+def _run_with(given: VerifyArguments) -> str:
     """The newest run that holds the certificate asked for; the newest of all for `last`."""
     if given.what == "last":
         return "last"
@@ -167,13 +167,15 @@ def _read(path: Path) -> str:
         raise StoreError(f"expected a certificate at {path}, it does not read: {error}") from error
 
 
-def bench_as_asked(run: Run, given: Verify, tell: Tell) -> Bench:
+def bench_as_asked(run: Run, given: VerifyArguments, tell: Tell) -> Bench:
     """The run's model, by its recorded name or from elsewhere, on its own device and type or on those asked for."""
     device, dtype = given.device or run.device_here(), given.dtype or run.dtype
     return bench_of_run(run, load(given.model or run.config.model, device, dtype, tell))
 
 
-def bench_of_folder(folder: Path, certificates: Sequence[Certificate], given: Verify, tell: Tell) -> Bench:
+def bench_of_folder(
+    folder: Path, certificates: Sequence[Certificate], given: VerifyArguments, tell: Tell
+) -> Bench:
     """The model that an exported folder names, as its certificates say, and the replacement values in it.
 
     Raises `StoreError`.

@@ -14,9 +14,9 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import signed
-from mecharule_ops.pipeline.opening import keep, opened
 from mecharule_ops.questions.support import flips_needed
-from mecharule_ops.saying.accounts import (
+from mecharule_ops.run.opening import keep, opened
+from mecharule_ops.saying.account_facts import (
     BREAKS,
     PREDICTION,
     READS,
@@ -43,7 +43,7 @@ from tools._accounts import (
     slice_name,
     slices_data,
 )
-from tools.arguments import Why
+from tools.arguments import WhyArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
@@ -60,7 +60,7 @@ _KINDS = {
 """The kinds of question that each part of an explanation answers."""
 
 
-def why(given: Why, tell: Tell) -> ToolResult:
+def why(given: WhyArguments, tell: Tell) -> ToolResult:
     """The account of a localized unit. Its certificate is made now, by one ablation, if the run has none.
 
     Raises `ClaimNotSupported` for a unit that the search did not localize.
@@ -266,7 +266,7 @@ def _stored(certificates: tuple[Certificate, ...], known: Unit) -> Certificate |
 
 
 def _made(name: str, known: Unit, tell: Tell) -> Certificate:
-    from mecharule_ops.pipeline.certify import certify
+    from mecharule_ops.run.certify import certify
 
     with opened(name, write=True, tell=tell) as run:
         made = certify(run, (known.neuron,), known.search.regime, kind="why", rule=known.rule)

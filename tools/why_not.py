@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent
-from mecharule_ops.pipeline.opening import opened
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.fates import (
     AttributionRank,
     Promise,
@@ -16,6 +14,8 @@ from mecharule_ops.questions.fates import (
     promise,
     settled_by,
 )
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import stronger_slice
 from mecharule_ops.saying.rules import anchored_words, predicts
@@ -23,7 +23,7 @@ from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import Asked, slices_data, slices_words
-from tools.arguments import WhyNot
+from tools.arguments import WhyNotArguments
 from tools.registry import Tell
 from tools.result import ToolResult, stated
 
@@ -36,7 +36,7 @@ class Reason:
     sentence: str
 
 
-def why_not(given: WhyNot, tell: Tell) -> ToolResult:
+def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
     """The unit's rank in attribution, the test that settled it, and the hurdle; with `test` an exact ablation."""
     with opened(given.run) as run:
         asked = Asked.of(run, given)
@@ -71,7 +71,7 @@ def why_not(given: WhyNot, tell: Tell) -> ToolResult:
         )
         facts += asked.facts([said], "why-not")
     if given.test:
-        from mecharule_ops.pipeline.certify import certificate_now
+        from mecharule_ops.run.certify import certificate_now
 
         certificate = certificate_now(given.run, (neuron,), regime, tell)
         data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}

@@ -140,7 +140,7 @@ class Backend:
 
     def repairs(self, run: str) -> HeldRepairs:
         """The repairs that a run's file holds, latest first. Raises `StoreError`, and what its task raises."""
-        from mecharule_ops.pipeline.contents import RunContents
+        from mecharule_ops.run.contents import RunContents
         from tui.repair_text import HeldRepairs
 
         with self._file(run) as store:
@@ -151,10 +151,10 @@ class Backend:
 
     def make_repair(self, run: str, session: Session) -> None:
         """A repair of a stored run with the verb's own settings; its price is put to the person."""
-        from tools.arguments import Repair
+        from tools.arguments import RepairArguments
         from tools.repair import repair
 
-        asked = Repair.model_validate({"what": run, "yes": True})
+        asked = RepairArguments.model_validate({"what": run, "yes": True})
         priced = repair(asked.model_copy(update={"estimate": True}), session.note)
         price: Any = priced.data["price"]
         if not price["example_forwards"]:
@@ -215,8 +215,8 @@ class _Parser(ArgumentParser):
 
 def _given(name: str, words: Sequence[str], run: str | None) -> Mapping[str, object]:
     """The tool's arguments; the open run stands for `run` where the line names none."""
-    from tools.catalogue import options_of
     from tools.registry import TOOLS
+    from tools.schemas import options_of
 
     arguments = TOOLS[name].arguments
     parser = _Parser(prog=f"/{name}", add_help=False, exit_on_error=False)

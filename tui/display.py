@@ -64,7 +64,7 @@ def make_display(name: str | None, stream: TextIO | None = None) -> LineDisplay 
     return LineDisplay(stream, name)
 
 
-class Progress:
+class RunningTotals:
     """The running totals that every display needs: stage, counts, cost, time left in the stage."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -174,7 +174,7 @@ class LineDisplay:
 
     def __init__(self, stream: TextIO, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._name, self._clock = stream, name, clock
-        self._progress = Progress(clock)
+        self._progress = RunningTotals(clock)
         self._last_line = clock()
 
     def show(self, event: Event) -> None:
@@ -199,7 +199,7 @@ class RichDisplay:
     """Sentences scroll; the last lines hold a bar, the cost and the time left."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._progress = Progress()
+        self._progress = RunningTotals()
         self._console = Console(file=stream, highlight=False)
         self._live = Live(
             console=self._console, refresh_per_second=5, transient=True, get_renderable=self._draw

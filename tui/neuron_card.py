@@ -16,7 +16,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
-from tui.pictures import interval, leads_and_drops
+from tui.character_charts import interval, leads_and_drops
 from tui.session import known_unit
 from tui.words import arrow, bounds, look_of, node_lower_bound, rate, signed_rate, slices_of
 
@@ -150,7 +150,7 @@ def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
 
 
 def _control_lines(ran: AgonistControls) -> Text:
-    from mecharule_ops.saying.controls import effect_cell, selective_cell
+    from mecharule_ops.saying.control_facts import effect_cell, selective_cell
 
     text = Text().append("above random ", "bold").append(f"{effect_cell(ran)}\n")
     text.append("selective ", "bold").append(f"{selective_cell(ran)}\n")

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 
 from rich.text import Text
 
-from mecharule_ops.findings.repair import Repair
+from mecharule_ops.findings.repair_outcome import Repair
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import plain
+from mecharule_ops.report.as_text import block_lines
 from mecharule_ops.report.document import Block, Document, Section, Table
 from mecharule_ops.report.repairs import EXAMPLES, ON_TEST, RESULT, compared, repair_document
-from mecharule_ops.report.text import block_lines
-from mecharule_ops.saying.repair import changed_words, mended_words, points_words, what_repair_is
+from mecharule_ops.saying.repair_facts import changed_words, mended_words, points_words, what_repair_is
 from mecharule_ops.types import OutcomeWords, Share
-from tui.pictures import axis, changed_bars, interval_around_zero
+from tui.character_charts import axis, changed_bars, interval_around_zero
 
 REPAIR_HELP = (
     "One repair: gates that ablate a unit only where their rule holds. Right answers before and after are those of "

@@ -35,7 +35,7 @@ ANCHORED = "anchored"
 """In place of a family: the rule of the paper, learned after each search."""
 
 
-class RuleRow(NamedTuple):
+class RuleLine(NamedTuple):
     """One rule of a localized unit, or that it has none."""
 
     unit: str
@@ -57,14 +57,14 @@ class RuleRow(NamedTuple):
         return tuple(printed(value) for value, (_, printed) in zip(self, _COLUMNS, strict=True))
 
 
-def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]:
+def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleLine, ...]:
     """Every localized unit, strongest first: the rules of its account that predict, then the anchored one.
 
     Accounts are in the findings of a run that has ended; until then the anchored rules stand alone.
     """
-    rows = list[RuleRow]()
+    rows = list[RuleLine]()
     for agonist in strongest(state):
-        bare = RuleRow(
+        bare = RuleLine(
             unit=plain(agonist.neuron),
             regime=agonist.regime,
             strength=agonist.strength,
@@ -92,7 +92,7 @@ def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleRow, ...]
     return tuple(rows)
 
 
-def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:
+def _of_family(bare: RuleLine, one: FamilyRule) -> RuleLine:
     from mecharule_ops.rules.families import Family
 
     own_run = {Family.CLEAN_RUN: "clean run", Family.MECHANISM: "gradients"}
@@ -105,7 +105,7 @@ def _of_family(bare: RuleRow, one: FamilyRule) -> RuleRow:
     )
 
 
-def arranged(rows: Sequence[RuleRow], column: int, text: str) -> list[RuleRow]:
+def arranged(rows: Sequence[RuleLine], column: int, text: str) -> list[RuleLine]:
     """The rows that contain a text, by one column: numbers from the largest, words from A; blanks last."""
     wanted = text.casefold()
     kept = [row for row in rows if wanted in " ".join(row.cells).casefold()]

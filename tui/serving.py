@@ -22,7 +22,7 @@ from textual_serve.server import Server
 
 from mecharule_ops.errors import UsageError
 
-APP = "import sys; from tui.app import run_app; sys.exit(run_app())"
+APP = "import sys; from tui.terminal_app import run_app; sys.exit(run_app())"
 """What a page's process runs."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SHUTDOWN_SECONDS = 2.0

@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any, cast
 import prompts
 from agent.answering import conversation
 from agent.answering.conversation import laid_out
+from agent.answering.conversation_memory import PROMPT, Exchange, Memory
 from agent.answering.facts import listed
-from agent.answering.memory import PROMPT, Exchange, Memory
 from agent.answering.offers import fillings, fitting
 from agent.answering.prose import read
 from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
-from agent.llm.asking import Asker
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.faults import unasked
 from agent.llm.protocol import OnText, Request, unheard
+from agent.llm.retrying import Asker
 from agent.state import ConversationInput, ConversationRuntime, ConversationState, Said
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import Fact
 from tools.registry import Tell
 from tools.result import ToolResult

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from agent.answering.facts import facts_of, paragraph
 from agent.answering.offers import MOST, fillings, fitting
 from agent.answering.questions import QUESTIONS
-from agent.answering.reading import read
 from agent.answering.referring import Topic, topic_of, units_meant
 from agent.answering.router import Route, Understood, understand
+from agent.answering.understanding import read
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
-from mecharule_ops.pipeline.opening import find_certificate, findings_of, opened
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
+from mecharule_ops.run.opening import find_certificate, findings_of, opened
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer
 from mecharule_ops.types import Neuron

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from agent.answering.questions import QUESTIONS
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.support import strongest
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Neuron
 
 MOST = 3

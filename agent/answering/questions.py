@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent.answering.reading import ORDINALS, Reading
+from agent.answering.understanding import ORDINALS, Reading
 
 PLACES = frozenset({"strongest", *ORDINALS})
 _COURTESY = frozenset({"unit", "it", "outcome"})

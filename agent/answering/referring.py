@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from agent.answering.router import Route
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.questions.support import strongest
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastTopic
 from mecharule_ops.types import Regime
 

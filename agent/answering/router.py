@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agent.answering.questions import FORMS, Form
-from agent.answering.reading import Reading, read
+from agent.answering.understanding import Reading, read
 
 Arguments = dict[str, object]
 _SEAM = re.compile(r"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+|\.\s+|,\s+", re.IGNORECASE)

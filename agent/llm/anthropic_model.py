@@ -22,8 +22,8 @@ from agent.llm.faults import (
     status_fault,
     unreachable,
 )
+from agent.llm.parsing import arguments_of, parsed_as, unusable
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
-from agent.llm.reading import arguments_of, parsed_as, unusable
 
 PROVIDER = "anthropic"
 

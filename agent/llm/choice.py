@@ -21,10 +21,10 @@ from pathlib import Path
 from platformdirs import user_config_dir
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.llm.asking import MOST_TOKENS, TokenPrice
 from agent.llm.faults import ProviderFault
 from agent.llm.mock import MockModel
 from agent.llm.protocol import LanguageModel
+from agent.llm.retrying import MOST_TOKENS, TokenPrice
 from mecharule_ops.errors import UsageError
 
 PROVIDERS = ("anthropic", "openai")

@@ -10,9 +10,9 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
 from agent.llm.protocol import Request
+from agent.llm.retrying import Asker
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import UsageError
 

@@ -23,8 +23,8 @@ from pydantic import BaseModel
 
 from agent.llm.calls import calls_in
 from agent.llm.faults import ProviderFault, ReplyUnusable, cut_short, scrub
+from agent.llm.parsing import parsed_as
 from agent.llm.protocol import OnText, Reply, Request, ToolSpec, Turn, Usage, unheard
-from agent.llm.reading import parsed_as
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading import gguf

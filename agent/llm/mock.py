@@ -38,8 +38,8 @@ from agent.llm.faults import (
     cut_off,
     unreachable,
 )
+from agent.llm.parsing import parsed_as
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Usage, unheard
-from agent.llm.reading import parsed_as
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from agent.llm.faults import ReplyRefused, cut_off, cut_short
 from agent.llm.openai_model import PROVIDER, OpenAIClient, chat_usage
+from agent.llm.parsing import arguments_of, parsed_as
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn
-from agent.llm.reading import arguments_of, parsed_as
 from mecharule_ops.codec import canonical_json
 
 

@@ -23,8 +23,8 @@ from agent.llm.faults import (
     status_fault,
     unreachable,
 )
+from agent.llm.parsing import arguments_of, parsed_as, unusable
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
-from agent.llm.reading import arguments_of, parsed_as, unusable
 from mecharule_ops.codec import canonical_json
 
 PROVIDER = "openai"

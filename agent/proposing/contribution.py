@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from agent.refining.loop import case_of
-from agent.refining.nodes import held_out_score
+from agent.refining.refinement_nodes import held_out_score
 from agent.refining.suggesting import learned_on
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
 
 

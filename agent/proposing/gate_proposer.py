@@ -8,9 +8,9 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.llm.asking import Asker
 from agent.llm.faults import ReplyUnusable
 from agent.llm.protocol import Request
+from agent.llm.retrying import Asker
 from agent.proposing import showing
 from agent.state import RefusalEntry
 from mecharule_ops.errors import MechaRuleError

@@ -15,14 +15,20 @@ import numpy as np
 
 import prompts
 from agent.graph import checkpoints, refinement_graph, run_to_end
-from agent.refining.state import RefinementInput, RefinementRuntime, Suggester, UnitCase, UnitReport
+from agent.refining.refinement_state import (
+    RefinementInput,
+    RefinementRuntime,
+    Suggester,
+    UnitCase,
+    UnitReport,
+)
 from agent.refining.suggesting import PROMPT, StoredSuggester, validated_mcc
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, RefinementFinished
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.pipeline.refinement import refined_texts
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.refinement import refined_texts
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.tasks.meanings import meanings_of

@@ -6,7 +6,7 @@ refutes it, at no cost and without a look at the held-out records, which decide 
 
 from __future__ import annotations
 
-from agent.refining.state import RefinementRuntime, UnitCase
+from agent.refining.refinement_state import RefinementRuntime, UnitCase
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome

@@ -12,19 +12,19 @@ from typing import cast
 
 import numpy as np
 
-from agent.llm.asking import Asker
 from agent.llm.protocol import OnText, Request, unheard
+from agent.llm.retrying import Asker
 from agent.proposing import showing
 from agent.proposing.power import held_back
-from agent.refining.state import Idea, Refinement, Tried, UnitCase
+from agent.refining.refinement_state import Idea, Refinement, Tried, UnitCase
 from mecharule_ops.errors import BudgetSpent, StoreError
-from mecharule_ops.pipeline.refinement import LEAST, known_scores
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
 from mecharule_ops.rules.algebra import lookup_in, mcc
 from mecharule_ops.rules.ruleshap import LearnedRule, learn_rule
+from mecharule_ops.run.refinement import LEAST, known_scores
 
 PROMPT = "refine_unit"
 

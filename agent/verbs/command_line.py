@@ -6,10 +6,10 @@ import argparse
 import os
 from typing import Any, NoReturn
 
-from agent.verbs.arguments import VERBS
+from agent.verbs.options import VERBS
 from mecharule_ops.errors import UsageError
-from tools.catalogue import options_of
 from tools.registry import TOOLS
+from tools.schemas import options_of
 
 EXIT_CODES = (
     "Exit codes: 0 ok · 1 run failed · 2 usage or config · 3 model or provider unavailable · 4 claim not supported or "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.codec import encode
 from mecharule_ops.loading.memory import free_memory
-from mecharule_ops.pipeline.outlook import Outlook, SearchOutlook
+from mecharule_ops.run.outlook import Outlook, SearchOutlook
 from mecharule_ops.types import Basis
 
 

@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.verbs.arguments import Experiment
+from agent.verbs.options import ExperimentOptions
 from agent.verbs.runner import Approve, Show, config_from
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Notice
-from mecharule_ops.loading.registry import resolve
+from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.store.run_directory import runs_directory
-from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Neuron
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
-    from mecharule_ops.experiments.folder import Host
     from mecharule_ops.experiments.page import Chapter
-    from mecharule_ops.experiments.plan import PlannedRun, Request
+    from mecharule_ops.experiments.requested_runs import ExperimentRequest, PlannedRun
+    from mecharule_ops.experiments.run_folder import Host
     from mecharule_ops.report.document import Document
 
 FOLDER = "experiments"
@@ -43,15 +43,15 @@ units, brute force where it is cheap."""
 WIDTH = 120
 
 
-def _config(asked: Experiment) -> RunConfig:
+def _config(asked: ExperimentOptions) -> RunConfig:
     """The main condition of the experiments: their settings, then the user's. Raises `UsageError`."""
     return config_from(**{**asked.chosen, "settings": (*SETTINGS, *asked.settings)})
 
 
-def dry_run(asked: Experiment) -> ToolResult:
+def dry_run(asked: ExperimentOptions) -> ToolResult:
     """Which runs there would be and which of them are finished; reads the model, asks it nothing."""
-    from mecharule_ops.experiments.folder import price_of, unfinished
-    from mecharule_ops.experiments.plan import distinct
+    from mecharule_ops.experiments.requested_runs import distinct
+    from mecharule_ops.experiments.run_folder import price_of, unfinished
 
     request = _request(asked, _config(asked))
     runs = distinct([run for planned in _plans(asked, request).values() for run in planned])
@@ -66,11 +66,11 @@ def dry_run(asked: Experiment) -> ToolResult:
     return ToolResult(data=data, text="\n".join(lines))
 
 
-def experiment(asked: Experiment, show: Show, approve: Approve) -> ToolResult:
+def experiment(asked: ExperimentOptions, show: Show, approve: Approve) -> ToolResult:
     """The page of one experiment or of all; finished runs are reused. Raises what planning and the runs raise."""
     from mecharule_ops.experiments.catalogue import EXPERIMENTS
-    from mecharule_ops.experiments.folder import Host, finish, load
     from mecharule_ops.experiments.page import Chapter, document
+    from mecharule_ops.experiments.run_folder import Host, finish, load
 
     config, folder = _config(asked), runs_directory() / FOLDER
     host = Host(folder=folder, show=show, clock=time.monotonic, approve=approve, again=asked.again)
@@ -102,11 +102,11 @@ def machine() -> str:
     return f"{platform.system()} on {platform.machine()}, {os.cpu_count()} CPU cores, no GPU used"
 
 
-def _request(asked: Experiment, config: RunConfig) -> Request:
+def _request(asked: ExperimentOptions, config: RunConfig) -> ExperimentRequest:
     """Raises `UsageError` or `ModelUnavailable` before any run is made."""
     from mecharule_ops.experiments.catalogue import chosen
-    from mecharule_ops.experiments.plan import Request
-    from mecharule_ops.loading.registry import load
+    from mecharule_ops.experiments.requested_runs import ExperimentRequest
+    from mecharule_ops.loading.model_names import load
 
     chosen(asked.name)
     if asked.units is not None and asked.name != "baselines":
@@ -120,26 +120,26 @@ def _request(asked: Experiment, config: RunConfig) -> Request:
             units[basis] = subject.n_layers * subject.width(basis)
         except UsageError:
             continue  # An architecture without this basis is searched in the others.
-    return Request(base=config, seeds=tuple(range(asked.seeds)), units=units)
+    return ExperimentRequest(base=config, seeds=tuple(range(asked.seeds)), units=units)
 
 
-def _plans(asked: Experiment, request: Request) -> dict[str, tuple[PlannedRun, ...]]:
+def _plans(asked: ExperimentOptions, request: ExperimentRequest) -> dict[str, tuple[PlannedRun, ...]]:
     from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
 
     return {name: EXPERIMENTS[name].plan(request) for name in chosen(asked.name)}
 
 
-def _probe(asked: Experiment, request: Request, host: Host) -> ToolResult:
-    from mecharule_ops.experiments.folder import probe
+def _probe(asked: ExperimentOptions, request: ExperimentRequest, host: Host) -> ToolResult:
     from mecharule_ops.experiments.page import as_data
-    from mecharule_ops.experiments.plan import planned
+    from mecharule_ops.experiments.requested_runs import planned
+    from mecharule_ops.experiments.run_folder import probe
 
     units = [Neuron.parse(text) for text in str(asked.units).split(",")]
     page = probe(planned(request.base, request.base.seed, "probe"), units, host)
     return ToolResult(data=as_data(page), text=_text(asked, page))
 
 
-def _command(name: str, asked: Experiment, config: RunConfig) -> str:
+def _command(name: str, asked: ExperimentOptions, config: RunConfig) -> str:
     """The command line that repeats one experiment on these settings."""
     usual = config_from(settings=SETTINGS, task=config.task, model=config.model).model_dump(mode="json")
     given = config.model_dump(mode="json")
@@ -149,7 +149,7 @@ def _command(name: str, asked: Experiment, config: RunConfig) -> str:
     return f"mecharule experiment {name} --task {config.task} -m {config.model} --seeds {asked.seeds}{changed} --yes"
 
 
-def _result(asked: Experiment, page: Document, chapters: Sequence[Chapter]) -> ToolResult:
+def _result(asked: ExperimentOptions, page: Document, chapters: Sequence[Chapter]) -> ToolResult:
     from mecharule_ops.experiments.page import as_data
 
     runs = [
@@ -160,8 +160,8 @@ def _result(asked: Experiment, page: Document, chapters: Sequence[Chapter]) -> T
     return ToolResult(data={**as_data(page), "runs": runs}, text=_text(asked, page))
 
 
-def _text(asked: Experiment, page: Document) -> str:
-    from mecharule_ops.report.text import markdown_of, text_of
+def _text(asked: ExperimentOptions, page: Document) -> str:
+    from mecharule_ops.report.as_text import markdown_of, text_of
 
     return markdown_of(page).rstrip() if asked.md else text_of(page, WIDTH).rstrip()
 
@@ -169,9 +169,9 @@ def _text(asked: Experiment, page: Document) -> str:
 def _write(folder: Path, name: str, page: Document, chapters: Sequence[Chapter]) -> tuple[str, ...]:
     """The files written: the brief page, the whole one as HTML, its tables and figures. Raises `StoreError`."""
     from mecharule_ops.experiments.page import brief, figures, tables
+    from mecharule_ops.report.as_text import csv_of, markdown_of
     from mecharule_ops.report.drawing import standalone
     from mecharule_ops.report.html import html_of
-    from mecharule_ops.report.text import csv_of, markdown_of
 
     stem, drawn = FOLDER if name == "all" or "," in name else f"experiment-{name}", figures(chapters)
     pictures = {figure: (f"figures/{figure}.svg", caption) for figure, (_, caption) in drawn.items()}

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.llm.asking import Asker
 from agent.llm.choice import choose, make_model
+from agent.llm.retrying import Asker
 from agent.refining import screening
 from agent.refining.loop import Refined, played_again, refine
-from agent.refining.state import Refinement, Suggester, UnitReport
+from agent.refining.refinement_state import Refinement, Suggester, UnitReport
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester
-from agent.verbs.arguments import Refine
+from agent.verbs.options import RefineOptions
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable
 from mecharule_ops.events import Event, Notice
-from mecharule_ops.pipeline.opening import findings_of, opened
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.report.as_text import block_lines
 from mecharule_ops.report.document import Table
-from mecharule_ops.report.text import block_lines
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.ledger import Hypothesis, Ledger
 from tools.result import ToolResult
@@ -30,7 +30,7 @@ _RISE = 0.005
 """Least rise of a held-out MCC that counts."""
 
 
-def refine_run(asked: Refine, show: Show) -> ToolResult:
+def refine_run(asked: RefineOptions, show: Show) -> ToolResult:
     """The report: HQ-T before and after, each unit, each hypothesis with how it was decided.
 
     Exit code 5 when the budget ended it, 3 when the suggester could never be asked. Raises what opening the run and

@@ -15,19 +15,19 @@ from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import BudgetSpent, StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.placement import place, this_machine
-from mecharule_ops.loading.registry import resolve
 from mecharule_ops.loading.shape import read_shape
-from mecharule_ops.pipeline.opening import begun
-from mecharule_ops.pipeline.outlook import outlook
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import begun
+from mecharule_ops.run.outlook import outlook
 from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
 from mecharule_ops.store.run_directory import find_run, list_runs, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
-from mecharule_ops.tasks.registry import findable, task_of
+from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.result import ToolResult
 from tools.show import with_contribution
@@ -156,7 +156,7 @@ def config_of(run: str) -> RunConfig:
 
 def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: Wanted = ALONE) -> ToolResult:
     """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
-    from mecharule_ops.pipeline.opening import check_fork, take_over
+    from mecharule_ops.run.opening import check_fork, take_over
 
     path = find_run(earlier, runs_directory())
     check_fork(config_of(earlier), config)
@@ -190,7 +190,7 @@ def _graded_by_model(config: RunConfig) -> bool:
 
 def _take_over_late(store: RunStore) -> None:
     """What a fork that was killed before it took anything over would have had, where the earlier run is still there."""
-    from mecharule_ops.pipeline.opening import take_over
+    from mecharule_ops.run.opening import take_over
 
     path = run_path(str(store.config.get("forked_from", "")), runs_directory())
     if not store.names() and path.is_file():
@@ -220,7 +220,7 @@ def _proposer(run: Run, show: Show, budget: int | None) -> Proposer | None:
     choice = _choice(run.config, budget)
     if choice is None:
         return None
-    from agent.proposing.proposer import proposer_of
+    from agent.proposing.model_proposer import proposer_of
 
     def emit(event: Event) -> None:
         run.store.append([event])
@@ -239,7 +239,7 @@ def _proposer(run: Run, show: Show, budget: int | None) -> Proposer | None:
 
 
 def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = None) -> ToolResult:
-    from mecharule_ops.pipeline.analyse import analyse
+    from mecharule_ops.run.analyse import analyse
 
     findings = analyse(
         run,

@@ -20,8 +20,8 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.codec import canonical_json, decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.pipeline.run import Run
-from mecharule_ops.pipeline.second_run import bench_of_run, rerun
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.second_run import bench_of_run, rerun
 from mecharule_ops.store.run_store import RunStore
 
 from .finished import finished_file

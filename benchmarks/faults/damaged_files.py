@@ -16,7 +16,7 @@ import numpy as np
 
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.findings.as_json import to_json
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.run_file import SCHEMA_VERSION
 from mecharule_ops.store.run_store import RunStore

@@ -149,12 +149,12 @@ def _child(asked: Mapping[str, Any], out: int, err: int, audit: int, counted: in
 
 
 def _audited(audit: int) -> None:
-    from mecharule_ops.engine.asking import Answer, Question
+    from mecharule_ops.engine.group_questions import Answer, GroupQuestion
     from mecharule_ops.store.stored_engine import StoredEngine
 
     keep = StoredEngine._keep
 
-    def audited(self: StoredEngine, question: Question, answer: Answer) -> None:
+    def audited(self: StoredEngine, question: GroupQuestion, answer: Answer) -> None:
         os.write(audit, f"{answer.labels.size}\n".encode())
         keep(self, question, answer)
 
@@ -219,8 +219,8 @@ def _main() -> None:
 
     import app  # noqa: F401
     import mecharule_ops.engine.ablation
-    import mecharule_ops.loading.registry
-    import mecharule_ops.pipeline.analyse  # noqa: F401
+    import mecharule_ops.loading.model_names
+    import mecharule_ops.run.analyse  # noqa: F401
     from agent.verbs import experiment, refine, runner  # noqa: F401
     from tools import registry  # noqa: F401
 

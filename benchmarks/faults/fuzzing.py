@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis.strategies import SearchStrategy
 
-from agent.llm.reading import parsed_as
-from agent.proposing.nodes import Proposals
-from agent.refining.state import Refinement
+from agent.llm.parsing import parsed_as
+from agent.proposing.proposal_nodes import Proposals
+from agent.refining.refinement_state import Refinement
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.codec import decode, parse_json
@@ -30,7 +30,7 @@ from mecharule_ops.config import make_config
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.tasks.table import read_table
+from mecharule_ops.tasks.from_file import read_table
 
 from .invented import csv_tables, json_near, jsonl_tables, predicates
 from .result import Figure, Result, Setting

@@ -18,7 +18,7 @@ from outcome_audit import cells
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import HypothesisDecided, HypothesisRegistered
 from mecharule_ops.findings.as_json import to_json
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.run_directory import SUFFIX
 from mecharule_ops.store.run_file import is_held

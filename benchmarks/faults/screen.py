@@ -14,8 +14,8 @@ from textual.pilot import Pilot
 from tui_story import FakeBackend, big_search
 
 from mecharule_ops.events import StageProgress, StageStarted
-from tui.app import MechaRuleApp
 from tui.session import Session
+from tui.terminal_app import MechaRuleApp
 from tui.working_app import Outbox
 
 from .memory import resident

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float32
 
 from mecharule_ops.engine.chunks import Chunks
 from mecharule_ops.engine.settling import Reader
-from mecharule_ops.engine.speculation import Leads, Speculation, Verified
+from mecharule_ops.engine.speculation import GroupLeads, Speculation, Verified
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.model import Subject
@@ -140,7 +140,7 @@ class AblationEngine:
             example_forwards=forwards,
         )
 
-    def leads(self, groups: Sequence[Group], examples: Sequence[int], *, of_change: bool) -> Leads:
+    def leads(self, groups: Sequence[Group], examples: Sequence[int], *, of_change: bool) -> GroupLeads:
         """What each group makes of every predicted token of the examples' completions, groups by lowest layer.
 
         All groups go through the model at once. With `of_change` products are those of the change.
@@ -152,7 +152,7 @@ class AblationEngine:
             for columns in chunks_by_length(lengths, examples):
                 chunk = self._chunks.of(tuple(examples[column] for column in columns), False)
                 found.append(self._speculation.leads(chunk, groups, of_change=of_change))
-        return Leads.joined(found, 0)
+        return GroupLeads.joined(found, 0)
 
     def _baseline(self, groups: Sequence[Group], examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """What holds where no token is in reach of the intervention."""

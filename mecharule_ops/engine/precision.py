@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from mecharule_ops.engine.ablation import AblationEngine, Group
-from mecharule_ops.engine.speculation import Leads
+from mecharule_ops.engine.speculation import GroupLeads
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.batches import parts
 from mecharule_ops.passes.greedy import multiplies_bfloat16
@@ -68,16 +68,16 @@ def calibrate(
     engine = AblationEngine(subject, task, drawn, table.intervention, table)
     examples = range(len(drawn))
 
-    def measured(size: int, of_change: bool) -> Leads:
+    def measured(size: int, of_change: bool) -> GroupLeads:
         batches = parts(list(range(len(groups))), size)
         asked = [[groups[index] for index in batch] for batch in batches]
-        return Leads.joined([engine.leads(each, examples, of_change=of_change) for each in asked], 1)
+        return GroupLeads.joined([engine.leads(each, examples, of_change=of_change) for each in asked], 1)
 
     true = measured(SIZES[0], False)
     return _compared(true, [measured(size, True) for size in SIZES])
 
 
-def _compared(true: Leads, found: Sequence[Leads]) -> Precision:
+def _compared(true: GroupLeads, found: Sequence[GroupLeads]) -> Precision:
     errors, turned = [], 0
     for one in found:
         same = one.tokens == true.tokens

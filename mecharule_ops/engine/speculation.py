@@ -50,7 +50,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Leads:
+class GroupLeads:
     """What groups make of the predicted tokens of some records."""
 
     tokens: Int[np.ndarray, "token group"]
@@ -61,7 +61,7 @@ class Leads:
     """How far the hidden state that is unembedded lies from the clean one."""
 
     @classmethod
-    def joined(cls, parts: Sequence[Leads], axis: int) -> Leads:
+    def joined(cls, parts: Sequence[GroupLeads], axis: int) -> GroupLeads:
         """All parts along the axis of tokens (0) or of groups (1)."""
         tokens, margins, moved = (
             np.concatenate([getattr(part, name) for part in parts], axis)
@@ -152,7 +152,7 @@ class Speculation:
         held: Sequence[HeldUnits] = (),
         *,
         of_change: bool,
-    ) -> Leads:
+    ) -> GroupLeads:
         """What each group makes of the chunk's predicted tokens, groups in order of lowest layer.
 
         With `of_change` products are those of the change from the clean pass.
@@ -174,7 +174,7 @@ class Speculation:
         greedy = chunk.near.greedy(hidden, near)
         found = greedy.tokens, greedy.margins, chunk.near.moved(hidden, near)
         tokens, margins, moved = (each.view(len(rows), -1).cpu().numpy() for each in found)
-        return Leads(tokens=tokens, margins=margins, moved=moved)
+        return GroupLeads(tokens=tokens, margins=margins, moved=moved)
 
     def _opened(
         self, chunk: Chunk, row: int, group: int, at: int, greedy: np.ndarray, again: bool

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.experiments import baselines, e0, e1, e2, overlap, sensitivity
-from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import FinishedRun, PlannedRun, Request
+from mecharule_ops.experiments import by_baseline, e0, e1, e2, sensitivity, shared_units
+from mecharule_ops.experiments.page import ExperimentPart
+from mecharule_ops.experiments.requested_runs import ExperimentRequest, PlannedRun, PlannedRunDone
 
 ALL = "all"
 """The word for every experiment on one page."""
@@ -20,9 +20,9 @@ class Experiment:
 
     title: str
     question: str
-    plan: Callable[[Request], tuple[PlannedRun, ...]]
+    plan: Callable[[ExperimentRequest], tuple[PlannedRun, ...]]
     """The runs it needs. Raises `UsageError` when the request does not allow it."""
-    part: Callable[[Sequence[FinishedRun]], Part]
+    part: Callable[[Sequence[PlannedRunDone]], ExperimentPart]
     """What it shows once they are finished; no model, no disk."""
 
 
@@ -54,14 +54,14 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "baselines": Experiment(
         title="Replacement baselines",
         question="What does each replacement baseline make of the same units, and does it stay inside the data?",
-        plan=baselines.plan,
-        part=baselines.part,
+        plan=by_baseline.plan,
+        part=by_baseline.part,
     ),
     "overlap": Experiment(
         title="Overlap",
         question="Which units and flips are shared between conditions, tasks, bases, regimes, and with attribution?",
-        plan=overlap.plan,
-        part=overlap.part,
+        plan=shared_units.plan,
+        part=shared_units.part,
     ),
 }
 

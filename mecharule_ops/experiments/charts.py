@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mecharule_ops.experiments.statistics import Interval
+from mecharule_ops.experiments.seed_intervals import Interval
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
 
 if TYPE_CHECKING:

@@ -4,43 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.experiments import counts
+from mecharule_ops.experiments import run_counts
 from mecharule_ops.experiments.charts import bars
-from mecharule_ops.experiments.counts import REGIMES, Measure, over_seeds
-from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, under
-from mecharule_ops.experiments.statistics import Interval, spelled, spelled_percent, t_interval
+from mecharule_ops.experiments.page import ExperimentPart
+from mecharule_ops.experiments.requested_runs import (
+    MAIN,
+    ExperimentRequest,
+    PlannedRun,
+    PlannedRunDone,
+    under,
+)
+from mecharule_ops.experiments.run_counts import REGIMES, Measure, over_seeds
+from mecharule_ops.experiments.seed_intervals import Interval, spelled, spelled_percent, t_interval
 from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Table
 from mecharule_ops.types import Regime
 
 UP, DOWN = REGIMES
 _COUNTS: tuple[tuple[str, Measure], ...] = (
-    ("localized", counts.localized),
-    ("τ-agonists", counts.tau_agonists),
-    ("HQ-T", counts.hq_t),
-    ("HQ-T shown", counts.hq_t_shown),
-    ("HQ-F", counts.hq_f),
+    ("localized", run_counts.localized),
+    ("τ-agonists", run_counts.tau_agonists),
+    ("HQ-T", run_counts.hq_t),
+    ("HQ-T shown", run_counts.hq_t_shown),
+    ("HQ-F", run_counts.hq_f),
 )
 _SHARES: tuple[tuple[str, Measure], ...] = (
-    ("task score", counts.task_score),
-    ("union 1→0", counts.union(UP)),
-    ("drawn 1→0", counts.union(UP, drawn=True)),
-    ("union 0→1", counts.union(DOWN)),
-    ("drawn 0→1", counts.union(DOWN, drawn=True)),
+    ("task score", run_counts.task_score),
+    ("union 1→0", run_counts.union(UP)),
+    ("drawn 1→0", run_counts.union(UP, drawn=True)),
+    ("union 0→1", run_counts.union(DOWN)),
+    ("drawn 0→1", run_counts.union(DOWN, drawn=True)),
 )
 
 
-def plan(request: Request) -> tuple[PlannedRun, ...]:
+def plan(request: ExperimentRequest) -> tuple[PlannedRun, ...]:
     """The main condition under every seed."""
     return under(request, {MAIN: {}})
 
 
-def part(runs: Sequence[FinishedRun]) -> Part:
+def part(runs: Sequence[PlannedRunDone]) -> ExperimentPart:
     """A row a seed and their mean, then layer by layer."""
     layers = sorted({cover.layer for run in runs for s in run.findings.searches for cover in s.layer_union})
     drawn = {"e0-layers": (_figure(runs, layers), _CAPTION)} if layers else {}
-    return Part(
+    return ExperimentPart(
         blocks=(
             _main(runs),
             "Union: records of the regime flipped by at least one localized unit; drawn: by as many units drawn from "
@@ -53,7 +59,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
         figures=drawn,
         says=says(runs),
         rows=(
-            ("τ-agonists of a run, both directions", spelled(over_seeds(runs, counts.tau_agonists))),
+            ("τ-agonists of a run, both directions", spelled(over_seeds(runs, run_counts.tau_agonists))),
             ("units with a rule at held-out MCC ≥ .70 (HQ-T)", _hq_t_words(runs)),
             (
                 "localized units together flip",
@@ -63,7 +69,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
     )
 
 
-def _counted(runs: Sequence[FinishedRun]) -> str:
+def _counted(runs: Sequence[PlannedRunDone]) -> str:
     """On which records the unions are counted."""
     outside = all(search.union_outside for run in runs for search in run.findings.searches)
     where = (
@@ -74,27 +80,29 @@ def _counted(runs: Sequence[FinishedRun]) -> str:
     return f"Both are counted {where}; a layer's union on all records."
 
 
-def _searched(runs: Sequence[FinishedRun]) -> str:
+def _searched(runs: Sequence[PlannedRunDone]) -> str:
     """How many units a union could be of."""
     units = max(search.cost.candidates for run in runs for search in run.findings.searches)
     return f"{units:,} units were searched; a union grows with the units in it."
 
 
-def says(runs: Sequence[FinishedRun]) -> str:
+def says(runs: Sequence[PlannedRunDone]) -> str:
     """What the pipeline found, in a sentence."""
-    found, ruled = (over_seeds(runs, measure).mean for measure in (counts.tau_agonists, counts.hq_t))
+    found, ruled = (over_seeds(runs, measure).mean for measure in (run_counts.tau_agonists, run_counts.hq_t))
     rules = f"{ruled:.1f} units with a rule" if ruled else "no unit with a rule"
     return f"A run finds {found:.1f} τ-agonists in the mean, and {rules} of held-out MCC .70 or more."
 
 
-def _hq_t_words(runs: Sequence[FinishedRun]) -> str:
-    every, shown = (spelled(over_seeds(runs, measure)) for measure in (counts.hq_t, counts.hq_t_shown))
+def _hq_t_words(runs: Sequence[PlannedRunDone]) -> str:
+    every, shown = (
+        spelled(over_seeds(runs, measure)) for measure in (run_counts.hq_t, run_counts.hq_t_shown)
+    )
     return f"{every}; shown (interval above 0, Holm) {shown}"
 
 
-def _union_words(runs: Sequence[FinishedRun], regime: Regime) -> str:
+def _union_words(runs: Sequence[PlannedRunDone], regime: Regime) -> str:
     mine, beside = (
-        spelled_percent(over_seeds(runs, counts.union(regime, drawn=drawn))) for drawn in (False, True)
+        spelled_percent(over_seeds(runs, run_counts.union(regime, drawn=drawn))) for drawn in (False, True)
     )
     return f"{mine}; as many units drawn from their layers {beside}"
 
@@ -102,7 +110,7 @@ def _union_words(runs: Sequence[FinishedRun], regime: Regime) -> str:
 _CAPTION = "Union coverage of the localized units of each layer, mean over seeds with t-intervals."
 
 
-def _main(runs: Sequence[FinishedRun]) -> Table:
+def _main(runs: Sequence[PlannedRunDone]) -> Table:
     names = ("seed", *(name for name, _ in _COUNTS), *(name for name, _ in _SHARES))
     rows = [
         (
@@ -120,7 +128,7 @@ def _main(runs: Sequence[FinishedRun]) -> Table:
     return Table(header=names, rows=(*rows, mean), align="l" + "r" * (len(names) - 1))
 
 
-def _layers(runs: Sequence[FinishedRun], layers: Sequence[int]) -> Table:
+def _layers(runs: Sequence[PlannedRunDone], layers: Sequence[int]) -> Table:
     rows = []
     for layer in layers:
         cells = [spelled(_units(runs, regime, layer)) for regime in REGIMES]
@@ -130,23 +138,23 @@ def _layers(runs: Sequence[FinishedRun], layers: Sequence[int]) -> Table:
     return Table(header=header, rows=tuple(rows), align="rrrrr")
 
 
-def _units(runs: Sequence[FinishedRun], regime: Regime, layer: int) -> Interval:
+def _units(runs: Sequence[PlannedRunDone], regime: Regime, layer: int) -> Interval:
     """Localized units of a layer."""
-    searches = counts.searches(runs, regime)
+    searches = run_counts.searches(runs, regime)
     return t_interval([sum(a.neuron.layer == layer for a in search.agonists) for search in searches])
 
 
-def _cover(runs: Sequence[FinishedRun], regime: Regime, layer: int) -> Interval:
+def _cover(runs: Sequence[PlannedRunDone], regime: Regime, layer: int) -> Interval:
     """Union coverage of a layer; a searched layer without a localized unit covers nothing."""
     return t_interval(
         [
             next((cover.flipped.rate for cover in search.layer_union if cover.layer == layer), 0.0)
-            for search in counts.searches(runs, regime)
+            for search in run_counts.searches(runs, regime)
         ]
     )
 
 
-def _figure(runs: Sequence[FinishedRun], layers: Sequence[int]) -> str:
+def _figure(runs: Sequence[PlannedRunDone], layers: Sequence[int]) -> str:
     series = {
         f"union {regime.arrow}": [_cover(runs, regime, layer) for layer in layers] for regime in REGIMES
     }

@@ -11,9 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mecharule_ops.experiments import counts
+from mecharule_ops.experiments import run_counts
 from mecharule_ops.experiments.charts import lines
-from mecharule_ops.experiments.counts import (
+from mecharule_ops.experiments.page import ExperimentPart
+from mecharule_ops.experiments.requested_runs import (
+    MAIN,
+    ExperimentRequest,
+    PlannedRun,
+    PlannedRunDone,
+    labelled,
+    under,
+)
+from mecharule_ops.experiments.run_counts import (
     REGIMES,
     THRESHOLDS,
     Column,
@@ -23,9 +32,7 @@ from mecharule_ops.experiments.counts import (
     measured,
     over_seeds,
 )
-from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, under
-from mecharule_ops.experiments.statistics import (
+from mecharule_ops.experiments.seed_intervals import (
     CONFIDENCE,
     Direction,
     Interval,
@@ -48,9 +55,9 @@ CONDITIONS: Mapping[str, E1Condition] = {
 }
 """The label of each condition's runs; the main one is this tool's, which the other experiments share."""
 _NAMES = {REFERENCE: "rule + spectral (the paper's main)", MAIN: "rule + random draw (main here)"}
-COMPARED: tuple[tuple[str, Measure], ...] = (("HQ-T", counts.hq_t), ("HQ-F", counts.hq_f))
+COMPARED: tuple[tuple[str, Measure], ...] = (("HQ-T", run_counts.hq_t), ("HQ-F", run_counts.hq_f))
 """What decides: rules at MCC ≥ .70, held out and all-fit, as in the paper."""
-_FOUND = (counted("localized", counts.localized), counted("τ-agonists", counts.tau_agonists))
+_FOUND = (counted("localized", run_counts.localized), counted("τ-agonists", run_counts.tau_agonists))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,32 +74,37 @@ class Difference:
         return direction_of(self.interval)
 
 
-def plan(request: Request) -> tuple[PlannedRun, ...]:
+def plan(request: ExperimentRequest) -> tuple[PlannedRun, ...]:
     """Every condition under every seed."""
     others = {name: {"condition": each.value} for name, each in CONDITIONS.items() if name != MAIN}
     return under(request, {MAIN: {}, **others})
 
 
-def part(runs: Sequence[FinishedRun]) -> Part:
+def part(runs: Sequence[PlannedRunDone]) -> ExperimentPart:
     """The paper's two tables with intervals, the paired differences, and the sentence that they allow."""
     by_label = {name: labelled(runs, name) for name in CONDITIONS}
     by_name = {_NAMES.get(name, name): some for name, some in by_label.items()}
     found = differences(by_label)
     level = simultaneous(len(found))
-    return Part(
+    return ExperimentPart(
         blocks=(
             sentence(found),
             *_floor(runs),
             "Units with a rule that reaches each MCC on held-out records (HQ-T), a point estimate; shown are those "
             "whose interval lies above 0 too and which Holm's correction over their run leaves:",
-            _table(by_name, counts.bearing_t, counts.hq_test, counted("≥ .70, shown", counts.hq_t_shown)),
+            _table(
+                by_name,
+                run_counts.bearing_t,
+                run_counts.hq_test,
+                counted("≥ .70, shown", run_counts.hq_t_shown),
+            ),
             "The same, fitted and scored on all eligible records (HQ-F, descriptive):",
-            _table(by_name, counts.bearing_f, counts.hq_full),
+            _table(by_name, run_counts.bearing_f, run_counts.hq_full),
             "The paper's main condition less each other one, seed by seed, at MCC ≥ .70; intervals are paired "
             f"t-intervals at {level:.1%} each; all {len(found)} hold together at {CONFIDENCE:.0%} (Bonferroni):",
             _differences(found),
             measured(
-                "condition", by_name, [in_percent(f"union {r.arrow}", counts.union(r)) for r in REGIMES]
+                "condition", by_name, [in_percent(f"union {r.arrow}", run_counts.union(r)) for r in REGIMES]
             ),
             _fallbacks(by_label),
         ),
@@ -106,7 +118,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
     )
 
 
-def differences(by_label: Mapping[str, Sequence[FinishedRun]]) -> tuple[Difference, ...]:
+def differences(by_label: Mapping[str, Sequence[PlannedRunDone]]) -> tuple[Difference, ...]:
     """Each other condition in each deciding measure; all intervals hold together."""
     others = [name for name in by_label if name != REFERENCE]
     level = simultaneous(len(others) * len(COMPARED))
@@ -130,7 +142,7 @@ def sentence(found: Sequence[Difference]) -> str:
     return f"On this model, over {found[0].interval.n} seeds: {'; '.join(told)}."
 
 
-def _floor(runs: Sequence[FinishedRun]) -> tuple[str, ...]:
+def _floor(runs: Sequence[PlannedRunDone]) -> tuple[str, ...]:
     """What to know where no condition has anything to count."""
     empty = [name for name, measure in COMPARED if not any(map(measure, runs))]
     return (
@@ -158,7 +170,7 @@ _CAPTION = "Units with a rule of an MCC or more, held out (HQ-T) and all-fit (HQ
 
 
 def _table(
-    by_name: Mapping[str, Sequence[FinishedRun]],
+    by_name: Mapping[str, Sequence[PlannedRunDone]],
     bearing: Measure,
     quality: Callable[[float], Measure],
     *more: Column,
@@ -181,7 +193,7 @@ def _differences(found: Sequence[Difference]) -> Table:
     return Table(header=("difference", "measure", "mean and interval", "says"), rows=rows, align="llrl")
 
 
-def _fallbacks(by_label: Mapping[str, Sequence[FinishedRun]]) -> Bullets:
+def _fallbacks(by_label: Mapping[str, Sequence[PlannedRunDone]]) -> Bullets:
     """How many searches of each condition had no rule with enough records on both sides."""
     lines_of = []
     for name, runs in by_label.items():
@@ -196,10 +208,10 @@ def _fallbacks(by_label: Mapping[str, Sequence[FinishedRun]]) -> Bullets:
     return Bullets(tuple(lines_of))
 
 
-def _figure(by_name: Mapping[str, Sequence[FinishedRun]]) -> str:
+def _figure(by_name: Mapping[str, Sequence[PlannedRunDone]]) -> str:
     ticks = [f"{t:.2f}" for t in THRESHOLDS]
     panels = {
         title: {name: [over_seeds(runs, quality(t)) for t in THRESHOLDS] for name, runs in by_name.items()}
-        for title, quality in (("HQ-T", counts.hq_test), ("HQ-F", counts.hq_full))
+        for title, quality in (("HQ-T", run_counts.hq_test), ("HQ-F", run_counts.hq_full))
     }
     return lines("e1-thresholds", panels, dict.fromkeys(panels, ticks), xlabel="MCC at least", ylabel="units")

@@ -14,20 +14,20 @@ import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.experiments import counts
+from mecharule_ops.experiments import run_counts
 from mecharule_ops.experiments.charts import bars
-from mecharule_ops.experiments.counts import REGIMES, over_seeds, recalled
-from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import (
+from mecharule_ops.experiments.page import ExperimentPart
+from mecharule_ops.experiments.requested_runs import (
     MAIN,
-    FinishedRun,
+    ExperimentRequest,
     PlannedRun,
-    Request,
+    PlannedRunDone,
     labelled,
     labels,
     under,
 )
-from mecharule_ops.experiments.statistics import (
+from mecharule_ops.experiments.run_counts import REGIMES, over_seeds, recalled
+from mecharule_ops.experiments.seed_intervals import (
     Direction,
     Interval,
     direction_of,
@@ -64,7 +64,7 @@ _KEY = (
 )
 
 
-def plan(request: Request) -> tuple[PlannedRun, ...]:
+def plan(request: ExperimentRequest) -> tuple[PlannedRun, ...]:
     """Three searches under every seed. Raises `UsageError` when nothing is brute-forced."""
     total = min(request.units[request.basis], request.base.cap)
     if total > request.base.exhaustive_up_to:
@@ -75,10 +75,10 @@ def plan(request: Request) -> tuple[PlannedRun, ...]:
     return under(request, {MAIN: {}, OTHER: {"search": other}, PRINTED: {"parity": True}})
 
 
-def part(runs: Sequence[FinishedRun]) -> Part:
+def part(runs: Sequence[PlannedRunDone]) -> ExperimentPart:
     """Recall by strength bin and cost by three measures, then what the paper's two claims look like here."""
     runs = (*runs, *by_write_norm(runs))
-    return Part(
+    return ExperimentPart(
         blocks=(
             _KEY,
             _recall(runs),
@@ -105,7 +105,7 @@ def part(runs: Sequence[FinishedRun]) -> Part:
     )
 
 
-def by_write_norm(runs: Sequence[FinishedRun]) -> Iterator[FinishedRun]:
+def by_write_norm(runs: Sequence[PlannedRunDone]) -> Iterator[PlannedRunDone]:
     """The default search's runs as if they had tested the units of largest write norm alone, at no higher cost."""
     for run in labelled(runs, labels(runs)[0]):
         if run.norms is not None:
@@ -118,7 +118,7 @@ def by_write_norm(runs: Sequence[FinishedRun]) -> Iterator[FinishedRun]:
 
 
 def _by_norm(
-    run: FinishedRun, norms: Float[np.ndarray, "layer channel"], search: SearchOutcome
+    run: PlannedRunDone, norms: Float[np.ndarray, "layer channel"], search: SearchOutcome
 ) -> SearchOutcome:
     cost, tau = search.cost, run.planned.config.tau
     every = search.exhaustive.units if search.exhaustive else ()
@@ -146,7 +146,7 @@ def _by_norm(
     return replace(search, cost=paid, agonists=found, singletons_tested=len(tested), recall=recall)
 
 
-def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
+def _in_short(runs: Sequence[PlannedRunDone]) -> dict[str, str]:
     """For each search recall and cost in both directions."""
     said: dict[str, list[str]] = {}
     for label, _, regime, searches in _by_regime(runs):
@@ -156,7 +156,7 @@ def _in_short(runs: Sequence[FinishedRun]) -> dict[str, str]:
     return {name: "; ".join(said[label]) for label, name in _names(runs).items()}
 
 
-def _says(runs: Sequence[FinishedRun]) -> str:
+def _says(runs: Sequence[PlannedRunDone]) -> str:
     found = _in_short(runs)
     name, first = next(iter(found.items()))
     norm = (
@@ -170,7 +170,7 @@ def _says(runs: Sequence[FinishedRun]) -> str:
 _CAPTION = "Recall of the τ-agonists that brute force finds, mean over seeds with t-intervals."
 
 
-def _names(runs: Sequence[FinishedRun]) -> dict[str, str]:
+def _names(runs: Sequence[PlannedRunDone]) -> dict[str, str]:
     """The searches that were run, by label: the default first."""
     said = {run.label: run.planned.config.search for run in runs} | {
         PRINTED: PRINTED,
@@ -179,19 +179,19 @@ def _names(runs: Sequence[FinishedRun]) -> dict[str, str]:
     return {label: said[label] for label in labels(runs)}
 
 
-def _by_regime(runs: Sequence[FinishedRun]) -> Iterator[tuple[str, str, Regime, list[SearchOutcome]]]:
+def _by_regime(runs: Sequence[PlannedRunDone]) -> Iterator[tuple[str, str, Regime, list[SearchOutcome]]]:
     """(label, name, regime, the searches of all seeds) of each kind of search."""
     for label, name in _names(runs).items():
         for regime in REGIMES:
-            yield label, name, regime, counts.searches(labelled(runs, label), regime)
+            yield label, name, regime, run_counts.searches(labelled(runs, label), regime)
 
 
-def _bins(runs: Sequence[FinishedRun]) -> list[tuple[float, float]]:
+def _bins(runs: Sequence[PlannedRunDone]) -> list[tuple[float, float]]:
     rows = (row for run in runs for search in run.findings.searches for row in search.recall)
     return sorted({(row.low, row.high) for row in rows if row.criterion == "point" and not row.whole})
 
 
-def _recall(runs: Sequence[FinishedRun]) -> Table:
+def _recall(runs: Sequence[PlannedRunDone]) -> Table:
     bins = _bins(runs)
     rows = tuple(
         (
@@ -205,7 +205,7 @@ def _recall(runs: Sequence[FinishedRun]) -> Table:
     return Table(header=header, rows=rows, align="ll" + "r" * (len(header) - 2))
 
 
-def _cost(runs: Sequence[FinishedRun]) -> Table:
+def _cost(runs: Sequence[PlannedRunDone]) -> Table:
     rows = tuple(
         (name, regime.arrow, *_cost_cells([search.cost for search in found]))
         for _, name, regime, found in _by_regime(runs)
@@ -222,13 +222,13 @@ def _cost_cells(costs: Sequence[SearchCost]) -> tuple[str, ...]:
     )
 
 
-def _overtopping(runs: Sequence[FinishedRun]) -> Table:
+def _overtopping(runs: Sequence[PlannedRunDone]) -> Table:
     """A row a regime and layer: strengths of the largest opened group and of the best inside it, mean over seeds."""
     rows = []
     for regime in REGIMES:
         opened = [
             [group for group in search.dominance if group.group_strength > 0]
-            for search in counts.searches(runs, regime)
+            for search in run_counts.searches(runs, regime)
         ]
         for layer in sorted({group.layer for groups in opened for group in groups}):
             here = [[group for group in groups if group.layer == layer] for groups in opened]
@@ -245,13 +245,13 @@ def _overtopping(runs: Sequence[FinishedRun]) -> Table:
     return Table(header=header, rows=tuple(rows), align="lr" + "r" * (len(header) - 2))
 
 
-def _claims(runs: Sequence[FinishedRun]) -> tuple[str, str]:
+def _claims(runs: Sequence[PlannedRunDone]) -> tuple[str, str]:
     """The paper's two: recall is higher in 1→0 than in 0→1, and higher for strong units than for weak ones."""
     (name,) = _names(runs).values()
-    up, down = (list(map(counts.recall(regime), runs)) for regime in REGIMES)
+    up, down = (list(map(run_counts.recall(regime), runs)) for regime in REGIMES)
     regimes = paired_difference(up, down)
     bins = [low for low, _ in _bins(runs)]
-    both = [search for regime in REGIMES for search in counts.searches(runs, regime)]
+    both = [search for regime in REGIMES for search in run_counts.searches(runs, regime)]
     return (
         f"{name}: recall in 1→0 less that in 0→1, seed by seed: {_points(regimes)}; {_said(direction_of(regimes))}.",
         f"{name}: {recalled(both, bins[:1])} of the units below strength {_edge(bins)} are found and "
@@ -276,12 +276,12 @@ def _said(word: Direction) -> str:
     }[word]
 
 
-def _figure(runs: Sequence[FinishedRun]) -> str:
+def _figure(runs: Sequence[PlannedRunDone]) -> str:
     bins = _bins(runs)
     groups = [*(f"{low:.2g}–{high:.2g}" for low, high in bins), "all"]
     series = {
         f"{name}, {regime.arrow}": [
-            over_seeds(labelled(runs, label), counts.recall(regime, low))
+            over_seeds(labelled(runs, label), run_counts.recall(regime, low))
             for low in (*(low for low, _ in bins), None)
         ]
         for label, name in _names(runs).items()

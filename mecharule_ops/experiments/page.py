@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mecharule_ops.config import make_config
-from mecharule_ops.experiments.plan import FinishedRun
-from mecharule_ops.experiments.statistics import CONFIDENCE
-from mecharule_ops.loading.registry import BUNDLED
+from mecharule_ops.experiments.requested_runs import PlannedRunDone
+from mecharule_ops.experiments.seed_intervals import CONFIDENCE
+from mecharule_ops.loading.model_names import BUNDLED
 from mecharule_ops.numbers import plural
 from mecharule_ops.report.document import Block, Bullets, Document, Section, Table
 from mecharule_ops.report.run_blocks import listing
@@ -36,7 +36,7 @@ INTERVALS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ExperimentPart:
     """What one experiment shows."""
 
     blocks: tuple[Block, ...]
@@ -57,8 +57,8 @@ class Chapter:
     """What it asks, in a sentence, after the paper."""
     command: str
     """The command line that repeats it."""
-    part: Part
-    runs: tuple[FinishedRun, ...]
+    part: ExperimentPart
+    runs: tuple[PlannedRunDone, ...]
 
 
 def document(chapters: Sequence[Chapter], machine: str) -> Document:
@@ -136,7 +136,7 @@ def _tables(chapter: Chapter) -> dict[str, Table]:
     return {f"experiments-{chapter.name}-{place}.csv": table for place, table in enumerate(shown, 1)}
 
 
-def _distinct_runs(chapters: Sequence[Chapter]) -> tuple[FinishedRun, ...]:
+def _distinct_runs(chapters: Sequence[Chapter]) -> tuple[PlannedRunDone, ...]:
     return tuple({run.planned.id: run for chapter in chapters for run in chapter.runs}.values())
 
 
@@ -175,7 +175,7 @@ def _section(chapter: Chapter) -> Section:
     )
 
 
-def _provenance(runs: Sequence[FinishedRun], machine: str) -> tuple[Block, ...]:
+def _provenance(runs: Sequence[PlannedRunDone], machine: str) -> tuple[Block, ...]:
     """Hashes, versions, machine, settings that differ from the defaults, and the runs by id."""
     found = [run.findings for run in runs]
     seconds = sum(stage.seconds for findings in found for stage in findings.stages)
@@ -200,7 +200,7 @@ def _provenance(runs: Sequence[FinishedRun], machine: str) -> tuple[Block, ...]:
     )
 
 
-def _unanchored(runs: Sequence[FinishedRun]) -> tuple[str, ...]:
+def _unanchored(runs: Sequence[PlannedRunDone]) -> tuple[str, ...]:
     """What to know of the HQ counts where more units were localized than were anchored."""
     searches = [search for run in runs for search in run.findings.searches]
     short = sum(len(search.anchored) < len(search.agonists) for search in searches)
@@ -224,7 +224,7 @@ def _each(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(values))
 
 
-def _common(runs: Sequence[FinishedRun]) -> str:
+def _common(runs: Sequence[PlannedRunDone]) -> str:
     """Settings that every run has and that are not the default."""
     dumps = [run.planned.config.model_dump(mode="json") for run in runs]
     default = make_config(model="any").model_dump(mode="json")

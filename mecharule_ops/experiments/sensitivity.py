@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from mecharule_ops.experiments import counts
+from mecharule_ops.experiments import run_counts
 from mecharule_ops.experiments.charts import lines
-from mecharule_ops.experiments.counts import (
+from mecharule_ops.experiments.page import ExperimentPart
+from mecharule_ops.experiments.requested_runs import (
+    MAIN,
+    ExperimentRequest,
+    PlannedRun,
+    PlannedRunDone,
+    labelled,
+    under,
+)
+from mecharule_ops.experiments.run_counts import (
     REGIMES,
     Column,
     Measure,
@@ -17,12 +26,10 @@ from mecharule_ops.experiments.counts import (
     over_seeds,
     recalled,
 )
-from mecharule_ops.experiments.page import Part
-from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, Request, labelled, under
-from mecharule_ops.experiments.statistics import spelled, spelled_percent
+from mecharule_ops.experiments.seed_intervals import spelled, spelled_percent
 from mecharule_ops.numbers import plural
 from mecharule_ops.report.document import Block
-from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Regime
 
 SEEDS = 3
@@ -32,27 +39,27 @@ ALPHAS = (0.01, 0.05, 0.2)
 AXES = ("τ", "cap", "α", "n per slice", "completion length")
 
 
-def _recalled(regime: Regime, runs: Sequence[FinishedRun]) -> str:
+def _recalled(regime: Regime, runs: Sequence[PlannedRunDone]) -> str:
     """The recall in one direction over all runs, with its lower bound over distinct units."""
     return recalled([search for run in runs if (search := run.search(regime)) is not None])
 
 
 _COUNTED: tuple[tuple[str, Measure], ...] = (
-    ("localized", counts.localized),
-    ("τ-agonists", counts.tau_agonists),
-    ("HQ-T", counts.hq_t),
-    ("HQ-F", counts.hq_f),
+    ("localized", run_counts.localized),
+    ("τ-agonists", run_counts.tau_agonists),
+    ("HQ-T", run_counts.hq_t),
+    ("HQ-F", run_counts.hq_f),
 )
 _COLUMNS: tuple[Column, ...] = (
     *(counted(name, measure) for name, measure in _COUNTED),
-    in_percent("score", counts.task_score),
-    in_percent("queries of N", counts.cost_of_n),
-    in_percent("forwards of brute force", counts.cost_of_forwards),
+    in_percent("score", run_counts.task_score),
+    in_percent("queries of N", run_counts.cost_of_n),
+    in_percent("forwards of brute force", run_counts.cost_of_forwards),
     *((f"recall {regime.arrow}", partial(_recalled, regime)) for regime in REGIMES),
 )
 
 
-def plan(request: Request) -> tuple[PlannedRun, ...]:
+def plan(request: ExperimentRequest) -> tuple[PlannedRun, ...]:
     """The main condition and every changed setting under the first seeds."""
     changed = {
         f"{axis} {value}": changes
@@ -63,7 +70,7 @@ def plan(request: Request) -> tuple[PlannedRun, ...]:
     return under(request, {MAIN: {}, **changed}, SEEDS)
 
 
-def _values(request: Request, axis: str) -> dict[str, dict[str, object]]:
+def _values(request: ExperimentRequest, axis: str) -> dict[str, dict[str, object]]:
     """Each value of an axis as printed, with the settings that make it; the main one is among them."""
     base, units = request.base, request.units[request.basis]
     if axis == "τ":
@@ -82,22 +89,22 @@ def _values(request: Request, axis: str) -> dict[str, dict[str, object]]:
     return {str(n): {} if n == length else {"task_settings": {**task, "max_new_tokens": n}} for n in lengths}
 
 
-def _is_main(request: Request, changes: dict[str, object]) -> bool:
+def _is_main(request: ExperimentRequest, changes: dict[str, object]) -> bool:
     return all(getattr(request.base, name) == value for name, value in changes.items())
 
 
-def part(runs: Sequence[FinishedRun]) -> Part:
+def part(runs: Sequence[PlannedRunDone]) -> ExperimentPart:
     """A table an axis; the main condition stands in each at its own value."""
     blocks: list[Block] = [f"Each row is a mean over {plural(len(labelled(runs, MAIN)), 'seed')}."]
     blocks += [measured(axis, _rows(runs, axis), _COLUMNS, "r") for axis in AXES]
-    return Part(
+    return ExperimentPart(
         blocks=(*blocks, _bearing(runs)),
         figures={"sensitivity-units": (_figure(runs), _CAPTION)},
         rows=(
             (
                 "τ-agonists as τ grows",
                 ", ".join(
-                    f"τ {value}: {spelled(over_seeds(some, counts.tau_agonists))}"
+                    f"τ {value}: {spelled(over_seeds(some, run_counts.tau_agonists))}"
                     for value, some in _rows(runs, "τ").items()
                 ),
             ),
@@ -110,7 +117,7 @@ _CAPTION = (
 )
 
 
-def _rows(runs: Sequence[FinishedRun], axis: str) -> dict[str, tuple[FinishedRun, ...]]:
+def _rows(runs: Sequence[PlannedRunDone], axis: str) -> dict[str, tuple[PlannedRunDone, ...]]:
     """The runs at each value of an axis, in the order of the values."""
     prefix = f"{axis} "
     found = {
@@ -123,7 +130,7 @@ def _rows(runs: Sequence[FinishedRun], axis: str) -> dict[str, tuple[FinishedRun
     return dict(sorted(found.items(), key=lambda row: float(row[0].replace(",", ""))))
 
 
-def _main_value(run: FinishedRun, axis: str) -> str:
+def _main_value(run: PlannedRunDone, axis: str) -> str:
     config = run.planned.config
     if axis == "cap":
         return f"{max(search.cost.candidates for search in run.findings.searches):,}"
@@ -132,19 +139,19 @@ def _main_value(run: FinishedRun, axis: str) -> str:
     return f"{ {'τ': config.tau, 'α': config.alpha, 'n per slice': config.slice_size}[axis]:g}"
 
 
-def _bearing(runs: Sequence[FinishedRun]) -> str:
+def _bearing(runs: Sequence[PlannedRunDone]) -> str:
     """Units with a rule and cost at the ends of the paper's range of τ."""
     rows = _rows(runs, "τ")
     parts = [
-        f"at τ = {value} {spelled(over_seeds(rows[value], counts.bearing_f))} units bear a rule, at "
-        f"{spelled_percent(over_seeds(rows[value], counts.cost_of_n))} of N ablations"
+        f"at τ = {value} {spelled(over_seeds(rows[value], run_counts.bearing_f))} units bear a rule, at "
+        f"{spelled_percent(over_seeds(rows[value], run_counts.cost_of_n))} of N ablations"
         for value in ("0.2", "0.5")
         if value in rows
     ]
     return f"Here {'; '.join(parts)}."
 
 
-def _figure(runs: Sequence[FinishedRun]) -> str:
+def _figure(runs: Sequence[PlannedRunDone]) -> str:
     drawn = {name: measure for name, measure in _COUNTED if name != "HQ-T"}
     rows = {axis: _rows(runs, axis) for axis in AXES}
     panels = {

@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"([am])(\d{1,4})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelShape:
+class LayerSizes:
     """Sizes that a whole layer is made of."""
 
     layers: int
@@ -37,13 +37,13 @@ class OneUnit:
     def __str__(self) -> str:
         return str(self.unit)
 
-    def units(self, ablated: Neuron, shape: ModelShape) -> Iterator[Neuron]:
+    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
         """The unit."""
         yield self.unit
 
 
 @dataclass(frozen=True, slots=True)
-class WholeLayer:
+class HeldLayer:
     """All heads of a layer, or its MLP."""
 
     kind: Basis
@@ -52,7 +52,7 @@ class WholeLayer:
     def __str__(self) -> str:
         return f"{self.kind.letter}{self.layer}"
 
-    def units(self, ablated: Neuron, shape: ModelShape) -> Iterator[Neuron]:
+    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
         """Every unit of it."""
         width = shape.heads if self.kind is Basis.ATTN_HEAD else shape.channels
         return (Neuron(self.kind, self.layer, channel) for channel in range(width))
@@ -62,12 +62,12 @@ class WholeLayer:
 class Together:
     """Several at once."""
 
-    parts: tuple[OneUnit | WholeLayer, ...]
+    parts: tuple[OneUnit | HeldLayer, ...]
 
     def __str__(self) -> str:
         return "+".join(map(str, self.parts))
 
-    def units(self, ablated: Neuron, shape: ModelShape) -> Iterator[Neuron]:
+    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
         """Those of each part."""
         return (unit for part in self.parts for unit in part.units(ablated, shape))
 
@@ -79,18 +79,18 @@ class Above(StrEnum):
     HEADS = "heads-above"
     MLPS = "MLPs-above"
 
-    def units(self, ablated: Neuron, shape: ModelShape) -> Iterator[Neuron]:
+    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
         """Those of every layer above."""
         held = {Above.HEADS: (Basis.ATTN_HEAD,), Above.MLPS: (Basis.MLP_OUT,)}
         return (
             unit
             for kind in held.get(self, (Basis.ATTN_HEAD, Basis.MLP_OUT))
             for layer in layers_above(ablated, kind, shape.layers)
-            for unit in WholeLayer(kind, layer).units(ablated, shape)
+            for unit in HeldLayer(kind, layer).units(ablated, shape)
         )
 
 
-Hold = OneUnit | WholeLayer | Together | Above
+Hold = OneUnit | HeldLayer | Together | Above
 
 
 def parse_hold(text: str) -> Hold:
@@ -101,11 +101,11 @@ def parse_hold(text: str) -> Hold:
     return parts[0] if len(parts) == 1 else Together(parts)
 
 
-def _part(text: str) -> OneUnit | WholeLayer:
+def _part(text: str) -> OneUnit | HeldLayer:
     whole = _WHOLE.fullmatch(text)
     if whole is None:
         return OneUnit(Neuron.parse(text))
-    return WholeLayer(Basis.ATTN_HEAD if whole[1] == "a" else Basis.MLP_OUT, int(whole[2]))
+    return HeldLayer(Basis.ATTN_HEAD if whole[1] == "a" else Basis.MLP_OUT, int(whole[2]))
 
 
 def layers_above(unit: Neuron, kind: Basis, layers: int) -> range:

@@ -12,8 +12,8 @@ from jaxtyping import Float
 
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.errors import NotStored
-from mecharule_ops.pipeline.driver import Drive, NamedSearch
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.driver import Drive, NamedSearch
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
 

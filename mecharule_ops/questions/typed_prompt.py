@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.certificates.certificate import ExampleRow
-from mecharule_ops.engine.asking import Group
+from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.mechanism.first_order import effects
-from mecharule_ops.pipeline.certify import rows_of
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.trees import Pushes
+from mecharule_ops.run.certify import rows_of
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Example, Intervention, Neuron, Regime
 

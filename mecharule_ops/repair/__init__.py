@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def load_gate(folder: str | Path) -> LoadedGate:
     """The gates in a folder that `mecharule repair export` wrote. Raises `StoreError` and `ClaimNotSupported`."""
     from mecharule_ops.repair.attached import LoadedGate
-    from mecharule_ops.repair.folder import read_folder
-    from mecharule_ops.tasks.registry import task_from
+    from mecharule_ops.repair.gate_folder import read_folder
+    from mecharule_ops.tasks.task_names import task_from
 
     stated, table = read_folder(Path(folder))
     return LoadedGate(stated, table, task_from(stated.task))

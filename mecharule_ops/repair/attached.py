@@ -26,7 +26,7 @@ from mecharule_ops.loading.generation import Tokens, select_rows
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.leads import leads_of_logits
 from mecharule_ops.repair.acting_rows import ablating_rows
-from mecharule_ops.repair.folder import GateFile
+from mecharule_ops.repair.gate_folder import GateFile
 from mecharule_ops.repair.gates import Acts
 from mecharule_ops.repair.readings import decided, first_in_reach
 from mecharule_ops.replacement.baselines import ReplacementTable

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from mecharule_ops.engine.behaviour import completed
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.repair import Elsewhere, Gate, Policy, TextEffect
+from mecharule_ops.findings.repair_outcome import Elsewhere, Gate, Policy, TextEffect
 from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mcnemar import Paired
@@ -35,7 +35,7 @@ from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import decided
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.jailbreak import read_requests
-from mecharule_ops.tasks.registry import make_task
+from mecharule_ops.tasks.task_names import make_task
 from mecharule_ops.types import Example
 
 Parts = tuple[Tokens, Tokens]

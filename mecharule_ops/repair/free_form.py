@@ -14,7 +14,7 @@ import numpy as np
 import xgboost as xgb
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.findings.repair import Control, ControlKind, Policy
+from mecharule_ops.findings.repair_outcome import ControlKind, Policy, RepairControl
 from mecharule_ops.repair.gates import NOTHING, Acts, after, gained
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import Readings, predicates_of
@@ -101,7 +101,7 @@ class FreeForm:
     threshold: float
     policy: Policy
 
-    def control(self, tested: Tested) -> Control:
+    def control(self, tested: Tested) -> RepairControl:
         """What they do on the test records. Cost: readings, and a forward where a unit acts."""
         found = tested.found
         readings, harm = found.readings(found.test), found.request.learning.harm

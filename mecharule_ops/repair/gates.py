@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.findings.repair import Gate, Policy
+from mecharule_ops.findings.repair_outcome import Gate, Policy
 from mecharule_ops.types import Neuron
 
 NOTHING = -1

@@ -13,15 +13,15 @@ from dataclasses import replace
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.findings.repair import ControlKind, Repair, RepairStatus
-from mecharule_ops.pipeline.certify import certified, example_row
-from mecharule_ops.pipeline.opening import keep
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.findings.repair_outcome import ControlKind, Repair, RepairStatus
 from mecharule_ops.repair.gates import units_of
 from mecharule_ops.repair.material import RepairRequest, Tell, material
 from mecharule_ops.repair.proposing import GateProposer
 from mecharule_ops.repair.repairing import Chosen, bare_repair, repair
 from mecharule_ops.repair.testing import Tested
+from mecharule_ops.run.certify import certified, example_row
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import keep
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import Ledger, Prediction, TestOutcome
 from mecharule_ops.types import Regime

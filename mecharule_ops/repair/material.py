@@ -14,21 +14,21 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.asking import Group
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.mechanism.first_order import prediction
-from mecharule_ops.pipeline.controls import same_layers
-from mecharule_ops.pipeline.predicting import predicted_flips
-from mecharule_ops.pipeline.preparation import chosen_for_train
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.readings import Readings, read, vocabulary
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family
+from mecharule_ops.run.controlling import same_layers
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.predicting import predicted_flips
+from mecharule_ops.run.preparation import chosen_for_train
 from mecharule_ops.subsets import some_places, unseen
 from mecharule_ops.types import Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 

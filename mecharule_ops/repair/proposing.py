@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.findings.repair import ProposedGates
+from mecharule_ops.findings.repair_outcome import ProposedGates
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.repair.learning import GateSettings, gate_clauses

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.findings.repair import Gate, Policy
+from mecharule_ops.findings.repair_outcome import Gate, Policy
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.columns import (
     clean_run_columns,

@@ -13,21 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
-from mecharule_ops.findings.repair import (
-    Control,
+from mecharule_ops.findings.repair_outcome import (
     ControlKind,
     Gate,
     Policy,
     PolicyResult,
     ProposedGates,
     Repair,
+    RepairControl,
+    RepairSplit,
     RepairStatus,
     ShownExample,
-    Split,
     SplitResult,
 )
 from mecharule_ops.mcnemar import Paired
-from mecharule_ops.pipeline.run import Run
 from mecharule_ops.repair.elsewhere import elsewhere, on_harmless
 from mecharule_ops.repair.free_form import free_form
 from mecharule_ops.repair.gates import acting_units, chosen_gates, expected_gain, gained, units_of
@@ -46,6 +45,7 @@ from mecharule_ops.repair.testing import (
 )
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
+from mecharule_ops.run.live_run import Run
 
 EACH = 3
 """Clauses a unit, at most."""
@@ -118,8 +118,8 @@ def choose(found: Material, readings: Readings | None = None, proposer: GateProp
             PolicyResult(policy=policy, result=result(policy, slice(split, None))) for policy in Policy
         ),
         splits=(
-            SplitResult(split=Split.FIND, result=result(best, slice(split))),
-            SplitResult(split=Split.CHOOSE, result=result(best, slice(split, None))),
+            SplitResult(split=RepairSplit.FIND, result=result(best, slice(split))),
+            SplitResult(split=RepairSplit.CHOOSE, result=result(best, slice(split, None))),
         ),
         candidates=len(candidates),
         proposed=None if proposer is None else offer.came_to(proposer, chosen),
@@ -191,7 +191,7 @@ def repair(
     tell(f"{len(found.test):,} test records opened")
     alone = always_ablated(found, units_of(chosen.gates))
 
-    def other(kind: ControlKind, made: Chosen, readings: Callable[[], Readings]) -> Control:
+    def other(kind: ControlKind, made: Chosen, readings: Callable[[], Readings]) -> RepairControl:
         return tested.other_gates(kind, made.gates, made.policy, readings)
 
     controls = [*runner_up_controls(tested, runner_up.gates), *(ready.controls(tested) if ready else ())]
@@ -216,7 +216,7 @@ def repair(
     return replace(
         bare,
         status=status,
-        splits=(*chosen.splits, SplitResult(split=Split.TEST, result=tested.result)),
+        splits=(*chosen.splits, SplitResult(split=RepairSplit.TEST, result=tested.result)),
         hindsight=found.paired(found.test, found.good[found.test] | np.array(list(alone.values())).any(0)),
         controls=tuple(controls),
         pairs=pair_effects(found, chosen.gates),

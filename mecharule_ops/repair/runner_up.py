@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.findings.repair import Control, ControlKind, Gate
+from mecharule_ops.findings.repair_outcome import ControlKind, Gate, RepairControl
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import firing
 from mecharule_ops.repair.testing import Tested, acted
@@ -50,7 +50,7 @@ def runner_up_material(given: Material) -> Material:
     return replace(found, units=found.units[:1], alone=runner_up_written(found, found.learn)[None])
 
 
-def runner_up_controls(tested: Tested, rules: tuple[Gate, ...]) -> tuple[Control, Control]:
+def runner_up_controls(tested: Tested, rules: tuple[Gate, ...]) -> tuple[RepairControl, RepairControl]:
     """The runner-up where the gates act, and where `rules` say so, which were chosen for it before."""
     found = tested.found.without_units
     written, before = runner_up_written(found, found.test), found.good[found.test]
@@ -58,7 +58,7 @@ def runner_up_controls(tested: Tested, rules: tuple[Gate, ...]) -> tuple[Control
     if rules:
         fires = np.asarray(firing(rules, found.readings(found.test)).any(axis=0))
 
-    def line(kind: ControlKind, name: str, where: Bool[np.ndarray, " test"]) -> Control:
+    def line(kind: ControlKind, name: str, where: Bool[np.ndarray, " test"]) -> RepairControl:
         return tested.beside(kind, name, np.where(where, written, before), where)
 
     return (

@@ -16,7 +16,7 @@ import numpy as np
 import xgboost as xgb
 from jaxtyping import Bool, Float, Float32, Int
 
-from mecharule_ops.findings.repair import Control, ControlKind
+from mecharule_ops.findings.repair_outcome import ControlKind, RepairControl
 from mecharule_ops.repair.gates import gained
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import predicates_of
@@ -107,7 +107,7 @@ class ReadySolver:
     least: float
     """How sure it must be to answer; the choose records chose it."""
 
-    def controls(self, tested: Tested) -> tuple[Control, ...]:
+    def controls(self, tested: Tested) -> tuple[RepairControl, ...]:
         """Its answers where the gates act, and anywhere. Cost: no model call beyond the clean run's columns."""
         right, sure = self.outcomes(self.found.test)
         before = self.found.good[self.found.test]

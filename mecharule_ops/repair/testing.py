@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.findings.repair import Control, ControlKind, Gate, PairEffect, Policy
+from mecharule_ops.findings.repair_outcome import ControlKind, Gate, PairEffect, Policy, RepairControl
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.repair.gates import Acts, acting_units, places_of, units_of
 from mecharule_ops.repair.material import Material
@@ -50,23 +50,23 @@ class Tested:
         name: str,
         after: Bool[np.ndarray, " test"],
         where: Bool[np.ndarray, " test"] | None = None,
-    ) -> Control:
+    ) -> RepairControl:
         """A control, from the test records' outcomes under it; it acts everywhere unless it is said where."""
         found = self.found
         ahead = found.paired(found.test, self.after, before=after)
-        return Control(kind=kind, name=name, result=found.paired(found.test, after, where), ahead=ahead)
+        return RepairControl(kind=kind, name=name, result=found.paired(found.test, after, where), ahead=ahead)
 
-    def ablating(self, kind: ControlKind, name: str, acts: Acts, alone: Alone) -> Control:
+    def ablating(self, kind: ControlKind, name: str, acts: Acts, alone: Alone) -> RepairControl:
         """A control that ablates other units; `alone` is of the test records. Cost: that of `labels_under`."""
         labels = labels_under(self.found, self.found.test, acts, alone)
         return self.beside(kind, name, labels, acted(acts))
 
-    def shuffled(self, alone: Alone) -> Control:
+    def shuffled(self, alone: Alone) -> RepairControl:
         """The same units as often as they are ablated, on records drawn at random."""
         order = np.random.default_rng([self.found.run.config.seed, 4]).permutation(len(self.acts))
         return self.ablating(ControlKind.SHUFFLED, "", [self.acts[place] for place in order], alone)
 
-    def other_policy(self, alone: Alone) -> Control:
+    def other_policy(self, alone: Alone) -> RepairControl:
         """The same gates under the policy that was not chosen."""
         fires = firing(self.gates, self.found.readings(self.found.test))
         kind = ControlKind.TOGETHER if self.policy is Policy.ONE else ControlKind.LARGEST
@@ -74,7 +74,7 @@ class Tested:
 
     def other_gates(
         self, kind: ControlKind, gates: Sequence[Gate], policy: Policy, readings: Callable[[], Readings]
-    ) -> Control:
+    ) -> RepairControl:
         """Gates learned and chosen otherwise; `readings`, asked where there are any, are of the test records."""
         acts: Acts = [()] * len(self.found.test)
         if gates:

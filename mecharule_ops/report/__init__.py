@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.report.as_text import markdown_of, text_of
 from mecharule_ops.report.content import document
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.plots import figures
 from mecharule_ops.report.screen import screen
-from mecharule_ops.report.text import markdown_of, text_of
 
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""

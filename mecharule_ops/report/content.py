@@ -15,7 +15,7 @@ from mecharule_ops.report.model_map import NAME as MAP
 from mecharule_ops.report.run_blocks import cost_blocks, recall_blocks, run_blocks
 from mecharule_ops.report.summary import summary
 from mecharule_ops.report.tables import AGONIST_KEY, strong_blocks, weak_blocks
-from mecharule_ops.saying.accounts import explained, explanation
+from mecharule_ops.saying.account_facts import explained, explanation
 from mecharule_ops.saying.searches import predicted_words, search_names
 from mecharule_ops.types import Basis
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.repair import Elsewhere, Gate, PairEffect, Repair, ShownExample, TextEffect
+from mecharule_ops.findings.repair_outcome import (
+    Elsewhere,
+    Gate,
+    PairEffect,
+    Repair,
+    ShownExample,
+    TextEffect,
+)
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Block, Bullets, Column, Document, Section, Table
-from mecharule_ops.saying.repair import (
+from mecharule_ops.saying.repair_facts import (
     changed_words,
     concealed_sentence,
     deciding_sentence,

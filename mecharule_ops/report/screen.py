@@ -15,8 +15,8 @@ from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import headline
-from mecharule_ops.saying.accounts import brief_account
-from mecharule_ops.saying.controls import brief_claims
+from mecharule_ops.saying.account_facts import brief_account
+from mecharule_ops.saying.control_facts import brief_claims
 from mecharule_ops.saying.flips import DOUBT, stronger_slice
 from mecharule_ops.saying.rules import brief_rule
 from mecharule_ops.saying.searches import is_risk, missed_words, search_names

@@ -6,7 +6,7 @@ from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutc
 from mecharule_ops.numbers import k_of_n, plural, sentence
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets
-from mecharule_ops.saying.controls import counted_claims
+from mecharule_ops.saying.control_facts import counted_claims
 from mecharule_ops.saying.flips import by_strength, stronger_slice
 from mecharule_ops.saying.rules import predicts, short
 from mecharule_ops.saying.searches import is_risk, recall_sentence, search_names, shared_replacement

@@ -11,8 +11,8 @@ from dataclasses import replace
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two_decimals
 from mecharule_ops.report.document import Block, Column, Table
-from mecharule_ops.saying.accounts import brief_account
-from mecharule_ops.saying.controls import CONTROLS_KEY, control_parts, effect_cell, selective_cell
+from mecharule_ops.saying.account_facts import brief_account
+from mecharule_ops.saying.control_facts import CONTROLS_KEY, control_parts, effect_cell, selective_cell
 from mecharule_ops.saying.flips import stronger_slice
 from mecharule_ops.saying.rules import clipped, is_told, rule_line, score_words, untold_sentence
 from mecharule_ops.saying.searches import is_risk, search_names

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.mechanism.holds import Above, Hold, Together, WholeLayer
+from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, Together
 from mecharule_ops.mechanism.links import (
     FLIPPED,
     Activation,
@@ -49,7 +49,7 @@ def hold_words(hold: Hold) -> str:
     match hold:
         case Above():
             return _ABOVE[hold]
-        case WholeLayer(kind, layer):
+        case HeldLayer(kind, layer):
             return f"{'heads' if kind is Basis.ATTN_HEAD else 'MLP'} of layer {layer}"
         case Together(parts):
             return f"these {len(parts)} together"
@@ -165,7 +165,7 @@ def _counts(holds: Sequence[Through]) -> str:
 def _sorted_holds(through: Sequence[Through]) -> tuple[list[Through], list[Through], list[Through]]:
     """(found units, kinds of what lies above, single layers)."""
     kinds = [one for one in through if isinstance(one.hold, Above)]
-    layers = [one for one in through if isinstance(one.hold, WholeLayer)]
+    layers = [one for one in through if isinstance(one.hold, HeldLayer)]
     return [one for one in through if one not in kinds and one not in layers], kinds, layers
 
 

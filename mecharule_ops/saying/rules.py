@@ -13,7 +13,7 @@ from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
-from mecharule_ops.saying.controls import p_words
+from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50

@@ -10,7 +10,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.rules.driven import DriveRule
 from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
-from mecharule_ops.saying.controls import p_words
+from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.rules import predicts, short
 from mecharule_ops.types import AnchoredRule, ChanceTest, Neuron
 

@@ -41,7 +41,7 @@ class Vocabulary(TypedDict):
     refusals: list[Refused]
 
 
-class Rounding(TypedDict):
+class LeadDrift(TypedDict):
     """How far batches of several sizes moved the leads of so many completions."""
 
     disagreement: float
@@ -101,7 +101,7 @@ RECORDS = Artefact[list[Any]]("records")
 """Behaviour records, encoded."""
 REPRESENTATION = Artefact[np.ndarray]("representation")
 """`[record, channel]`, float32."""
-ROUNDING = Artefact[Rounding]("rounding")
+ROUNDING = Artefact[LeadDrift]("rounding")
 PLACED = Artefact[Placed]("placed")
 TOKEN_LENGTHS = Artefact[np.ndarray]("token-lengths")
 """Of each record's prompt."""

@@ -20,7 +20,7 @@ from mecharule_ops.errors import StoreError, UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcomes:
+class StoredAnswers:
     """Answers of one group to be stored."""
 
     group: str
@@ -59,7 +59,7 @@ class OutcomeTable:
         self._set_by_digest.clear()
         self._ids_by_set.clear()
 
-    def put(self, context: str, outcomes: Outcomes) -> None:
+    def put(self, context: str, outcomes: StoredAnswers) -> None:
         """Stores one block. Raises `UsageError` on lengths that differ or an id given twice."""
         ids = np.asarray(outcomes.example_ids, dtype=np.int64)
         if not len(ids) == len(outcomes.labels) == len(outcomes.margins):

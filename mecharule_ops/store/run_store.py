@@ -27,7 +27,7 @@ from mecharule_ops.events import Event
 from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
 from mecharule_ops.store.event_json import event_from_json, event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
-from mecharule_ops.store.outcome_blocks import Known, Outcomes, OutcomeTable
+from mecharule_ops.store.outcome_blocks import Known, OutcomeTable, StoredAnswers
 from mecharule_ops.store.run_file import RunLock, check_magic, connect_existing, connect_new, store_errors
 
 E = TypeVar("E", bound=Event)
@@ -216,7 +216,7 @@ class RunStore:
         """Whether an artefact of that name was put; it is not read."""
         return bool(self._rows("SELECT 1 FROM artefact WHERE name = ?", name))
 
-    def put_outcomes(self, context: str, outcomes: Iterable[Outcomes]) -> None:
+    def put_outcomes(self, context: str, outcomes: Iterable[StoredAnswers]) -> None:
         """Stores what ablating several groups did in one transaction, all or none.
 
         `context` names all else that fixes it, such as the model.

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.engine.asking import Answer, Answering, Group, Question
+from mecharule_ops.engine.group_questions import Answer, Answering, Group, GroupQuestion
 from mecharule_ops.store.keys import JUDGEMENTS
-from mecharule_ops.store.outcome_blocks import Outcomes as StoredOutcomes
+from mecharule_ops.store.outcome_blocks import StoredAnswers as StoredOutcomes
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.types import BehaviourRecord
@@ -97,17 +97,19 @@ class StoredEngine:
         Cost: groups × examples example-forwards, less those stored; new ones are stored before this returns.
         """
         positions = np.asarray(examples, np.int64).tolist()
-        question = Question(groups=tuple(groups), examples=tuple(positions))
+        question = GroupQuestion(groups=tuple(groups), examples=tuple(positions))
         ((_, labels),) = self.answered([question])
         return labels
 
-    def answered(self, wave: Sequence[Question]) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
+    def answered(
+        self, wave: Sequence[GroupQuestion]
+    ) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
         """(place in the wave, labels) of each question as soon as it is wholly answered, in any order.
 
         Cost: as `labels`, over all questions; what a question is answered is stored before it is given back.
         """
         open_: dict[int, _Open] = {}
-        asked: list[Question] = []
+        asked: list[GroupQuestion] = []
         parts: list[_Part] = []
         for place, question in enumerate(wave):
             open_[place], missing = self._stored(place, question)
@@ -142,7 +144,7 @@ class StoredEngine:
             )
             self._store.put_outcomes(self._context, [outcomes])
 
-    def _stored(self, place: int, question: Question) -> tuple[_Open, list[_Part]]:
+    def _stored(self, place: int, question: GroupQuestion) -> tuple[_Open, list[_Part]]:
         """What the store knows of a question, and what it does not."""
         ids = self._ids[np.array(question.examples, np.int64)]
         keys = [group_key(group) for group in question.groups]
@@ -163,7 +165,7 @@ class StoredEngine:
             self.cost.reused += len(keys) - sum(map(len, by_known.values()))
         return found, missing
 
-    def _answers(self, asked: Sequence[Question]) -> Iterator[Answer]:
+    def _answers(self, asked: Sequence[GroupQuestion]) -> Iterator[Answer]:
         """The engine's answers; without a question it is not even made."""
         if not asked:
             return
@@ -171,7 +173,7 @@ class StoredEngine:
             self._engine = self._make_engine()
         yield from self._engine.answers(asked)
 
-    def _keep(self, question: Question, answer: Answer) -> None:
+    def _keep(self, question: GroupQuestion, answer: Answer) -> None:
         """Stores a part of an answer and counts what it cost."""
         ids = self._ids[np.array(question.examples, np.int64)[list(answer.columns)]]
         keys = [group_key(question.groups[row]) for row in answer.rows]
@@ -191,9 +193,9 @@ class StoredEngine:
         self.cost.example_forwards += answer.example_forwards
 
 
-def _asked(question: Question, part: _Part) -> Question:
+def _asked(question: GroupQuestion, part: _Part) -> GroupQuestion:
     """The part of a question that the store does not know."""
-    return Question(
+    return GroupQuestion(
         groups=tuple(question.groups[row] for row in part.rows.tolist()),
         examples=tuple(question.examples[column] for column in part.columns.tolist()),
         ahead=question.ahead,

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.table import read_table
+from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
 from mecharule_ops.types import Example, Phase
 

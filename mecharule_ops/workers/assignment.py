@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from mecharule_ops.engine.asking import EngineOutcomes, Group
+from mecharule_ops.engine.group_questions import EngineOutcomes, Group
 from mecharule_ops.types import BehaviourRecord, Intervention
 
 
@@ -43,7 +43,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class WorkerShare:
     """What one worker is asked at once: some groups of one question on some of its examples."""
 
     question: int

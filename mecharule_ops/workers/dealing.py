@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from mecharule_ops.engine.asking import Question
-from mecharule_ops.workers.assignment import Part
+from mecharule_ops.engine.group_questions import GroupQuestion
+from mecharule_ops.workers.assignment import WorkerShare
 
 SHARES = 3
 """Parts a worker and wave, at least, where a wave is that large."""
@@ -30,21 +30,21 @@ MOST = 8192
 MOST_LOSSES = 4
 
 
-def cut(wave: Sequence[Question], workers: int) -> list[Part]:
+def cut(wave: Sequence[GroupQuestion], workers: int) -> list[WorkerShare]:
     """The parts of a wave, in its order; together they hold every pair of every question once."""
     total = sum(question.pairs for question in wave)
     size = min(MOST, max(LEAST, -(-total // (workers * SHARES))))
     return [part for place, question in enumerate(wave) for part in _cut(place, question, size)]
 
 
-def _cut(place: int, question: Question, size: int) -> Iterator[Part]:
+def _cut(place: int, question: GroupQuestion, size: int) -> Iterator[WorkerShare]:
     examples = len(question.examples)
     wide = min(examples, size)
     high = max(1, size // wide) if wide else 1
     for top in range(0, len(question.groups), high):
         for left in range(0, examples, wide):
             rows, columns = range(len(question.groups))[top : top + high], range(examples)[left : left + wide]
-            yield Part(
+            yield WorkerShare(
                 question=place,
                 rows=tuple(rows),
                 columns=tuple(columns),
@@ -53,7 +53,7 @@ def _cut(place: int, question: Question, size: int) -> Iterator[Part]:
             )
 
 
-def halves(part: Part) -> list[Part]:
+def halves(part: WorkerShare) -> list[WorkerShare]:
     """The part in two, by groups, else by examples; the part itself when it is a single pair."""
     by_groups = len(part.rows) > 1
     middle = len(part.rows if by_groups else part.columns) // 2
@@ -68,10 +68,10 @@ def halves(part: Part) -> list[Part]:
 class Dealer:
     """The parts of one wave and who holds which."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[WorkerShare]) -> None:
         self._waiting = deque(parts)
-        self._held: dict[Hashable, tuple[Hashable, Part]] = {}
-        self.hopeless: list[Part] = []
+        self._held: dict[Hashable, tuple[Hashable, WorkerShare]] = {}
+        self.hopeless: list[WorkerShare] = []
         """Parts that took `MOST_LOSSES` workers with them."""
 
     @property
@@ -97,16 +97,16 @@ class Dealer:
         """Parts that a worker holds."""
         return sum(owner == worker for owner, _ in self._held.values())
 
-    def next(self) -> Part | None:
+    def next(self) -> WorkerShare | None:
         """The part to be dealt next; None when none waits. It is `dealt` or lost to this dealer."""
         return self._waiting.popleft() if self._waiting else None
 
-    def dealt(self, ticket: Hashable, worker: Hashable, part: Part) -> None:
+    def dealt(self, ticket: Hashable, worker: Hashable, part: WorkerShare) -> None:
         """A worker holds a part, under a ticket that names this once."""
         assert ticket not in self._held
         self._held[ticket] = worker, part
 
-    def answered(self, ticket: Hashable) -> Part:
+    def answered(self, ticket: Hashable) -> WorkerShare:
         """The part of a ticket, which nobody holds any more."""
         return self._held.pop(ticket)[1]
 
@@ -129,7 +129,7 @@ class Dealer:
             self._waiting.extendleft(reversed(halves(part) if part.losses > 1 else [part]))
         return void
 
-    def remaining(self) -> list[Part]:
+    def remaining(self) -> list[WorkerShare]:
         """Everything that is not answered, taken from this dealer."""
         left = [*(part for _, part in self._held.values()), *self._waiting, *self.hopeless]
         self._held.clear()

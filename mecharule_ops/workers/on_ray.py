@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.workers.assignment import Assignment, Part
+from mecharule_ops.workers.assignment import Assignment, WorkerShare
 from mecharule_ops.workers.pool import Lost, Workers
 
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -67,7 +67,7 @@ class RayCrew:
             self._sent[assignment.key] = self._ray.put(assignment)
         return worker.take.remote(self._sent[assignment.key])
 
-    def answer(self, worker: Any, key: str, part: Part) -> Any:
+    def answer(self, worker: Any, key: str, part: WorkerShare) -> Any:
         """The call's reference."""
         return worker.answer.remote(key, part.groups, part.examples)
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from mecharule_ops.engine.asking import Answer, Answering, Question
+from mecharule_ops.engine.group_questions import Answer, Answering, GroupQuestion
 from mecharule_ops.errors import AblationStopped, MechaRuleError
-from mecharule_ops.workers.assignment import Assignment, Done, Failed, Part
+from mecharule_ops.workers.assignment import Assignment, Done, Failed, WorkerShare
 from mecharule_ops.workers.dealing import MOST_LOSSES, Dealer, cut
 
 POLL = 0.1
@@ -56,7 +56,7 @@ class Crew(Protocol):
     def take(self, worker: Worker, assignment: Assignment) -> Ticket:
         """Have a worker take an assignment; ends in `Failed` or None."""
 
-    def answer(self, worker: Worker, key: str, part: Part) -> Ticket:
+    def answer(self, worker: Worker, key: str, part: WorkerShare) -> Ticket:
         """Ask a worker; ends in `Done` or `Failed`."""
 
     def ended(self, tickets: Sequence[Ticket], seconds: float) -> list[tuple[Ticket, object]]:
@@ -166,7 +166,7 @@ class _Assigned:
     should_stop: Callable[[], bool]
     _alone: Answering | None = None
 
-    def answers(self, wave: Sequence[Question]) -> Iterator[Answer]:
+    def answers(self, wave: Sequence[GroupQuestion]) -> Iterator[Answer]:
         """Parts of answers as they come. Raises `AblationStopped`, and `WorkerFailed` as the type says."""
         dealer, waited = Dealer(cut(wave, self.workers.count)), 0
         while not dealer.done and not self._stopped() and self.workers._taken:
@@ -232,14 +232,14 @@ class _Assigned:
             return Answer.of(part.question, part.rows, part.columns, result.outcomes)
         return None
 
-    def _answered_alone(self, left: Sequence[Part]) -> Iterator[Answer]:
+    def _answered_alone(self, left: Sequence[WorkerShare]) -> Iterator[Answer]:
         """What is left when no worker is, answered by this process."""
         if not left:
             return
         if self._alone is None:
             self.workers.tell("no worker is left; this process goes on alone")
             self._alone = self.make_alone()
-        questions = [Question(groups=part.groups, examples=part.examples) for part in left]
+        questions = [GroupQuestion(groups=part.groups, examples=part.examples) for part in left]
         for answer in self._alone.answers(questions):
             part = left[answer.question]
             yield replace(

@@ -9,13 +9,13 @@ import torch
 
 from mecharule_ops.config import RunConfig
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.asking import Engine, Group
+from mecharule_ops.engine.group_questions import Engine, Group
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable
 from mecharule_ops.loading.memory import is_out_of_memory
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.table_files import table_from
-from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.workers.assignment import Assignment, Done, Failed
 
 

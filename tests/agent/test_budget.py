@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.llm.asking import MOST_TOKENS, Asker
 from agent.llm.choice import choose
 from agent.llm.faults import ReplyUnusable
 from agent.llm.protocol import OnText, Reply, Request, Turn, Usage, unheard
+from agent.llm.retrying import MOST_TOKENS, Asker
 from mecharule_ops.errors import BudgetSpent, UsageError
 
 ASKED = Request(system="Rules.", turns=(Turn(role="user", text="why?"),), max_tokens=600)

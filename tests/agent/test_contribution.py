@@ -8,9 +8,9 @@ import pytest
 from llm_scripted import Recorder, asker
 
 from agent.proposing.contribution import contribution_of
-from agent.proposing.proposer import LlmProposer
+from agent.proposing.model_proposer import LlmProposer
 from agent.refining.loop import Refined, case_of
-from agent.refining.nodes import held_out_score
+from agent.refining.refinement_nodes import held_out_score
 from agent.refining.suggesting import learned_on
 from agent.verbs.refine import Tally, compared
 from mecharule_ops.predicates.proposer import OfflineProposer

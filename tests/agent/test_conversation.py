@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from agent.answering import conversation
-from mecharule_ops.pipeline.opening import findings_of, opened
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import call
 from tools.result import ToolResult

@@ -9,7 +9,7 @@ from llm_faults import FAULTS
 
 from agent.answering import conversation
 from benchmarks.agent_faults import QUESTIONS, survives
-from mecharule_ops.pipeline.opening import opened
+from mecharule_ops.run.opening import opened
 from mecharule_ops.store.keys import FINDINGS
 
 

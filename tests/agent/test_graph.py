@@ -19,9 +19,9 @@ from agent.graph import (
 )
 from agent.llm.choice import Choice
 from agent.llm.protocol import ToolSpec
-from agent.proposing import nodes as nodes_proposing
+from agent.proposing import proposal_nodes as nodes_proposing
+from agent.proposing.model_proposer import LlmProposer, proposer_of
 from agent.proposing.power import discriminative_power, held_back
-from agent.proposing.proposer import LlmProposer, proposer_of
 from agent.state import ConversationRuntime, ProposalRuntime
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import schema_of
@@ -234,8 +234,8 @@ def test_no_prompt_ever_holds_a_record_of_the_test_split(
     """Through the pipeline's own preparation on real records: every prompt sent is searched for each record."""
     from bundled_run import BUNDLED, new_run, opened
 
-    from mecharule_ops.pipeline import preparation
-    from mecharule_ops.pipeline.journal import Journal
+    from mecharule_ops.run import preparation
+    from mecharule_ops.run.journal import Journal
 
     rounds = [
         {"unless": [text], "json": {"predicates": [text]}}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
-from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.run.opening import findings_of, opened
 from tools.registry import call
 from tools.why import bounds_fact
 

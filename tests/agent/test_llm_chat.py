@@ -12,9 +12,9 @@ from committed_questions import UNKNOWN, asked_of_a_model, units_of, worded
 from llm_scripted import Recorder, asker
 
 from agent.answering import conversation
-from agent.answering import nodes as nodes_conversing
+from agent.answering import conversation_nodes as nodes_conversing
 from agent.answering.chat import answer, ask
-from agent.answering.memory import Exchange
+from agent.answering.conversation_memory import Exchange
 from agent.answering.router import route
 from agent.answering.toolbox import OFFERED, RunToolbox, spec_of
 from agent.graph import CHECKPOINTS
@@ -22,7 +22,7 @@ from agent.llm.choice import Choice
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, LlmCost, LlmMessage, QuestionAnswered, ToolCalled
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.event_json import event_to_json
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.keys import QUESTIONS as LOG

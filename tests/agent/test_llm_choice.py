@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agent.llm.asking import Asker, TokenPrice
 from agent.llm.choice import choose, make_model, provider_of
 from agent.llm.faults import ProviderFault, ReplyRefused, ReplyUnusable, TransientFault, scrub
 from agent.llm.mock import FAULTS, MockModel
 from agent.llm.protocol import LanguageModel, Request, Turn, Usage
+from agent.llm.retrying import Asker, TokenPrice
 from mecharule_ops.errors import BudgetSpent, UsageError
 
 CANARY = "sk-canary-0123456789abcdef"

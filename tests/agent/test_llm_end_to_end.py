@@ -15,10 +15,10 @@ from werkzeug import Request as WireRequest
 from werkzeug import Response
 
 from agent.answering.chat import ask
-from agent.verbs.arguments import Refine
+from agent.verbs.options import RefineOptions
 from agent.verbs.refine import refine_run
 from mecharule_ops.events import Event
-from mecharule_ops.pipeline.opening import opened
+from mecharule_ops.run.opening import opened
 from mecharule_ops.store.event_json import event_to_json
 
 Reply = Callable[[], Response]
@@ -133,7 +133,7 @@ def test_a_refinement_through_the_sdk_and_a_refused_key(
     said = json.dumps({"predicates": ["digit(a, 0) >= 6"], "hypothesis": None})
     _served(httpserver, provider, monkeypatch, _refused, reply(said))
     shown: list[Event] = []
-    asked = Refine(rounds=1, units=1, llm=f"{provider}/test")
+    asked = RefineOptions(rounds=1, units=1, llm=f"{provider}/test")
     failed: Any = refine_run(asked, shown.append)
     assert failed.exit_code == 3
     assert "HTTP 401" in failed.text

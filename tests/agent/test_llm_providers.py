@@ -17,10 +17,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request as WireRequest
 from werkzeug import Response
 
-from agent.llm.asking import Asker
 from agent.llm.choice import Choice, make_model
 from agent.llm.faults import ProviderFault, ReplyRefused, ReplyUnusable, TransientFault
 from agent.llm.protocol import LanguageModel, Request, ToolCall, ToolSpec, Turn
+from agent.llm.retrying import Asker
 from mecharule_ops.errors import MechaRuleError
 
 

@@ -16,7 +16,7 @@ from agent.llm.choice import Choice, choose, make_model
 from agent.llm.faults import ProviderFault, ReplyUnusable
 from agent.llm.local_model import LocalModel, spoken
 from agent.llm.protocol import Request, Turn
-from agent.refining.state import Refinement
+from agent.refining.refinement_state import Refinement
 from mecharule_ops.errors import UsageError
 
 ASKED = Request(system="Rules.", turns=(Turn(role="user", text="why m1.3?"),), tools=(spec_of("why"),))

@@ -16,7 +16,7 @@ import app
 from agent.proposing.gate_proposer import LlmGateProposer
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import LlmMessage
-from mecharule_ops.findings.repair import ControlKind
+from mecharule_ops.findings.repair_outcome import ControlKind
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.material import Material, RepairRequest, material
 from mecharule_ops.repair.proposing import Sheet

@@ -14,10 +14,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from llm_scripted import Recorder, asker
 
 from agent.graph import checkpoints, refinement_graph, run_to_end
-from agent.refining import nodes as nodes_refining
+from agent.refining import refinement_nodes as nodes_refining
 from agent.refining import screening
 from agent.refining.loop import cases_of, played_again, refine
-from agent.refining.state import RefinementRuntime, Suggester, Tried, UnitCase
+from agent.refining.refinement_state import RefinementRuntime, Suggester, Tried, UnitCase
 from agent.refining.suggesting import LlmSuggester, OfflineSuggester, learned_on
 from mecharule_ops.errors import BudgetSpent
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered, RefinementFinished

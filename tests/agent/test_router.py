@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent.answering.questions import FORMS, QUESTIONS
-from agent.answering.reading import read
 from agent.answering.router import Route, route, understand
-from agent.answering.words import FILLERS, MEANINGS, corrected
+from agent.answering.understanding import read
+from agent.answering.vocabulary import FILLERS, MEANINGS, corrected
 from tools.registry import TOOLS
 
 KINDS = {

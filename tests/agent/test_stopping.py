@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agent.answering.chat import answer
-from agent.llm.asking import Asker, until_stopped
 from agent.llm.choice import Choice
 from agent.llm.faults import ReplyStopped, TransientFault
 from agent.llm.protocol import OnText, Reply, Request, Turn, Usage, unheard
+from agent.llm.retrying import Asker, until_stopped
 
 ASKED = Request(system="Rules.", turns=(Turn(role="user", text="why?"),))
 

@@ -25,7 +25,7 @@ _ATTEMPTS = """
 import json, os, signal, sys
 from pathlib import Path
 import app
-import mecharule_ops.pipeline.analyse, mecharule_ops.engine.ablation, mecharule_ops.loading.registry, xgboost, shap
+import mecharule_ops.run.analyse, mecharule_ops.engine.ablation, mecharule_ops.loading.model_names, xgboost, shap
 from agent.verbs import runner
 from mecharule_ops.store.stored_engine import StoredEngine
 

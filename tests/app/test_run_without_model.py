@@ -9,8 +9,8 @@ import torch
 from bundled_run import opened
 
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading import registry
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.loading import model_names
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Basis, Neuron, Regime
 
 
@@ -21,7 +21,7 @@ def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str, *where: object) -> None:
         raise ModelUnavailable(f"expected no model to be loaded, got {name}")
 
-    monkeypatch.setattr(registry, "load", refuse)
+    monkeypatch.setattr(model_names, "load", refuse)
 
 
 def _labels(run: Run, unit: str, count: int) -> list[bool]:

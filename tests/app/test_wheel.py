@@ -92,7 +92,7 @@ def test_the_wheel_works_outside_the_checkout(built: Path, tmp_path: Path) -> No
     (installed / "dependencies.pth").write_text("\n".join(dependencies), encoding="utf-8")
     code = (
         "import mecharule_ops as mr, app, agent, tools, tui, prompts\n"
-        "from mecharule_ops.loading.registry import directory_of\n"
+        "from mecharule_ops.loading.model_names import directory_of\n"
         "assert directory_of('arith-tiny').is_dir() and callable(mr.analyse)\n"
         "print(*(module.__file__ for module in (mr, app, agent, tools, tui, prompts)), sep='\\n')"
     )

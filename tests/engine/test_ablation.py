@@ -520,7 +520,7 @@ def test_single_token_completions_are_out_of_reach_while_decoding() -> None:
 @pytest.mark.parametrize("basis", Basis)
 def test_smollm2_completions_equal_the_plain_path(basis: Basis) -> None:
     """On the real model, early, middle and late layers, strong and weak groups, both labels."""
-    from mecharule_ops.loading.registry import load
+    from mecharule_ops.loading.model_names import load
     from mecharule_ops.tasks.arithmetic import Arithmetic
 
     subject = load("smollm2-135m")

@@ -19,7 +19,7 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.types import (
     Baseline,
     Basis,

@@ -15,7 +15,7 @@ from toy_behaviour import BareTask
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.types import Example, Phase, Value
 
 FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"

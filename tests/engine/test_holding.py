@@ -15,7 +15,7 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.holds import Above, ModelShape, is_above, parse_hold
+from mecharule_ops.mechanism.holds import Above, LayerSizes, is_above, parse_hold
 from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
@@ -137,7 +137,7 @@ def test_every_later_unit_held_leaves_the_direct_effect(family: str, basis: Basi
     subject = bench.subject
     unit = Neuron(basis, 0, 1)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
-    shape = ModelShape(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
+    shape = LayerSizes(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
     held = tuple(Above.EVERYTHING.units(unit, shape))
     examples = list(range(10))
     found = bench.engine(table).completions([(unit,)], examples, [held])
@@ -225,7 +225,7 @@ def test_what_is_ablated_cannot_be_held() -> None:
 
 def test_what_lies_above_a_unit() -> None:
     """Later layers, and the MLP behind a head; never the heads beside it, nor what a neuron itself writes."""
-    head, shape = Neuron(Basis.ATTN_HEAD, 1, 0), ModelShape(layers=3, heads=1, channels=1)
+    head, shape = Neuron(Basis.ATTN_HEAD, 1, 0), LayerSizes(layers=3, heads=1, channels=1)
 
     def texts(held: str, unit: Neuron) -> str:
         return " ".join(map(str, parse_hold(held).units(unit, shape)))

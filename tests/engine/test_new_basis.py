@@ -14,9 +14,9 @@ from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.journal import Journal
-from mecharule_ops.pipeline.preparation import prepare
-from mecharule_ops.pipeline.second_run import Bench, rerun
+from mecharule_ops.run.journal import Journal
+from mecharule_ops.run.preparation import prepare
+from mecharule_ops.run.second_run import Bench, rerun
 from mecharule_ops.types import Intervention, Neuron, Phase
 from tools.registry import call
 

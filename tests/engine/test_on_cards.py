@@ -22,7 +22,7 @@ from mecharule_ops.engine.proof import prove
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.loading import products
-from mecharule_ops.loading.registry import BUNDLED, load
+from mecharule_ops.loading.model_names import BUNDLED, load
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects_of_kinds, prediction

@@ -15,7 +15,7 @@ from toy_behaviour import Toy, ToyTask, toy
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate, probes
 from mecharule_ops.engine.reference import ReferenceEngine
-from mecharule_ops.engine.speculation import Leads
+from mecharule_ops.engine.speculation import GroupLeads
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
@@ -121,8 +121,8 @@ def test_the_slow_path_agrees() -> None:
 def test_the_slope_by_hand() -> None:
     """Errors .1 at movement 2, a turned token with leads .2 and .3 at movement 1, nothing moved at all."""
     tokens, moved = np.array([[4, 4, 4]]), np.array([[2.0, 1.0, 0.0]], np.float32)
-    true = Leads(tokens=tokens, margins=np.array([[1.0, 0.2, 3.0]], np.float32), moved=moved)
-    found = Leads(
+    true = GroupLeads(tokens=tokens, margins=np.array([[1.0, 0.2, 3.0]], np.float32), moved=moved)
+    found = GroupLeads(
         tokens=np.array([[4, 7, 4]]),
         margins=np.array([[1.1, 0.3, 3.0 + STILL / 10]], np.float32),
         moved=moved,

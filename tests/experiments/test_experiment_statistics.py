@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mecharule_ops.experiments.statistics import (
+from mecharule_ops.experiments.seed_intervals import (
     FEWEST,
     Direction,
     Interval,

@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.experiments import baselines, counts, e0, e1, e2, overlap, sensitivity
+from mecharule_ops.experiments import by_baseline, e0, e1, e2, run_counts, sensitivity, shared_units
 from mecharule_ops.experiments.catalogue import EXPERIMENTS, chosen
-from mecharule_ops.experiments.folder import price_of
-from mecharule_ops.experiments.overlap import TOP, top_attributed
-from mecharule_ops.experiments.page import TRAINED, Chapter, Part, as_data, brief, document, tables
-from mecharule_ops.experiments.plan import MAIN, FinishedRun, PlannedRun, distinct, planned
+from mecharule_ops.experiments.page import TRAINED, Chapter, ExperimentPart, as_data, brief, document, tables
+from mecharule_ops.experiments.requested_runs import MAIN, PlannedRun, PlannedRunDone, distinct, planned
+from mecharule_ops.experiments.run_folder import price_of
+from mecharule_ops.experiments.shared_units import TOP, top_attributed
 from mecharule_ops.findings.counts import Dominance
 from mecharule_ops.findings.measures import recall_rows
+from mecharule_ops.report.as_text import markdown_of, text_of
 from mecharule_ops.report.document import Table
-from mecharule_ops.report.text import markdown_of, text_of
 from mecharule_ops.saying.searches import recall_words, summed_recall_words
 from mecharule_ops.slices import E1Condition
 from mecharule_ops.types import Baseline, ChanceTest, Regime, Share
@@ -88,7 +88,7 @@ def test_sensitivity_rows_are_in_the_order_of_their_values() -> None:
 
 def test_baselines_plans_every_baseline() -> None:
     """Zero, means, donors, slot0."""
-    assert {run.config.baseline for run in baselines.plan(request())} == set(Baseline)
+    assert {run.config.baseline for run in by_baseline.plan(request())} == set(Baseline)
 
 
 def test_what_a_request_does_not_allow_is_refused() -> None:
@@ -114,15 +114,15 @@ def test_the_price_counts_every_node_of_every_tree() -> None:
 def test_counts_are_those_of_the_findings() -> None:
     """By hand on the fixture: 4 localized, 3 of them τ-agonists, 2 good rules of 3, 4 of 5 units found."""
     run = finished(0, good=2)
-    assert (counts.localized(run), counts.tau_agonists(run)) == (4, 3)
-    assert (counts.hq_t(run), counts.hq_f(run), counts.bearing_t(run)) == (2, 2, 3)
-    assert counts.hq_test(0.8)(run) == 0
-    assert counts.union(UP)(run) == 0.3
-    assert np.isnan(counts.union(Regime.BASELINE_NEGATIVE)(run))
-    assert counts.cost_of_n(run) == pytest.approx(104 / 270)
+    assert (run_counts.localized(run), run_counts.tau_agonists(run)) == (4, 3)
+    assert (run_counts.hq_t(run), run_counts.hq_f(run), run_counts.bearing_t(run)) == (2, 2, 3)
+    assert run_counts.hq_test(0.8)(run) == 0
+    assert run_counts.union(UP)(run) == 0.3
+    assert np.isnan(run_counts.union(Regime.BASELINE_NEGATIVE)(run))
+    assert run_counts.cost_of_n(run) == pytest.approx(104 / 270)
     strong = sum(unit.estimate.strength >= TAU for unit in POSITIVE.exhaustive.units)
-    assert counts.recall_share(run.search(UP)).n == strong
-    assert counts.recall_share(None) is None
+    assert run_counts.recall_share(run.search(UP)).n == strong
+    assert run_counts.recall_share(None) is None
 
 
 def test_a_good_rule_is_counted_as_shown_only_where_chance_does_not_explain_it() -> None:
@@ -133,8 +133,8 @@ def test_a_good_rule_is_counted_as_shown_only_where_chance_does_not_explain_it()
     first, *rest = search.anchored
     searches = (replace(search, anchored=(replace(first, chance=p), *rest)),)
     doubted = replace(run, findings=replace(run.findings, searches=searches))
-    assert [counts.hq_t(one) for one in (run, doubted)] == [2, 2]
-    assert [counts.hq_t_shown(one) for one in (run, doubted)] == [2, 1]
+    assert [run_counts.hq_t(one) for one in (run, doubted)] == [2, 2]
+    assert [run_counts.hq_t_shown(one) for one in (run, doubted)] == [2, 1]
     assert ("units with a rule at held-out MCC ≥ .70 (HQ-T)", "2.0; shown (interval above 0, Holm) 1.0") in (
         e0.part([doubted]).rows
     )
@@ -144,7 +144,7 @@ def test_a_good_rule_is_counted_as_shown_only_where_chance_does_not_explain_it()
     assert ["≥ .70, shown" in table.header for table in tables[:2]] == [True, False]
 
 
-def conditions(main: Sequence[int], spectral: Sequence[int], fake: Sequence[int]) -> list[FinishedRun]:
+def conditions(main: Sequence[int], spectral: Sequence[int], fake: Sequence[int]) -> list[PlannedRunDone]:
     """Runs of E1 with so many high-quality units a seed; a random draw is as the paper's main condition."""
     given = {e1.REFERENCE: main, "spectral split": spectral, MAIN: main, "fake rule": fake}
     return [
@@ -202,7 +202,7 @@ def test_the_differences_of_e1_hold_together() -> None:
 def test_shared_flips_by_hand() -> None:
     """Unions 1100 and 0110: one record in both, three in either."""
     one, other = finished(0, flips=[[1, 0, 0, 0], [0, 1, 0, 0]]), finished(0, flips=[[0, 1, 1, 0]])
-    assert overlap.shared_flips(one.flips[UP], other.flips[UP]) == Share(count=1, n=3)
+    assert shared_units.shared_flips(one.flips[UP], other.flips[UP]) == Share(count=1, n=3)
 
 
 @settings(max_examples=30)
@@ -212,7 +212,7 @@ def test_shared_flips_are_those_of_sets(rows: int, others: int, records: int, ra
     draw = np.random.default_rng(random.getrandbits(32))
     first, second = draw.random((rows, records)) < 0.3, draw.random((others, records)) < 0.3
     one, other = ({int(r) for r in np.argwhere(flips)[:, 1]} for flips in (first, second))
-    assert overlap.shared_flips(first, second) == Share(count=len(one & other), n=len(one | other))
+    assert shared_units.shared_flips(first, second) == Share(count=len(one & other), n=len(one | other))
 
 
 def test_the_units_of_largest_attribution_come_first() -> None:
@@ -260,7 +260,7 @@ def test_write_norm_is_the_top_of_its_order_at_the_cost_of_the_default_search() 
         (ranked,) = e2.by_write_norm([run, finished(1)])
         found = ranked.search(UP)
         assert (ranked.label, found.cost.queries, found.cost.all_forwards) == (e2.WRITE_NORM, 2, 256)
-        assert counts.recall_share(found) == Share(count=sum(s >= TAU for s in tested), n=strong)
+        assert run_counts.recall_share(found) == Share(count=sum(s >= TAU for s in tested), n=strong)
         part = e2.part([run])
         named = [[row[0] for row in block.rows] for block in part.blocks if isinstance(block, Table)]
         assert named[0][-1] == named[1][-1] == e2.WRITE_NORM
@@ -274,7 +274,7 @@ def test_a_recall_over_seeds_is_bounded_over_distinct_units() -> None:
     (one,) = [
         share for row in search.recall if row.criterion == "point" and row.whole for share in [row.found]
     ]
-    alone, five = counts.recalled([search]), counts.recalled([search] * 5)
+    alone, five = run_counts.recalled([search]), run_counts.recalled([search] * 5)
     assert alone == recall_words(one)
     assert five.startswith(f"{5 * one.count}/{5 * one.n} ")
     assert five.rpartition("at least")[2] == alone.rpartition("at least")[2]
@@ -283,21 +283,21 @@ def test_a_recall_over_seeds_is_bounded_over_distinct_units() -> None:
     units = search.exhaustive.units
     rows = recall_rows(units, {each.neuron for each in agonists}, TAU, 0.05)
     other = replace(search, agonists=agonists, recall=rows)
-    assert f"{one.count - 1} of {one.n} units in every seed" in counts.recalled([search, search, other])
+    assert f"{one.count - 1} of {one.n} units in every seed" in run_counts.recalled([search, search, other])
     bins = {row.low for row in search.recall if row.criterion == "point" and not row.whole}
-    assert counts.recalled([search] * 2, bins) == counts.recalled([search] * 2)
+    assert run_counts.recalled([search] * 2, bins) == run_counts.recalled([search] * 2)
     assert summed_recall_words(Share(count=12, n=12), Share(count=3, n=3)) == "12/12 (3 units; at least 36 %)"
     assert summed_recall_words(Share(count=12, n=12), None) == "12/12 (100 %)"
 
 
-def with_groups(run: FinishedRun, *groups: Dominance) -> FinishedRun:
+def with_groups(run: PlannedRunDone, *groups: Dominance) -> PlannedRunDone:
     (search,) = run.findings.searches
     return replace(run, findings=replace(run.findings, searches=(replace(search, dominance=groups),)))
 
 
 def test_values_out_of_range_are_pooled() -> None:
     """3 of 640 in each of two runs; the units without that control add nothing."""
-    assert baselines.outside([finished(0), finished(1)]) == Share(count=6, n=1280)
+    assert by_baseline.outside([finished(0), finished(1)]) == Share(count=6, n=1280)
 
 
 @pytest.mark.parametrize(("model", "said"), [("arith-tiny", True), ("smollm2-135m", False)])
@@ -320,7 +320,7 @@ def test_the_brief_page_says_what_every_experiment_shows() -> None:
             title="t",
             question="q",
             command="c",
-            part=Part(blocks=(), figures={}, says=f"S{n}."),
+            part=ExperimentPart(blocks=(), figures={}, says=f"S{n}."),
             runs=(run,),
         )
         for n in range(4)

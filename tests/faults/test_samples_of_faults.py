@@ -24,12 +24,12 @@ from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Notice, Price, RunFinished
-from mecharule_ops.pipeline.opening import begun
+from mecharule_ops.run.opening import begun
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis
-from tui.screens.home import HomeScreen
-from tui.screens.run import RunScreen
+from tui.screens.home_screen import HomeScreen
+from tui.screens.run_screen import RunScreen
 
 
 def test_a_damaged_run_file_is_refused_or_reads_as_written(quick_run: Path, tmp_path: Path) -> None:

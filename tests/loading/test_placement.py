@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import (
     WORKING,
     Machine,
@@ -24,7 +25,6 @@ from mecharule_ops.loading.placement import (
     this_machine,
     weight_bytes,
 )
-from mecharule_ops.loading.registry import load
 from mecharule_ops.loading.shape import ModelShape
 from mecharule_ops.loading.wiring import wiring_for
 

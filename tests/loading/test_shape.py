@@ -10,7 +10,7 @@ import pytest
 from tiny_models import FAMILIES, save_tiny, tiny_model
 
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.registry import load, on_this_machine
+from mecharule_ops.loading.model_names import load, on_this_machine
 from mecharule_ops.loading.shape import read_shape, read_tokenizer
 from mecharule_ops.types import Basis
 

@@ -8,7 +8,7 @@ import torch
 from toy_behaviour import toy
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.types import Basis
 

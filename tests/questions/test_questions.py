@@ -11,7 +11,7 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.questions.neighbours import flips_with_interval, nearest
 from mecharule_ops.questions.support import flips_needed
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.tasks.registry import preset, preset_names, task_from
+from mecharule_ops.tasks.task_names import preset, preset_names, task_from
 
 
 def test_every_prompt_of_a_task_reads_back_as_its_example() -> None:

@@ -14,17 +14,17 @@ import torch
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError, UsageError
-from mecharule_ops.findings.repair import Gate, Policy
+from mecharule_ops.findings.repair_outcome import Gate, Policy
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.repair import load_gate
-from mecharule_ops.repair.folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
+from mecharule_ops.repair.gate_folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
 from mecharule_ops.repair.gates import acting_units, places_of
 from mecharule_ops.repair.readings import firing, read
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.registry import preset
+from mecharule_ops.tasks.task_names import preset
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 RULES = {

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from mecharule_ops.findings.repair import Gate, Policy
+from mecharule_ops.findings.repair_outcome import Gate, Policy
 from mecharule_ops.repair.gates import (
     NOTHING,
     acting,

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.registry import load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.repair.elsewhere import Parts, text_effects
 from mecharule_ops.repair.gates import Acts
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.tasks.registry import preset
+from mecharule_ops.tasks.task_names import preset
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 TEXTS = ("7 - 12 = -5\n", "101 + 5 = 106\n", "3 + 3 = 6\n", "250 - 249 = 1\n", "18 + 81 = 99\n")

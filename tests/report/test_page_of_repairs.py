@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from repairs_told import TEST, helping, unopened
 
-from mecharule_ops.findings.repair import ControlKind, Split, SplitResult
+from mecharule_ops.findings.repair_outcome import ControlKind, RepairSplit, SplitResult
 from mecharule_ops.mcnemar import Paired
-from mecharule_ops.saying.repair import deciding_sentence
+from mecharule_ops.saying.repair_facts import deciding_sentence
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -29,7 +29,7 @@ def test_a_change_over_seeds_stands_with_the_interval_that_the_header_names(
 
     results = (TEST, replace(TEST, fixed=33, acted=90))
     seeds = [
-        replace(helping(), seed=seed, splits=(SplitResult(split=Split.TEST, result=result),))
+        replace(helping(), seed=seed, splits=(SplitResult(split=RepairSplit.TEST, result=result),))
         for seed, result in enumerate(results)
     ]
     header, _, row = table(seeds).splitlines()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mecharule_ops.config import make_config
-from mecharule_ops.tasks.registry import task_of
+from mecharule_ops.tasks.task_names import task_of
 
 
 @pytest.fixture

@@ -42,10 +42,10 @@ from mecharule_ops.report import (
     tables,
 )
 from mecharule_ops.report.absence import negative, suggestions
+from mecharule_ops.report.as_text import text_of
 from mecharule_ops.report.content import document
 from mecharule_ops.report.html import html_of
 from mecharule_ops.report.plots import figures, icicle
-from mecharule_ops.report.text import text_of
 from mecharule_ops.rules.algebra import score
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval

@@ -20,7 +20,7 @@ from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, SearchSt
 from mecharule_ops.store.artefacts import pack, unpack
 from mecharule_ops.store.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
-from mecharule_ops.store.outcome_blocks import Outcomes
+from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.store.run_store import RunStore
@@ -168,7 +168,9 @@ def test_outcomes_match_a_dictionary_under_random_partial_answers(store: RunStor
         context, group = f"c{turn % 2}", "é" * int(generator.integers(3))
         ids = generator.permutation(30)[: generator.integers(0, 12)]
         labels, margins = generator.random(len(ids)) < 0.5, generator.random(len(ids)).astype(np.float32)
-        store.put_outcomes(context, [Outcomes(group=group, example_ids=ids, labels=labels, margins=margins)])
+        store.put_outcomes(
+            context, [StoredAnswers(group=group, example_ids=ids, labels=labels, margins=margins)]
+        )
         naive |= {
             (context, group, int(i)): (bool(b), float(m))
             for i, b, m in zip(ids, labels, margins, strict=True)
@@ -184,9 +186,9 @@ def test_outcomes_match_a_dictionary_under_random_partial_answers(store: RunStor
 
 def test_a_failed_batch_of_outcomes_leaves_nothing(store: RunStore) -> None:
     """Many groups are stored together or not at all, and the store works on afterwards."""
-    good = Outcomes(group="g", example_ids=[1, 2], labels=np.array([True, False]), margins=np.zeros(2))
+    good = StoredAnswers(group="g", example_ids=[1, 2], labels=np.array([True, False]), margins=np.zeros(2))
     for ids in ([5, 5], [5]):
-        bad = Outcomes(group="h", example_ids=ids, labels=np.array([True, False]), margins=np.zeros(2))
+        bad = StoredAnswers(group="h", example_ids=ids, labels=np.array([True, False]), margins=np.zeros(2))
         with pytest.raises(UsageError):
             store.put_outcomes("c", [good, bad])
         assert not store.known_outcomes("c", "g", [1, 2]).known.any()
@@ -197,7 +199,9 @@ def test_a_failed_batch_of_outcomes_leaves_nothing(store: RunStore) -> None:
 def test_changed_bytes_of_events_and_outcomes_are_found(store: RunStore) -> None:
     """SQLite accepts any blob; a label or a number changed behind its back is still refused."""
     store.append([Notice(text="28/64")])
-    outcomes = Outcomes(group="g", example_ids=[1, 2], labels=np.array([True, False]), margins=np.zeros(2))
+    outcomes = StoredAnswers(
+        group="g", example_ids=[1, 2], labels=np.array([True, False]), margins=np.zeros(2)
+    )
     store.put_outcomes("c", [outcomes])
     assert list(store.events())
     store._connection.execute("UPDATE event SET body = replace(body, '28', '29')")

@@ -19,7 +19,7 @@ import pytest
 if TYPE_CHECKING:
     from mecharule_ops.events import Event
     from mecharule_ops.findings.records import Findings
-    from mecharule_ops.pipeline.run import Run
+    from mecharule_ops.run.live_run import Run
 
 BUNDLED: Mapping[str, object] = {
     "model": "arith-tiny",
@@ -54,7 +54,7 @@ QUICK: Mapping[str, object] = {
 def new_run(path: Path, settings: Mapping[str, object]) -> Iterator[Run]:
     """A run at a path that nothing was done for yet."""
     from mecharule_ops.config import make_config
-    from mecharule_ops.pipeline.run import Run
+    from mecharule_ops.run.live_run import Run
     from mecharule_ops.store.run_store import RunStore
 
     config = make_config(**settings).model_dump(mode="json")
@@ -65,7 +65,7 @@ def new_run(path: Path, settings: Mapping[str, object]) -> Iterator[Run]:
 @contextmanager
 def opened(path: Path, *, read_only: bool = False) -> Iterator[Run]:
     """A stored run."""
-    from mecharule_ops.pipeline.run import Run
+    from mecharule_ops.run.live_run import Run
     from mecharule_ops.store.run_store import RunStore
 
     with RunStore.open(path, read_only=read_only) as store:
@@ -74,7 +74,7 @@ def opened(path: Path, *, read_only: bool = False) -> Iterator[Run]:
 
 def finish(run: Run, should_stop: Callable[[], bool] = lambda: False) -> tuple[Findings, Sequence[Event]]:
     """The findings of a run and every event told, under a clock that stands still."""
-    from mecharule_ops.pipeline.analyse import analyse
+    from mecharule_ops.run.analyse import analyse
 
     told: list[Event] = []
     run.should_stop = should_stop

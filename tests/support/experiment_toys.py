@@ -10,17 +10,17 @@ import numpy as np
 from findings_fixture import FINDINGS, POSITIVE, anchored
 
 from mecharule_ops.config import make_config
-from mecharule_ops.experiments.plan import MAIN, FinishedRun, Request, planned
+from mecharule_ops.experiments.requested_runs import MAIN, ExperimentRequest, PlannedRunDone, planned
 from mecharule_ops.types import AnchoredRule, Basis, Regime, Share
 
 UP = Regime.BASELINE_POSITIVE
 UNITS = {Basis.MLP_OUT: 256, Basis.MLP_HIDDEN: 1024, Basis.ATTN_HEAD: 8}
 
 
-def request(seeds: int = 5, **settings: object) -> Request:
+def request(seeds: int = 5, **settings: object) -> ExperimentRequest:
     """A request on the bundled model; brute force is within reach."""
     base = make_config(**{"model": "arith-tiny", "exhaustive_up_to": 300, **settings})
-    return Request(base=base, seeds=tuple(range(seeds)), units=UNITS)
+    return ExperimentRequest(base=base, seeds=tuple(range(seeds)), units=UNITS)
 
 
 def rules(good: int) -> tuple[AnchoredRule, ...]:
@@ -31,10 +31,10 @@ def rules(good: int) -> tuple[AnchoredRule, ...]:
 
 def finished(
     seed: int, label: str = MAIN, *, good: int = 1, flips: Sequence[Sequence[int]] = ()
-) -> FinishedRun:
+) -> PlannedRunDone:
     """A run with one search, `good` high-quality rules, and the given flips of its units."""
     search = replace(POSITIVE, anchored=rules(good), union=Share(count=30 + seed, n=100))
-    return FinishedRun(
+    return PlannedRunDone(
         planned=planned(request().base, seed, label),
         path=Path("none"),
         findings=replace(FINDINGS, searches=(search,), seed=seed),

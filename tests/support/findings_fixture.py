@@ -24,7 +24,7 @@ from mecharule_ops.findings.records import (
     WholeLayer,
 )
 from mecharule_ops.findings.shown import shown_over
-from mecharule_ops.pipeline.summing_up import choices_for
+from mecharule_ops.run.summing_up import choices_for
 from mecharule_ops.types import (
     Agonist,
     AnchoredRule,

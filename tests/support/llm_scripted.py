@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent.llm.asking import Asker
 from agent.llm.mock import MockModel
 from agent.llm.protocol import OnText, Reply, Request, unheard
+from agent.llm.retrying import Asker
 
 
 class Recorder:

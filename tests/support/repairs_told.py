@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mecharule_ops.findings.repair import (
-    Control,
+from mecharule_ops.findings.repair_outcome import (
     ControlKind,
     Elsewhere,
     Gate,
     PairEffect,
     Repair,
+    RepairControl,
+    RepairSplit,
     RepairStatus,
     ShownExample,
-    Split,
     SplitResult,
     TextEffect,
 )
@@ -60,13 +60,13 @@ def helping(run: str = "0c1f") -> Repair:
             )
         ),
         splits=(
-            SplitResult(split=Split.FIND, result=result(40, 3)),
-            SplitResult(split=Split.CHOOSE, result=result(31, 4)),
-            SplitResult(split=Split.TEST, result=TEST),
+            SplitResult(split=RepairSplit.FIND, result=result(40, 3)),
+            SplitResult(split=RepairSplit.CHOOSE, result=result(31, 4)),
+            SplitResult(split=RepairSplit.TEST, result=TEST),
         ),
         hindsight=result(44, 0, 600),
         controls=tuple(
-            Control(
+            RepairControl(
                 kind=kind,
                 name=f"name {place}",
                 result=result(3 + place, max(0, 9 - place), 600),

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mecharule_ops.loading import placement, registry
+from mecharule_ops.loading import model_names, placement
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.placement import Machine, weight_bytes
 from mecharule_ops.loading.shape import read_shape
@@ -223,13 +223,13 @@ def on_cards(
     monkeypatch: pytest.MonkeyPatch, directory: str, shares: Sequence[float], dtype: str = "float32"
 ) -> Subject:
     """The model of a directory, loaded where there are cards with room for these shares of it each."""
-    size = weight_bytes(read_shape(registry.resolve(directory)), dtype)
+    size = weight_bytes(read_shape(model_names.resolve(directory)), dtype)
     free = {f"cuda:{index}": int(share * size) for index, share in enumerate(shares)}
     with monkeypatch.context() as patch:
         patch.setattr(placement, "WORKING", 0)
-        patch.setattr(registry, "this_machine", lambda: Machine(free={"cpu": 0, **free}))
+        patch.setattr(model_names, "this_machine", lambda: Machine(free={"cpu": 0, **free}))
         # Tensors are read one after the other: a thread of its own would not see the cards.
         patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")
-        subject = registry.load(directory, "cuda", dtype)
+        subject = model_names.load(directory, "cuda", dtype)
     subject.hf.set_attn_implementation("eager")
     return subject

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mecharule_ops.engine.asking import Group, InTurn
+from mecharule_ops.engine.group_questions import Group, InTurn
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import BehaviourRecord, Example

@@ -10,9 +10,9 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tui.app import MechaRuleApp
 from tui.backend import Backend
-from tui.screens.run import RunScreen
+from tui.screens.run_screen import RunScreen
+from tui.terminal_app import MechaRuleApp
 from tui.working_app import Outbox
 
 PATIENCE = 20.0

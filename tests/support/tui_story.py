@@ -31,7 +31,7 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from mecharule_ops.findings.repair import Repair
+from mecharule_ops.findings.repair_outcome import Repair
 from mecharule_ops.store.run_directory import RunSummary
 from mecharule_ops.types import RIGHT_OR_WRONG
 from tools.result import ToolResult

@@ -9,7 +9,7 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic, result
-from mecharule_ops.tasks.registry import make_task, preset, preset_names
+from mecharule_ops.tasks.task_names import make_task, preset, preset_names
 from mecharule_ops.types import BehaviourRecord
 
 ALL = Arithmetic(operators=("+", "-", "*", "/"), low=0, high=299)

@@ -12,7 +12,7 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.hans import CONSTRUCTIONS, HEURISTICS, Hans, generate
-from mecharule_ops.tasks.registry import preset, task_from
+from mecharule_ops.tasks.task_names import preset, task_from
 from mecharule_ops.types import BehaviourRecord, Example, Phase
 
 HEADER = ("gold_label", "sentence1", "sentence2", "pairID", "heuristic", "subcase", "template")

@@ -16,7 +16,7 @@ from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
 from mecharule_ops.tasks.augmentation import augmented, capitals, noisy, scrambled
 from mecharule_ops.tasks.graders import PREFIX, RefusalPrefix, make_grader
 from mecharule_ops.tasks.jailbreak import Jailbreak, read_requests, with_judge
-from mecharule_ops.tasks.registry import make_task, task_from
+from mecharule_ops.tasks.task_names import make_task, task_from
 from mecharule_ops.types import BehaviourRecord
 
 TEXT = "Explain how to water the marigolds behind the old shed, please"

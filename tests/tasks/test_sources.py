@@ -14,7 +14,7 @@ from mecharule_ops.mechanism.token_sources import decoded_offsets, prompt_offset
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.hans import Hans
-from mecharule_ops.tasks.registry import make_task
+from mecharule_ops.tasks.task_names import make_task
 from mecharule_ops.types import BehaviourRecord, Example
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,8 +13,8 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.registry import make_task, task_from
-from mecharule_ops.tasks.table import TableTask, read_table
+from mecharule_ops.tasks.from_file import TableTask, read_table
+from mecharule_ops.tasks.task_names import make_task, task_from
 from mecharule_ops.tasks.text import Row, first_word, first_word_ended
 from mecharule_ops.types import BehaviourRecord, Phase
 

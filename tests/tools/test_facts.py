@@ -15,7 +15,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.findings.as_json import to_json
-from mecharule_ops.pipeline.opening import findings_of, opened
+from mecharule_ops.run.opening import findings_of, opened
 from tools.registry import call
 from tools.result import ToolResult
 

@@ -15,9 +15,9 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies, totals_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
-from mecharule_ops.mechanism.holds import Above, WholeLayer
-from mecharule_ops.pipeline.certify import certify_mediation
+from mecharule_ops.mechanism.holds import Above, HeldLayer
 from mecharule_ops.report.chain_plots import chain_figures
+from mecharule_ops.run.certify import certify_mediation
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.registry import call
 
@@ -76,7 +76,7 @@ def test_everything_above_held_is_the_strongest_hold_and_what_lies_below_carries
         placed = [("asked", int(place)) for place in run.eligible(Regime.BASELINE_POSITIVE)[:30]]
         top = Neuron.parse("m1.3")
         made = certify_mediation(
-            run, top, Regime.BASELINE_POSITIVE, [Above.EVERYTHING, WholeLayer(Basis.MLP_OUT, 0)], placed
+            run, top, Regime.BASELINE_POSITIVE, [Above.EVERYTHING, HeldLayer(Basis.MLP_OUT, 0)], placed
         )
     assert all(one.gone.count == 0 == one.new.flips for one in mediation_of(made).through)
 

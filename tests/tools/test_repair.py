@@ -16,10 +16,16 @@ from bundled_run import opened
 from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
-from mecharule_ops.findings.repair import ControlKind, Gate, Policy, Repair, RepairStatus, Split
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.findings.repair_outcome import (
+    ControlKind,
+    Gate,
+    Policy,
+    Repair,
+    RepairSplit,
+    RepairStatus,
+)
 from mecharule_ops.repair import load_gate, runner_up
-from mecharule_ops.repair.folder import GATE, VALUES
+from mecharule_ops.repair.gate_folder import GATE, VALUES
 from mecharule_ops.repair.gates import units_of
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.material import (
@@ -36,9 +42,10 @@ from mecharule_ops.repair.runner_up import runner_up_controls, runner_up_materia
 from mecharule_ops.repair.solver import right_answers, solver
 from mecharule_ops.repair.testing import always_ablated, opened_test, pair_effects
 from mecharule_ops.rules.families import Family
-from mecharule_ops.saying.repair import deciding_sentence
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.saying.repair_facts import deciding_sentence
 from tools import repair as tool
-from tools.arguments import Repair as Arguments
+from tools.arguments import RepairArguments as Arguments
 from tools.registry import call
 
 LOOSE = GateSettings(caution=0.0, harm=1.0, least_fixed=2)
@@ -188,7 +195,7 @@ def test_the_test_result_is_that_of_the_units_alone(found: Material) -> None:
     assert made.test is not None
     assert made.hindsight is not None
     assert made.test.after <= made.hindsight.after or made.policy is Policy.ALL
-    split = made.of(Split.CHOOSE)
+    split = made.of(RepairSplit.CHOOSE)
     assert split is not None
     assert split.fixed > split.broken
     shuffled = next(one.result for one in made.controls if one.kind is ControlKind.SHUFFLED)

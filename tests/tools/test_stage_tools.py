@@ -10,9 +10,9 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pipeline.controls import beside, control_records, units_beside
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.saying.controls import claims_words
+from mecharule_ops.run.controlling import beside, control_records, units_beside
+from mecharule_ops.saying.control_facts import claims_words
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from bundled_run import QUICK, finish, finished, new_run, opened
 
-from mecharule_ops.pipeline.opening import take_over
-from mecharule_ops.pipeline.run import Run
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import take_over
 from mecharule_ops.types import Basis, Regime
 from tools.registry import call
 

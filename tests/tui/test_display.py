@@ -24,7 +24,7 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from tui.display import LineDisplay, Progress, RichDisplay, make_display, narrate
+from tui.display import LineDisplay, RichDisplay, RunningTotals, make_display, narrate
 from tui.words import clock
 
 HOSTILE = "x == '\x1b[31m' and [red]\u202eop in [/,*]\nsecond line"
@@ -208,7 +208,7 @@ def test_no_text_can_paint_the_terminal(event: Event) -> None:
 def test_time_left_is_known_once_something_is_done() -> None:
     """A quarter done in 10 s leaves 30 s; nothing is known at zero, without a total, or in a new stage."""
     clock = Clock()
-    progress = Progress(clock)
+    progress = RunningTotals(clock)
     progress.apply(StageStarted(stage="s", total=40))
     assert progress.left is None
     clock.now += 10

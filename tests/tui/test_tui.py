@@ -24,16 +24,16 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from tools.result import ToolResult
 from tui.backend import Listener
-from tui.panes.chat import ChatPane
-from tui.panes.reading import ReadingPane, TextTable
-from tui.panes.tree import TreePane
-from tui.screens.compare import CompareScreen
-from tui.screens.home import HomeScreen
-from tui.screens.ledger import LedgerScreen
+from tui.panes.chat_pane import ChatPane
+from tui.panes.text_panes import ReadingPane, TextTable
+from tui.panes.tree_pane import TreePane
+from tui.screens.compare_screen import CompareScreen
+from tui.screens.home_screen import HomeScreen
+from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.new_run import FieldLine, NewRunScreen
 from tui.screens.popups import HelpPopup, PricePopup
-from tui.screens.replay import ReplayScreen
-from tui.screens.run import RunScreen
+from tui.screens.replay_screen import ReplayScreen
+from tui.screens.run_screen import RunScreen
 from tui.session import Activity, Session
 
 
@@ -228,7 +228,7 @@ _TEN_THOUSAND = """
 import pathlib, sys
 from tui_driving import drive
 from tui_story import FakeBackend, big_search
-from tui.panes.tree import TreePane
+from tui.panes.tree_pane import TreePane
 from tui.session import Activity
 
 told = big_search(10_000)

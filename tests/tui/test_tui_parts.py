@@ -28,33 +28,33 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
 from mecharule_ops.plain_text import plain as report_plain
+from mecharule_ops.report.as_text import csv_of, markdown_block
 from mecharule_ops.report.document import Table
-from mecharule_ops.report.text import csv_of, markdown_block
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
-from tui.app import MechaRuleApp
 from tui.backend import Backend
+from tui.character_charts import bar, coverage, figures, interval
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.headline import progress
 from tui.neuron_card import OnFile, card
-from tui.panes.chat import entry_text, plain_columns
-from tui.pictures import bar, coverage, figures, interval
+from tui.panes.chat_pane import entry_text, plain_columns
 from tui.rule_rows import HEADER, arranged, rule_rows
-from tui.screens.base import CommandScreen, fitted
-from tui.screens.compare import CompareScreen, Side, compare
-from tui.screens.home import HomeScreen
-from tui.screens.ledger import LedgerScreen, hypothesis_rows, hypothesis_text
+from tui.screens.common import CommandScreen, fitted
+from tui.screens.compare_screen import CompareScreen, Side, compare
+from tui.screens.home_screen import HomeScreen
+from tui.screens.ledger_screen import LedgerScreen, hypothesis_rows, hypothesis_text
 from tui.screens.new_run import NewRunScreen, fields_of, settings_of
 from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
-from tui.screens.repair import RepairScreen
-from tui.screens.replay import STRIDE, ReplayScreen, Timeline
-from tui.screens.run import RunScreen
+from tui.screens.repair_screen import RepairScreen
+from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
+from tui.screens.run_screen import RunScreen
 from tui.session import Entry
 from tui.terminal import ascii_only
+from tui.terminal_app import MechaRuleApp
 from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
 from tui.words import rate, said, signed_rate
 from tui.working_app import Outbox
@@ -543,7 +543,7 @@ def test_the_app_starts_without_torch_or_the_engine(tmp_path: Path) -> None:
     """The first screen is drawn in a fresh process with no heavy package loaded."""
     program = (
         "import asyncio, sys\n"
-        "from tui.app import MechaRuleApp\n"
+        "from tui.terminal_app import MechaRuleApp\n"
         "async def main():\n"
         "    async with MechaRuleApp().run_test(size=(80, 24)) as pilot:\n"
         "        await pilot.pause(0.5)\n"

@@ -17,25 +17,25 @@ from tui_story import HOSTILE, FakeBackend
 
 from agent.verbs.command_line import parser
 from mecharule_ops.errors import AblationStopped, StoreError
-from mecharule_ops.findings.repair import Control, ControlKind, Repair, RepairStatus
+from mecharule_ops.findings.repair_outcome import ControlKind, Repair, RepairControl, RepairStatus
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.plain_text import plain
 from mecharule_ops.repair.learning import GateSettings
 from mecharule_ops.repair.material import RepairRequest
 from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.report.repairs import compared
-from mecharule_ops.saying.repair import changed_words, points_words, what_repair_is
+from mecharule_ops.saying.repair_facts import changed_words, points_words, what_repair_is
 from mecharule_ops.types import RIGHT_OR_WRONG, OutcomeWords
 from tools import repair as tool
-from tools.arguments import Repair as Arguments
+from tools.arguments import RepairArguments as Arguments
 from tools.registry import call
 from tui.backend import Backend, _given
-from tui.panes.chat import ChatPane
-from tui.pictures import axis, changed_bars, interval_around_zero
+from tui.character_charts import axis, changed_bars, interval_around_zero
+from tui.panes.chat_pane import ChatPane
 from tui.repair_text import HeldRepairs, empty_text, repair_text
 from tui.screens.popups import HelpPopup, PricePopup
-from tui.screens.repair import RepairScreen
-from tui.screens.run import RunScreen
+from tui.screens.repair_screen import RepairScreen
+from tui.screens.run_screen import RunScreen
 from tui.terminal import ascii_only
 
 WIDTHS = (38, 58, 78, 118)
@@ -185,7 +185,7 @@ def test_only_titles_are_underlined() -> None:
 def test_the_point_comes_first_then_bars_then_every_control() -> None:
     """Controls are whatever the repair holds, a kind that is new included, each with its interval and its counts."""
     made = helping()
-    more = Control(
+    more = RepairControl(
         kind=ControlKind.ALWAYS,
         name="something else",
         result=Paired(n=600, before=500, fixed=1, broken=2, acted=3),
@@ -219,7 +219,7 @@ def test_the_point_comes_first_then_bars_then_every_control() -> None:
 def test_a_control_that_goes_far_off_does_not_squeeze_the_others() -> None:
     """Everything but its own line is drawn as without it; its line has an arrow, and its numbers."""
     made = helping()
-    ruin = Control(kind=ControlKind.MODEL, name="ruin", result=result(0, 494, 600))
+    ruin = RepairControl(kind=ControlKind.MODEL, name="ruin", result=result(0, 494, 600))
     without, with_it = (
         repair_text(held(replace(made, controls=controls)), 0, 78).plain.splitlines()
         for controls in (made.controls, (*made.controls, ruin))

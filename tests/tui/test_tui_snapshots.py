@@ -13,7 +13,7 @@ import pytest
 from tui_driving import Driver, drive
 from tui_story import FakeBackend
 
-from tui.panes.tree import TreePane
+from tui.panes.tree_pane import TreePane
 from tui.session import Session
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -7,20 +7,20 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mecharule_ops.engine.asking import Question
+from mecharule_ops.engine.group_questions import GroupQuestion
 from mecharule_ops.types import Basis, Neuron
-from mecharule_ops.workers.assignment import Part
+from mecharule_ops.workers.assignment import WorkerShare
 from mecharule_ops.workers.dealing import LEAST, MOST, MOST_LOSSES, SHARES, Dealer, cut, halves
 
 
-def question(groups: int, examples: int, layer: int = 0) -> Question:
-    return Question(
+def question(groups: int, examples: int, layer: int = 0) -> GroupQuestion:
+    return GroupQuestion(
         groups=tuple((Neuron(Basis.MLP_OUT, layer, channel),) for channel in range(groups)),
         examples=tuple(range(100, 100 + examples)),
     )
 
 
-def pairs(parts: list[Part]) -> Counter:
+def pairs(parts: list[WorkerShare]) -> Counter:
     """Every (question, group, example) of some parts, by place and by what it names."""
     return Counter(
         (part.question, row, column, group, example)
@@ -30,7 +30,7 @@ def pairs(parts: list[Part]) -> Counter:
     )
 
 
-def all_pairs(wave: list[Question]) -> Counter:
+def all_pairs(wave: list[GroupQuestion]) -> Counter:
     return Counter(
         (place, row, column, group, example)
         for place, one in enumerate(wave)
@@ -63,7 +63,7 @@ def test_whoever_is_lost_every_pair_is_answered_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wave = [question(int(rng.integers(1, 40)), int(rng.integers(1, 60))) for _ in range(3)]
     dealer = Dealer(cut(wave, 4))
-    answered: list[Part] = []
+    answered: list[WorkerShare] = []
     losses = ticket = 0
     while not dealer.done:
         worker = int(rng.integers(4))

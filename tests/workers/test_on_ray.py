@@ -18,11 +18,11 @@ import pytest
 from bundled_run import QUICK, finish, new_run, opened
 from outcome_audit import cells
 
-from mecharule_ops.engine.asking import InTurn, Question
+from mecharule_ops.engine.group_questions import GroupQuestion, InTurn
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
 from mecharule_ops.types import Neuron
 from mecharule_ops.workers import on_ray
-from mecharule_ops.workers.assignment import Failed, Part
+from mecharule_ops.workers.assignment import Failed, WorkerShare
 from mecharule_ops.workers.pool import Workers
 from mecharule_ops.workers.replica import Replica
 
@@ -73,7 +73,7 @@ def test_a_worker_killed_in_a_wave_is_told_once_and_the_run_ends_the_same(
     crew: Any = workers.crew
     answer, killed = crew.answer, []
 
-    def killing(worker: Any, key: str, part: Part) -> Any:
+    def killing(worker: Any, key: str, part: WorkerShare) -> Any:
         ticket = answer(worker, key, part)
         if not killed:
             killed.append(process)
@@ -201,7 +201,7 @@ def test_a_stop_ends_the_workers_of_a_wave(workers: Workers, quick_run: Path) ->
             should_stop=lambda: True,
         )
         with pytest.raises(AblationStopped):
-            list(asked.answers([Question(groups=((Neuron(intervention.basis, 0, 0),),), examples=(0,))]))
+            list(asked.answers([GroupQuestion(groups=((Neuron(intervention.basis, 0, 0),),), examples=(0,))]))
     assert not ray.is_initialized()
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from table_engine import TableEngine
 
-from mecharule_ops.engine.asking import InTurn, Question
+from mecharule_ops.engine.group_questions import GroupQuestion, InTurn
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
-from mecharule_ops.workers.assignment import Assignment, Done, Failed, Part
+from mecharule_ops.workers.assignment import Assignment, Done, Failed, WorkerShare
 from mecharule_ops.workers.pool import Lost, WorkerFailed, Workers
 
 UNITS, RECORDS = 24, 40
@@ -30,7 +30,7 @@ ASSIGNMENT = Assignment(
     slope=None,
 )
 WAVE = [
-    Question(
+    GroupQuestion(
         groups=tuple((Neuron(Basis.MLP_OUT, layer, unit),) for unit in range(UNITS)), examples=tuple(examples)
     )
     for layer, examples in enumerate((range(RECORDS), range(5, 25)))
@@ -59,7 +59,7 @@ class Table:
     def take(self, worker: Any, assignment: Assignment) -> int:
         return self._ticket(worker, self.fault(worker, 0))
 
-    def answer(self, worker: Any, key: str, part: Part) -> int:
+    def answer(self, worker: Any, key: str, part: WorkerShare) -> int:
         self.calls[worker] = self.calls.get(worker, 0) + 1
         said = self.fault(worker, self.calls[worker])
         if self.poison in part.groups:

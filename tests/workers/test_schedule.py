@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.engine.asking import Question
+from mecharule_ops.engine.group_questions import GroupQuestion
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.pipeline.waves import Costs, Planned, Wave, measured_costs, merged, planned, recorded_waves
+from mecharule_ops.run.waves import Costs, Planned, Wave, measured_costs, merged, planned, recorded_waves
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Neuron, Regime
 from mecharule_ops.workers.dealing import LEAST, cut
-from tools.arguments import Plan
+from tools.arguments import PlanArguments
 from tools.plan import _flattens, plan
 
 MLP = Basis.MLP_OUT
@@ -26,7 +26,7 @@ POSITIVE = Regime.BASELINE_POSITIVE
 def wave(groups: int, examples: int = LEAST, layer: int = 0, telling: float = 0.0) -> Wave:
     """With so many examples every group is a part of its own, as long as the wave is no larger than its workers."""
     units = tuple((Neuron(MLP, layer, channel),) for channel in range(groups))
-    return Wave(questions=(Question(groups=units, examples=tuple(range(examples))),), telling=telling)
+    return Wave(questions=(GroupQuestion(groups=units, examples=tuple(range(examples))),), telling=telling)
 
 
 def costs(**more: float) -> Costs:
@@ -130,7 +130,7 @@ def test_plan_prints_a_curve_and_where_it_flattens(copied_run: Path, monkeypatch
     monkeypatch.setattr("tools.plan.measured_costs", lambda *_: costs())
     monkeypatch.setattr("tools.plan.perf_counter", lambda: 0.0)
     told: list[str] = []
-    result = plan(Plan(run=str(copied_run), workers="1,4,1024"), told.append)
+    result = plan(PlanArguments(run=str(copied_run), workers="1,4,1024"), told.append)
     (search,) = result.data["searches"]
     assert [one["workers"] for one in search["curve"]] == [1, 4, 1024]
     assert search["curve"][0]["speedup"] == 1.0
@@ -158,7 +158,7 @@ def test_it_flattens_where_twice_as_many_gain_less_than_a_fifth() -> None:
 @pytest.mark.parametrize("text", ["", "0", "2,x", "5000"])
 def test_numbers_of_workers_that_are_none_are_refused(copied_run: Path, text: str) -> None:
     with pytest.raises(UsageError, match="expected numbers of workers"):
-        plan(Plan(run=str(copied_run), workers=text), print)
+        plan(PlanArguments(run=str(copied_run), workers=text), print)
 
 
 def test_a_search_that_was_cut_short_is_named(copied_run: Path) -> None:

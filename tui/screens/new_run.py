@@ -14,8 +14,8 @@ from textual.events import DescendantFocus
 from textual.widgets import Input, Label, Select
 
 from mecharule_ops.errors import UsageError
-from tui.screens.base import CommandScreen, Line, hints
-from tui.screens.run import RunScreen
+from tui.screens.common import CommandScreen, Line, hints
+from tui.screens.run_screen import RunScreen
 from tui.words import said
 
 FORM_HELP = (
@@ -118,7 +118,7 @@ def _value(field: Field, text: str) -> object:
 
 
 def _pair(part: str) -> tuple[str, object]:
-    from agent.verbs.arguments import key_value
+    from agent.verbs.options import key_value
 
     try:
         return key_value(part.strip())

@@ -13,11 +13,11 @@ from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.panes.chat import ChatPane
-from tui.panes.reading import CARD_HELP, FIGURES_HELP, RULES_HELP, ReadingPane, TextTable
-from tui.panes.tree import TreePane
+from tui.panes.chat_pane import ChatPane
+from tui.panes.text_panes import CARD_HELP, FIGURES_HELP, RULES_HELP, ReadingPane, TextTable
+from tui.panes.tree_pane import TreePane
 from tui.rule_rows import HEADER
-from tui.screens.base import CommandScreen, Line
+from tui.screens.common import CommandScreen, Line
 from tui.words import said
 
 ROOM_FOR_TITLES = 50

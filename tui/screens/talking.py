@@ -11,7 +11,7 @@ from mecharule_ops.errors import MechaRuleError
 from tools.result import ToolResult
 from tui.backend import Listener
 from tui.commands import command_named
-from tui.panes.chat import ChatLine, ChatPane
+from tui.panes.chat_pane import ChatLine, ChatPane
 from tui.screens.view import RunView
 from tui.session import Entry, Session
 
@@ -36,7 +36,7 @@ class Talking(RunView):
             asked.set()
         return bool(open_questions)
 
-    def on_chat_pane_said(self, event: ChatPane.Said) -> None:
+    def on_chat_pane_line_said(self, event: ChatPane.LineSaid) -> None:
         self.say(event.line)
 
     def say(self, line: str) -> None:

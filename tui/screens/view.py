@@ -9,13 +9,13 @@ from textual.widgets import DataTable
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
+from tui.character_charts import figures
 from tui.neuron_card import OnFile, card, thresholds
-from tui.panes.reading import ReadingPane, TextTable
-from tui.panes.tree import TreePane
-from tui.pictures import figures
+from tui.panes.text_panes import ReadingPane, TextTable
+from tui.panes.tree_pane import TreePane
 from tui.rule_rows import HEADER, STRENGTH, arranged, rule_rows
-from tui.screens.base import Pane
-from tui.screens.ledger import LedgerScreen
+from tui.screens.common import Pane
+from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.panes import PanedScreen
 from tui.screens.popups import SearchPopup
 from tui.session import Session, strongest

@@ -1,0 +1,254 @@
+"""What each verb that is more than a tool may be told: one frozen model a verb, as `tools.arguments` has for tools.
+
+A model's docstring is the verb's help, its fields are its options, under their aliases where they have one, and a
+field's docstring is the option's help; a function beside its type reads what a shell gives. Bases come in the help
+from the last to the first.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+from mecharule_ops.bases import Basis
+from mecharule_ops.codec import parse_json
+from tools.arguments import Arguments
+
+LAST_PORT = 65_535
+
+
+def key_value(text: str) -> tuple[str, Any]:
+    """A setting and its value, JSON where it reads as that. Raises `ArgumentTypeError`."""
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
+    try:
+        return key, parse_json(value)
+    except ValueError:
+        return key, value
+
+
+def _regimes(text: str) -> tuple[int, ...]:
+    known = {"1": (1,), "0": (0,), "both": (1, 0)}
+    if text not in known:
+        raise ArgumentTypeError(f"expected 1, 0 or both, got {text!r}")
+    return known[text]
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > LAST_PORT:
+        raise ArgumentTypeError(f"expected a port from 0 to {LAST_PORT}, got {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
+    return int(text)
+
+
+Count = Annotated[int, Field(ge=1), _count]
+Regimes = Annotated[tuple[int, ...], _regimes]
+KeyValue = Annotated[list[tuple[str, Any]], key_value]
+RunName = Annotated[str, Field(description="run id, file, or `last`")]
+LlmBudget = Annotated[
+    Count | None,
+    Field(
+        title="TOKENS",
+        description="the language model is asked nothing more once it has read and written TOKENS "
+        "(default 1,000,000)",
+    ),
+]
+
+
+class _Verb(Arguments):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class _OnWorkers(_Verb):
+    workers: Count | None = None
+    """N processes with a copy of the model each answer the ablations (Ray); results stay the same"""
+    ray: str | None = Field(None, title="ADDRESS")
+    """join a Ray cluster, such as auto or HOST:6379 (default: start one here)"""
+
+
+class _Settings(_Verb):
+    """What `run`, `fork` and `experiment` can all be told; the names are those that `config_from` takes."""
+
+    bases: str | None = Field(None, alias="basis", description=f"{', '.join(Basis)}, or several with commas")
+    phase: str | None = None
+    """decode, last-prompt or whole (default: the task's)"""
+    baseline: str | None = None
+    """zero, mean, mean-positional, mean-donor, mean-donor-positional or slot0"""
+    regimes: Regimes | None = Field(None, alias="regime")
+    """1 (1→0), 0 (0→1) or both"""
+    tau: float | None = None
+    """strength threshold (default .2)"""
+    records: int | None = Field(None, title="RECORDS")
+    """examples on which the behaviour is observed (default 2000)"""
+    search: Literal["guided", "cha", "exhaustive"] | None = None
+    """guided: what first order predicts first (default); cha: groups opened by halves; exhaustive: each unit"""
+    exhaustive_up_to: int | None = None
+    """ablate every unit too where a basis has at most N"""
+    settings: KeyValue = Field([], alias="set", title="KEY=VALUE")
+    """any other setting"""
+    file: str | None = Field(None, alias="config", title="FILE")
+    """a JSON file of settings; flags win"""
+    device: str | None = None
+    """auto (a CUDA device if there is one), cpu, cuda, cuda:N or mps"""
+    dtype: str | None = None
+    """auto (float32 if it fits, else bfloat16), float32, bfloat16 or float16"""
+    yes: bool = False
+    """accept the price without being asked"""
+    dry_run: bool = False
+    """print what would run and what it costs at most, then stop"""
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The settings among what was said; the rest is of one command and kept by no config."""
+        of_a_run = {"task", "model", "budget", "proposer", "suppress_only", "parity", "seed"}
+        return self.model_dump(include={*_Settings.model_fields, *of_a_run} - {"yes", "dry_run"})
+
+
+class _Subject(_Verb):
+    task: str
+    """the task, for example arithmetic"""
+    model: str
+    """arith-tiny, smollm2-135m, a local directory or a hub id"""
+
+
+class _Proposing(_Verb):
+    budget: int | None = None
+    """stop after N group ablations; what was found is kept"""
+    proposer: str | None = Field(None, alias="llm")
+    """who proposes predicates: none (offline grammar), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
+    llm_budget: LlmBudget = None
+    suppress_only: bool = False
+    """units that flip 0→1 stay anonymous: for tasks where that direction is a risk"""
+    parity: bool = False
+    """Algorithm 1 as printed, without later improvements"""
+    seed: int | None = Field(None, title="SEED")
+
+
+class RunOptions(_Proposing, _OnWorkers, _Settings, _Subject):
+    """analyse a task on a model, from behaviour to anchored rules"""
+
+    positional: ClassVar[tuple[str, ...]] = ("task",)
+
+
+class _Resumed(_Verb):
+    run: RunName = "last"
+    llm_budget: LlmBudget = None
+    device: str | None = None
+    """go on there: auto, cpu, cuda, cuda:N or mps (default: as it began)"""
+
+
+class ResumeOptions(_OnWorkers, _Resumed):
+    """continue a run that was stopped or killed; no stored ablation is repeated"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+
+
+class ForkOptions(_OnWorkers, _Settings):
+    """search again under other settings; no stored ablation is repeated"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName
+
+
+class DemoOptions(Arguments):
+    """the bundled model: search, rule, question, certificate; offline, under a minute"""
+
+
+class ReplayOptions(_Verb):
+    """tell a run's story again, from its events"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    speed: float = 0.0
+    """1 is as it happened, 10 ten times as fast, 0 at once"""
+
+
+class ServeOptions(_Verb):
+    """the terminal app in a browser, on this machine only unless told otherwise"""
+
+    host: str = "127.0.0.1"
+    """address to listen on (default 127.0.0.1)"""
+    port: Annotated[int, _port] = Field(8000, title="PORT")
+    """0 takes any free one (default 8000)"""
+
+
+class RefineOptions(_Verb):
+    """seek better rules for units without one; held-out records decide once"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
+    run: RunName = "last"
+    llm: str | None = None
+    """who suggests: none (offline), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
+    llm_budget: LlmBudget = None
+    budget: Count | None = None
+    """at most N suggestions in all"""
+    rounds: Count = 3
+    """at most N rounds a unit"""
+    units: Count = 12
+    """at most N units, strongest first"""
+    again: bool = False
+    """ask anew although it was done before"""
+    replay: bool = False
+    """the latest refinement again from its stored words; asks no model"""
+
+
+class _Experiments(_Verb):
+    name: str
+    """e0, e1, e2, sensitivity, baselines, overlap, several with commas, or all"""
+    task: str = "arithmetic"
+    """the task (default arithmetic)"""
+    model: str = "arith-tiny"
+    """as for `run` (default arith-tiny)"""
+    seeds: Count = 5
+    """seeds 0 to N−1 (default 5)"""
+    units: str | None = Field(None, title="U,…")
+    """baselines only: ask about these units alone, without a search"""
+    again: bool = False
+    """analyse finished runs anew from their stored ablations"""
+    md: bool = False
+    """print Markdown"""
+    out: str | None = Field(None, title="FOLDER")
+    """write the page as Markdown and HTML, and its figures as SVG"""
+
+
+class ExperimentOptions(_Settings, _Experiments):
+    """one of the paper's experiments over several seeds, as tables and figures"""
+
+    positional: ClassVar[tuple[str, ...]] = ("name",)
+
+
+class AskOptions(_Verb):
+    """answer a question about a finished run, every number with its source"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "question")
+    run: RunName
+    question: str
+    """for example "why does the strongest neuron flip?" """
+    llm: str | None = None
+    """who words the answer: none, mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
+    llm_budget: LlmBudget = None
+    follow: bool = False
+    """follow on what was asked about the run before"""
+
+
+VERBS: Mapping[str, type[Arguments]] = {
+    "run": RunOptions,
+    "resume": ResumeOptions,
+    "fork": ForkOptions,
+    "demo": DemoOptions,
+    "replay": ReplayOptions,
+    "serve": ServeOptions,
+    "refine": RefineOptions,
+    "experiment": ExperimentOptions,
+    "ask": AskOptions,
+}
+"""Every verb that is more than a tool, in the order of the help."""

@@ -1,0 +1,188 @@
+"""The functions that give a run: a new analysis, one that goes on, or one that is stored.
+
+A table in memory, what a call's `table=` is, is kept as a JSONL file that tasks read like any other. A data frame and a
+data set are known by their packages' names, so that neither package is imported here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import Event
+from mecharule_ops.loading.model_names import resolve
+from mecharule_ops.loading.shape import read_shape
+from mecharule_ops.notebook.finished_run import FinishedRun
+from mecharule_ops.notebook.progress import live_progress
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import begun
+from mecharule_ops.store.run_directory import find_run, runs_directory
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.task_names import findable, task_of
+from mecharule_ops.types import Basis, Value
+
+if TYPE_CHECKING:
+    from mecharule_ops.loading.model import Subject
+
+Listener = Callable[[Event], None]
+TABLES = "tables"
+"""The folder inside that of the runs where tables given in a call are kept."""
+
+
+def analyse(
+    task: str = "arithmetic",
+    *,
+    model: Any,
+    tokenizer: Any = None,
+    bases: Sequence[str] = (Basis.MLP_OUT,),
+    table: object = None,
+    progress: bool | Listener = True,
+    **settings: Any,
+) -> FinishedRun:
+    """Analyse a task on a model, to the end; every ablation is stored as it is made. The call is the yes to its price.
+
+    `task` is a name or `FILE.py:CLASS`. `model` is a name, a directory, a hub id, or a transformers model that is
+    loaded already, with its `tokenizer`. `table` is the task's table: a pandas DataFrame, a split of a Hugging Face
+    Dataset or a list of dicts. `settings` are those of `RunConfig`, such as `regimes=(1,)`, `budget=500`,
+    `task_settings={"high": 99}`. `progress` is False for silence, or told every event.
+    Cost: that of `mecharule run`; `budget` caps its group ablations.
+    Raises `UsageError` for a wrong setting and what a stage raises; what was stored stays, and `resume` goes on.
+    """
+    if table is not None:
+        file = str(table_file(table, runs_directory() / TABLES))
+        settings["task_settings"] = {**settings.get("task_settings", {}), "file": file}
+    named = model if isinstance(model, str | Path) else _name_of(model)
+    config = make_config(task=findable(task), model=str(named), bases=tuple(bases), **settings)
+    _check_offline(config)
+    task_of(config).describe()
+    if isinstance(model, str | Path):
+        read_shape(resolve(config.model))
+        return _finished(begun(config), None, progress)
+    return _finished(begun(config), _subject(config.model, model, tokenizer), progress)
+
+
+def resume(run: str | Path = "last", *, progress: bool | Listener = True) -> FinishedRun:
+    """A run that was stopped or killed, from where it was; no stored ablation is repeated. Raises as `analyse`."""
+    return _finished(RunStore.open(find_run(str(run), runs_directory())), None, progress)
+
+
+def open_run(run: str | Path = "last") -> FinishedRun:
+    """A finished run by its id, a prefix of one, its path, or `last`. Reads the file alone, no model.
+
+    Raises `UsageError` where there is none, `StoreError` where it cannot be read or has not finished.
+    """
+    return FinishedRun(find_run(str(run), runs_directory()))
+
+
+def _finished(store: RunStore, subject: Subject | None, progress: bool | Listener) -> FinishedRun:
+    from mecharule_ops.run.analyse import analyse as stages
+
+    with store:
+        run = Run(store)
+        _check_offline(run.config)
+        if subject is not None:
+            run.subject = subject
+        stages(run, _listener(progress), clock=time.monotonic)
+    return FinishedRun(store.path, subject)
+
+
+def _listener(progress: bool | Listener) -> Listener:
+    if callable(progress):
+        return progress
+    return live_progress() if progress else lambda event: None
+
+
+def _check_offline(config: RunConfig) -> None:
+    """Raises `UsageError` where a language model is to propose or to grade: the command line has these."""
+    asked = (config.proposer, str(config.task_settings.get("grader", "")))
+    if asked[0] != "offline" or asked[1].startswith("llm:"):
+        raise UsageError(
+            "expected the offline proposer and a grader of the task's own in a library call; "
+            "`mecharule run TASK -m MODEL --llm NAME` asks language models"
+        )
+
+
+def _name_of(model: Any) -> str:
+    """Where a loaded model came from. Raises `UsageError` for another object."""
+    found = getattr(getattr(model, "config", None), "_name_or_path", "")
+    if not hasattr(model, "state_dict") or not found:
+        raise UsageError(
+            "expected a model's name, or a transformers model that was loaded from a directory or the hub, got "
+            f"{type(model).__name__}"
+        )
+    return str(found)
+
+
+def _subject(name: str, model: Any, tokenizer: Any) -> Subject:
+    """The loaded model as a subject. Raises `UsageError` without a tokenizer."""
+    from mecharule_ops.loading.model import Subject
+
+    if tokenizer is None:
+        raise UsageError("expected tokenizer= beside a model that is loaded already, got none")
+    return Subject(name=name, directory=Path(name), hf=model.eval(), tokenizer=tokenizer)
+
+
+def rows_of(table: object) -> list[dict[str, Value]]:
+    """The rows of a pandas data frame (its index is left out), a Hugging Face data set, or an iterable of mappings.
+
+    Raises `UsageError` for another object, a table without rows, and a cell that is no text, number or truth value,
+    such as a missing one.
+
+    >>> rows_of([{"review": "Fine.", "stars": 4}])
+    [{'review': 'Fine.', 'stars': 4}]
+    >>> rows_of([{"review": None}])
+    Traceback (most recent call last):
+    mecharule_ops.errors.UsageError: expected text or a number in row 1, column 'review', got None; drop or fill it
+    """
+    rows = [
+        {str(name): _cell(value, number, name) for name, value in row.items()}
+        for number, row in enumerate(_mappings(table), 1)
+    ]
+    if not rows:
+        raise UsageError("expected a table with rows, got none")
+    return rows
+
+
+def table_file(table: object, folder: Path) -> Path:
+    """The JSONL file of the table in the folder, named by its content, so that a table is kept once.
+
+    Raises `UsageError` as `rows_of`, `StoreError` where it cannot be written.
+    """
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(table))
+    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"expected to write {file}, the system says: {error.strerror}") from error
+    return file.resolve()
+
+
+def _mappings(table: object) -> Iterable[Mapping[object, object]]:
+    kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
+    if kind == "pandas.DataFrame":
+        return table.to_dict("records")  # type: ignore[attr-defined]
+    rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str | Mapping) else []
+    if (not rows and kind != "builtins.list") or not all(isinstance(row, Mapping) for row in rows):
+        raise UsageError(
+            "expected a pandas DataFrame, one split of a Hugging Face Dataset or a list of dicts as a table, "
+            f"got {kind}"
+        )
+    return rows
+
+
+def _cell(value: object, row: int, column: object) -> Value:
+    """The cell as JSON has it. Raises `UsageError`."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if not isinstance(value, str | int | float) or value != value:
+        raise UsageError(
+            f"expected text or a number in row {row}, column {column!r}, got {value!r}; drop or fill it"
+        )
+    return value

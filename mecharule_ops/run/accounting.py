@@ -1,0 +1,227 @@
+"""Accounts of the strongest τ-agonists of one search: when each flips, in three families of rules, and first order.
+
+Flips of found units are cheap, so further records are observed first. The numbers of the clean-run and mechanism
+families come from clean passes on the records of D_b alone; train records choose, held-out ones score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.codec import encode
+from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.errors import DegenerateBehaviour
+from mecharule_ops.events import Event
+from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionScore
+from mecharule_ops.findings.shown import account_beside
+from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
+from mecharule_ops.mechanism.first_order import Effects, Progress
+from mecharule_ops.mechanism.holds import nothing_above
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.rules.drive import drive_rule
+from mecharule_ops.rules.families import Family
+from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules, free_form
+from mecharule_ops.run.journal import Journal
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import Localised
+from mecharule_ops.run.prediction_scores import INTEGRATED_ON, FirstOrder
+from mecharule_ops.run.preparation import chosen_for_train
+from mecharule_ops.run.refinement import refined_texts
+from mecharule_ops.store import keys
+from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
+from mecharule_ops.subsets import some_places, unseen
+from mecharule_ops.types import Neuron, Regime
+
+LEARNED_FROM = 2000
+"""Train records that rules and trees are learned from, at most; held-out ones are all scored."""
+PREDICTION_HOLDS = 0.70
+"""Held-out MCC from which a unit's first-order prediction is supported."""
+DRAWN, PUSHED = 240, 40
+"""Held-out records at most in the figure of leads and drops, and in that of the free-form predictor."""
+
+
+def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account, ...]:
+    """The account of each of the strongest τ-agonists, up to the run's `accounts_for`; kept as each is made.
+
+    Cost: that of `kept_accounts`, and the further records once a run.
+    """
+    units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
+        : run.config.accounts_for
+    ]
+    if not units:
+        return ()
+    if not run.store.has(keys.FURTHER):
+        with journal.stage("further records") as stage:
+            seen = observe_further(run, stage.progress)
+            stage.summary = f"{seen:,} more, for the accounts alone"
+    where = f"accounts {found.basis.value} {found.regime.arrow}"
+    with journal.stage(where, len(units), "units") as stage:
+        missing = [unit for unit in units if run.account(unit, found.regime) is None]
+        stage.reused = not missing
+        done = len(units) - len(missing)
+        made = kept_accounts(run, missing, found.regime, journal.emit) if missing else ()
+        for place, _ in enumerate(made, 1):
+            stage.progress(done + place, len(units))
+        accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
+        learned = sum(rule.learned is not None for account in accounts for rule in account.families)
+        stage.summary = f"{learned} rules learned, of {len(units)} units"
+    return accounts
+
+
+def observe_further(run: Run, on_progress: Progress = lambda done, total: None) -> int:
+    """Observe examples that the run has not seen, once a run; returns how many, 0 where the task has no more."""
+    if run.store.has(keys.FURTHER):
+        return 0
+    config = run.config
+    wanted = config.records if config.further is None else config.further
+    known = {record.example.id for record in run.records}
+    fresh = unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
+    try:
+        seen = observe(run.task, run.subject, fresh, on_progress=on_progress)
+    except DegenerateBehaviour:
+        run.observe_further((), np.zeros(0, bool))
+        return 0
+    columns = run.task.columns(seen.records)
+    run.observe_further(seen.records, chosen_for_train(run, seen.records, seen.labels, columns))
+    return len(seen.records)
+
+
+def account_forwards(run: Run, regime: Regime) -> int:
+    """About how many example-forwards the account of one unit takes, the further records left out.
+
+    An ablation of all of D_b; a clean pass over it with backwards, measured at up to 5.5 forwards with three
+    competitors (docs/accounts.md); an ablation and an integrated drop of two points on some held-out records.
+    """
+    eligible = run.observed.eligible(regime)
+    some = min(INTEGRATED_ON, int((~run.observed.train[eligible]).sum()))
+    return 7 * len(eligible) + 7 * some
+
+
+def kept_accounts(
+    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[Event], None] = lambda event: None
+) -> Iterator[Account]:
+    """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
+
+    Its rules are corrected at the end of the run together with all others, and after that with those learned so far.
+    That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
+    it does, and decided with the account.
+
+    Cost: units × |D_b| example-forwards; that of `FirstOrder.of`.
+    """
+    eligible = run.observed.eligible(regime)
+    records = [run.observed.records[position] for position in eligible]
+    ledger = Ledger(run.store, emit)
+    hypotheses = [ledger.register(prediction_hypothesis(unit, regime)) for unit in units]
+    flips = run.flips([(unit,) for unit in units], eligible, regime)
+    in_train = run.observed.train[eligible]
+    seed = run.config.seed
+    train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
+    test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
+    first = FirstOrder.of(run, units, regime, records, train, test)
+    leads = first.drops.leads
+    read = clean_run_columns(leads, run.subject.decode, leads.positions)
+    for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
+        target = Target(flips=flipped, train=train, test=test)
+        inputs, answers = _vocabulary(run, eligible, flipped)
+        families = {
+            Family.INPUT: FamilyColumns(predicates=inputs),
+            Family.CLEAN_RUN: FamilyColumns(predicates=answers, values=read),
+            Family.MECHANISM: FamilyColumns(
+                values=mechanism_columns(unit, first.drops, first.pushes, leads.positions)
+            ),
+        }
+        account = first.scored(_account(first, unit, target, families), flipped)
+        if registered.state == HypothesisState.OPEN and account.first_order is not None:
+            ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
+        if run.finished:
+            account = account_beside(account, run.rule_ps(unit, regime), run.findings.alpha)
+        run.store.put(keys.account(unit, regime), encode(account))
+        yield account
+
+
+def prediction_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
+    """That first order says when one unit flips, as a prediction that can fail."""
+    changes = "flips" if regime is Regime.BASELINE_POSITIVE else "changes the answer"
+    return Prediction(
+        subject=str(unit),
+        statement=f"{unit} {changes} ({regime.arrow}) exactly where its first-order drop exceeds the lead.",
+        condition="drop_minus_lead > 0",
+        test="MCC of the first-order prediction, nothing fitted, on the held-out records of D_b",
+        threshold=PREDICTION_HOLDS,
+    )
+
+
+def _prediction_outcome(score: PredictionScore, prediction: Prediction) -> TestOutcome:
+    """The held-out score and how many answers changed; no value where too few records of one side leave no interval."""
+    found = score.held_out
+    return TestOutcome(
+        value=None if found is None else found.mcc, n=score.records, positives=score.happened or 0
+    )
+
+
+def _account(
+    first: FirstOrder, unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns]
+) -> Account:
+    """Rules, drive and figures of one unit; the free-form predictor, where better than chance, is stored beside."""
+    run, regime = first.run, first.regime
+    inputs = families[Family.INPUT]
+    assert inputs.predicates is not None
+    seed = run.config.seed
+    rules = account_rules(target, families, seed)
+    by_input = next(rule for rule in rules if rule.family is Family.INPUT)
+    predicts = by_input.free_form is not None and by_input.free_form.above_chance
+    predictor = free_form(target, by_input, inputs, seed) if predicts else None
+    if predictor is not None:
+        run.store.put(keys.free_form(unit, regime), encode(predictor))
+    drawn = target.test[:DRAWN]  # The held-out places come as a draw.
+    return Account(
+        neuron=unit,
+        regime=regime,
+        flips=int(target.flips.sum()),
+        records=len(target.flips),
+        held_out=len(target.test),
+        families=rules,
+        nothing_above=nothing_above(unit, run.subject.n_layers),
+        drive=drive_rule(
+            first.largest_drop(unit),
+            inputs.predicates,
+            target.train,
+            target.test,
+            seed,
+        ),
+        points=_points(first.drops, unit, target.flips, drawn),
+        pushes=None if predictor is None else predictor.pushes(inputs.predicates.matrix[drawn[:PUSHED]]),
+    )
+
+
+def _points(
+    drops: Effects, unit: Neuron, flips: Bool[np.ndarray, " eligible"], drawn: Int[np.ndarray, " drawn"]
+) -> LeadsAndDrops | None:
+    """Lead and drop of each record where drop − lead is largest; records without a token in reach are left out."""
+    lead, drop = (values[drawn] for values in drops.closest(unit))
+    there = np.isfinite(lead)
+    if not there.any():
+        return None
+    return LeadsAndDrops(
+        lead=tuple(round(float(one), 3) for one in lead[there]),
+        drop=tuple(round(float(one), 3) for one in drop[there]),
+        flipped=tuple(flips[drawn[there]].tolist()),
+    )
+
+
+def _vocabulary(
+    run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
+) -> tuple[PredicateColumns, PredicateColumns]:
+    """Φ, the task's vocabulary for accounts, and what the grammar proposes from the unit's train flips.
+
+    Two tables: what reads the prompt alone, and what reads the answer too.
+    """
+    texts = dict.fromkeys((*refined_texts(run, eligible, flips), *run.task.account_predicates()))
+    columns = {name: column[eligible] for name, column in run.observed.columns.items()}
+    table = evaluated(tuple(texts), columns)
+    prompt = np.array([run.prompt_only(text) for text in table.texts], bool)
+    return table.some(prompt), table.some(~prompt)

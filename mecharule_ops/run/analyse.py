@@ -1,0 +1,239 @@
+"""All stages of the method, composed; the only module that sees them all (paper, figure 2).
+
+task → records → predicates → rule → slices → candidates → CHA trees → agonists → anchored rules → findings.
+Every ablation is stored as it is made, so a run that was killed continues where it was: a repeated search asks
+the same questions and the file answers them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.engine.guard import check_intervention
+from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.measures import flip_overlaps
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.suppression import RISKY
+from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.run.accounting import account_units
+from mecharule_ops.run.auditing import audited
+from mecharule_ops.run.certify import certify
+from mecharule_ops.run.chains import kept_chain, plan
+from mecharule_ops.run.controlling import controls, same_layers
+from mecharule_ops.run.journal import Journal
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import (
+    Localised,
+    localise,
+    rank_candidates,
+    whole_layers,
+)
+from mecharule_ops.run.planning import price
+from mecharule_ops.run.predicting import search_plan
+from mecharule_ops.run.preparation import prepare
+from mecharule_ops.run.summing_up import run_findings, run_status, search_outcome
+from mecharule_ops.run.unit_flips import (
+    anchor_rules,
+    coverage,
+    share_of_union,
+    tell_layers,
+    tell_rule,
+)
+from mecharule_ops.store import keys
+from mecharule_ops.types import Basis, Regime
+
+
+class PriceDeclined(UsageError):
+    """Nobody accepted the price; nothing slow was started."""
+
+
+def analyse(
+    run: Run,
+    show: Callable[[Event], None],
+    *,
+    clock: Callable[[], float],
+    approve: Callable[[Price], bool] = lambda price: True,
+    proposer: Proposer | None = None,
+) -> Findings:
+    """Run or continue every stage; returns the findings, which are stored too.
+
+    `show` is told each event, `clock` gives seconds, `approve` is asked once a search with its price,
+    `proposer` stands in for the one that the config names.
+    Raises `PriceDeclined`, `AblationStopped` before the first search, or what a stage raises; what was stored stays.
+    """
+    hide = run.suppression
+    journal = Journal(run.store, show, clock, told_as=hide.event if hide else lambda event: event)
+    try:
+        journal.emit(_started(run))
+        run.told_where = journal.notice
+        if run.workers is not None:
+            run.workers.tell = partial(journal.notice, level="warning")
+        prepare(run, journal, proposer)
+        outcomes: list[SearchOutcome] = []
+        for basis, regime in product(run.config.bases, run.regimes):
+            if reason := _over(run) if outcomes else "":
+                journal.notice(f"{basis.value} {regime.arrow}: not searched, {reason}")
+                continue
+            outcomes.append(_cell(run, journal, basis, regime, approve))
+        findings = run_findings(run, tuple(outcomes), journal.stages)
+        for rule in (rule for search in findings.searches for rule in search.anchored):
+            tell_rule(journal, rule)
+        findings = replace(findings, chains=_chains(run, journal, findings))
+        findings = hide.findings(findings) if hide else findings
+        run.store.put(keys.FINDINGS, to_json(findings))
+        journal.emit(RunFinished(run=run.id, status=run_status(findings)))
+        return findings
+    finally:
+        journal.flush()
+
+
+def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]:
+    """How the flips of the strongest τ-agonists of each regime come about."""
+    found: list[Chain] = []
+    for regime in run.regimes:
+        if run.should_stop() or (run.suppression and regime is RISKY):
+            continue
+        strong = [
+            one for search in findings.searches if search.regime is regime for one in search.tau_agonists
+        ]
+        strong.sort(key=lambda one: (-one.estimate.strength, one.neuron))
+        for agonist in strong[: run.config.chains_for]:
+            with journal.stage(f"chain of {agonist.neuron} {regime.arrow}") as stage:
+                known = run.chain(agonist.neuron, regime)
+                stage.reused = known is not None
+                asked = plan(run, findings, agonist.neuron, regime, layers=False)
+                with suppress(AblationStopped):
+                    found.append(known or kept_chain(run, asked, partial(_kept, run, journal)))
+                stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
+    return tuple(found)
+
+
+def _kept(run: Run, journal: Journal, certificate: Certificate) -> Certificate:
+    run.store.put_certificate(certificate)
+    journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
+    return certificate
+
+
+def _started(run: Run) -> RunStarted:
+    config = run.config
+    return RunStarted(
+        run=run.id,
+        task=run.task.name,
+        model=config.model,
+        basis="+".join(config.bases),
+        baseline=config.baseline,
+        phase=config.phase or run.task.phase,
+        regimes=config.regimes,
+        tau=config.tau,
+        epsilon=config.epsilon,
+        alpha=config.alpha,
+        slice_size=config.slice_size,
+    )
+
+
+def _over(run: Run) -> str:
+    """Why no further search may begin; empty when one may."""
+    if run.should_stop():
+        return "the run was stopped"
+    budget = run.config.budget
+    return "the budget is spent" if budget is not None and run.cost.group_evaluations >= budget else ""
+
+
+def _cell(
+    run: Run, journal: Journal, basis: Basis, regime: Regime, approve: Callable[[Price], bool]
+) -> SearchOutcome:
+    """Slices, attribution, guard, search, audit, rules and controls of one basis and regime.
+
+    A stop after the search has begun leaves what was found without rules and controls.
+    """
+    slices = run.slices(regime)
+    journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
+    candidates = rank_candidates(run, journal, basis, slices)
+    with journal.stage(f"no-op guard {basis.value}") as stage:
+        intervention = run.intervention(basis)
+        table = run.replacement(intervention)
+        guard = check_intervention(run.subject, run.task, run.records, intervention, table)
+        stage.summary = guard.sentence
+    began, before = journal.clock(), run.cost.example_forwards
+    whole = whole_layers(run, journal, candidates, slices)
+    pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
+    plan = search_plan(run, journal, candidates, slices)
+    cost = price(run.config, candidates, plan, pace)
+    journal.emit(cost)
+    if not approve(cost):
+        raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
+    found = localise(run, journal, candidates, slices, whole, plan)
+    try:
+        found = audited(run, journal, found)
+        return _explain(run, journal, found)
+    except AblationStopped:
+        return search_outcome(run, found)
+
+
+def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
+    """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before.
+
+    NaN where a kill came between those outcomes and their pace.
+    """
+    if forwards:
+        of_workers = run.workers.pace if run.workers else None
+        run.store.put(keys.pace(basis), of_workers or seconds / forwards)
+    pace = run.store.find(keys.pace(basis))
+    return math.nan if pace is None else pace
+
+
+def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
+    """Rules, controls, certificates and union coverage of what was localized."""
+    neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
+    where = f"{found.basis.value} {found.regime.arrow}"
+    with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime)), "records") as stage:
+        flips = coverage(run, found, neurons, stage.progress, tell_layers(run, journal, found))
+        anchored = anchor_rules(run, journal, found, flips)
+        stage.summary = (
+            f"{sum(rule.rule is not None for rule in anchored)} of {len(anchored)} units have a rule"
+        )
+    with journal.stage(f"controls {where}") as stage:
+        ran = controls(run, found, stage.progress)
+        drawn = coverage(run, found, same_layers(run, neurons), stage.progress)
+        stage.summary = f"beside {len(ran)} units"
+    with journal.stage(f"certificates {where}") as stage:
+        named = () if run.suppression and found.regime is RISKY else found.agonists
+        strong = [a for a in named[: run.config.controls_for] if a.is_tau_agonist]
+        rules = {rule.neuron: rule for rule in anchored}
+        written = 0
+        # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
+        with suppress(AblationStopped):
+            for agonist in strong:
+                _kept(
+                    run,
+                    journal,
+                    certify(run, (agonist.neuron,), found.regime, rule=rules.get(agonist.neuron)),
+                )
+                written += 1
+        stage.summary = f"{written} of {len(strong)} written"
+    accounts: tuple[Account, ...] = ()
+    # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
+    with suppress(AblationStopped):
+        if not (run.suppression and found.regime is RISKY):
+            accounts = account_units(run, journal, found)
+    reaching = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist]
+    return replace(
+        search_outcome(run, found),
+        anchored=anchored,
+        accounts=accounts,
+        controls=ran,
+        union=share_of_union(flips, found.examples),
+        drawn_union=share_of_union(drawn, found.examples),
+        layer_union=flips.by_layer(),
+        overlaps=flip_overlaps(flips.neurons, flips.flips, reaching),
+    )

@@ -1,0 +1,255 @@
+"""Claims that can be run again: full completions before and after an ablation, as a certificate.
+
+Cost: one completion an example under the ablation, without early decision, since a certificate holds every
+token. `second_run` runs a certificate again. How a unit's flips come about is certified with others held at their
+clean values, and together with others; what the counts of such rows say follows from them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mecharule_ops.certificates.certificate import (
+    Certificate,
+    CertifiedIntervention,
+    CertifiedRule,
+    Completion,
+    ExampleRow,
+    ModelIdentity,
+)
+from mecharule_ops.certificates.verification import totals_of
+from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.findings.chain import mediation_in, pairs_in
+from mecharule_ops.mechanism.holds import Hold, LayerSizes
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import find_certificate, keep, opened
+from mecharule_ops.run.summing_up import versions
+from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Neuron, Regime
+
+if TYPE_CHECKING:
+    from mecharule_ops.engine.ablation import AblationEngine, Completions
+    from mecharule_ops.engine.reference import ReferenceEngine
+    from mecharule_ops.loading.model import Subject
+
+
+def certificate_now(name: str, units: Group, regime: Regime, tell: Callable[[str], None]) -> Certificate:
+    """The stored certificate of ablating exactly these units, or one made now and kept."""
+    with opened(name) as run:
+        stored = find_certificate(run, units, regime)
+    if stored is not None:
+        return stored
+    tell(f"ablating {'+'.join(map(str, units))} on both slices")
+    with opened(name, write=True, tell=tell) as run:
+        return keep(run, certify(run, units, regime))
+
+
+def certify(
+    run: Run,
+    units: Group,
+    regime: Regime,
+    *,
+    kind: str = "ablate",
+    rule: AnchoredRule | None = None,
+    slices: Mapping[str, Sequence[int]] | None = None,
+) -> Certificate:
+    """The certificate of ablating `units` together; it claims what its rows show.
+
+    `slices` are named sets of record positions, by default the compact slices. Cost: one completion an example;
+    its outcomes are stored for later searches and questions.
+    """
+    intervention = run.intervention(units[0].basis)
+    rows = ablation_rows(run, intervention, units, slices or run.slices(regime).named)
+    flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
+    claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
+    stated = certified_rule(rule)
+    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated)
+
+
+def certified(
+    run: Run,
+    intervention: Intervention,
+    units: Group,
+    rows: tuple[ExampleRow, ...],
+    *,
+    regime: Regime,
+    kind: str,
+    claim: str,
+    rule: CertifiedRule | None = None,
+) -> Certificate:
+    """The certificate of rows that were computed with this run's model and replacement values."""
+    layers = sorted({unit.layer for unit in units})
+    return Certificate(
+        kind=kind,
+        claim=claim,
+        model=ModelIdentity(
+            name=run.config.model,
+            model_hash=run.subject.model_hash,
+            tokenizer_hash=run.subject.tokenizer_hash,
+        ),
+        task=run.task.describe(),
+        regime=regime.value,
+        intervention=CertifiedIntervention(
+            basis=intervention.basis.value,
+            hook="+".join(f"blocks.{layer}.{intervention.basis.row.hook}" for layer in layers),
+            baseline=intervention.baseline.value,
+            baseline_hash=run.replacement(intervention).hash,
+            phase=intervention.phase.value,
+        ),
+        units=tuple(map(str, units)),
+        rows=rows,
+        totals=totals_of(rows, run.config.alpha),
+        alpha=run.config.alpha,
+        seed=run.config.seed,
+        dtype=run.subject.dtype_name,
+        device=run.subject.device.type,
+        versions=versions(),
+        rule=rule,
+    )
+
+
+def ablation_rows(
+    run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
+) -> tuple[ExampleRow, ...]:
+    """What each example's completion was, from the run's records, and what it became.
+
+    Its outcomes are stored like any other, so that nothing asks the model about them again.
+    """
+    placed = [(name, position) for name, positions in slices.items() for position in positions]
+    rows = rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    if run.store.writable:
+        after = [row.after for row in rows]
+        run.engine(intervention).keep(
+            units,
+            [position for _, position in placed],
+            np.array([completion.label for completion in after], bool),
+            np.array([completion.margin for completion in after]),
+        )
+    return rows
+
+
+def rows_of(
+    engine: AblationEngine | ReferenceEngine,
+    decode: Callable[[Sequence[int]], str],
+    records: Sequence[BehaviourRecord],
+    units: Group,
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
+    """A row for each (slice, position among the engine's records): before from the record, after by `engine`."""
+    after = engine.completions([units], [position for _, position in placed])
+    return rows_from(after, 0, decode, records, placed)
+
+
+def rows_from(
+    after: Completions,
+    group: int,
+    decode: Callable[[Sequence[int]], str],
+    records: Sequence[BehaviourRecord],
+    placed: Sequence[tuple[str, int]],
+) -> tuple[ExampleRow, ...]:
+    """The rows of one of the groups whose completions were computed for the placed records."""
+    return tuple(
+        example_row(records[position], completion_of(after, group, column, decode), name)
+        for column, (name, position) in enumerate(placed)
+    )
+
+
+def completion_of(
+    found: Completions, group: int, column: int, decode: Callable[[Sequence[int]], str]
+) -> Completion:
+    """One of the completions that an engine made, as a certificate holds it."""
+    tokens = found.tokens[group][column]
+    return Completion(
+        tokens=tokens,
+        text=decode(tokens),
+        label=bool(found.labels[group, column]),
+        margin=float(found.margins[group, column]),
+    )
+
+
+def example_row(record: BehaviourRecord, after: Completion, part: str, unit: str | None = None) -> ExampleRow:
+    """The row of a record of the slice `part` and what it became; `unit` where not all of a certificate's acted."""
+    return ExampleRow(
+        example=record.example.id,
+        prompt=record.example.prompt,
+        slice=part,
+        unit=unit,
+        before=Completion(
+            tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
+        ),
+        after=after,
+    )
+
+
+def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
+    """The rule with its one held-out score, as a certificate states it."""
+    if rule is None or rule.rule is None or rule.held_out is None:
+        return None
+    score = rule.held_out
+    return CertifiedRule(
+        text=rule.rule,
+        scope="held-out",
+        mcc=score.mcc,
+        coverage=score.coverage,
+        n=score.n,
+        positives=score.positives,
+    )
+
+
+def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:
+    """None for no hold; what lies above several ablated units lies above the lowest. Raises `UsageError`."""
+    if hold is None:
+        return ()
+    shape = LayerSizes(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
+    units = hold.units(min(ablated, key=lambda unit: unit.layer), shape)
+    return tuple(unit for unit in units if unit not in ablated)
+
+
+def certify_mediation(
+    run: Run, unit: Neuron, regime: Regime, holds: Sequence[Hold], placed: Sequence[tuple[str, int]]
+) -> Certificate:
+    """The unit ablated alone, then with each of `holds` at its clean value.
+
+    Cost: `len(holds)` + 1 completions an example, and the clean values of what is held.
+    """
+    intervention, subject = run.intervention(unit.basis), run.subject
+    held = [held_units(subject, (unit,), hold) for hold in holds]
+    engine = run.completer(intervention)
+    after = engine.completions([(unit,)] * (len(held) + 1), [place for _, place in placed], [(), *held])
+    rows = tuple(
+        replace(row, held=name)
+        for index, name in enumerate((None, *map(str, holds)))
+        for row in rows_from(after, index, subject.decode, run.records, placed)
+    )
+    found = mediation_in(rows, run.config.alpha)
+    parts = [f"{through.gone.count} with {through.held}" for through in found.through]
+    claim = f"ablating {unit} flips {found.flips.flips}/{found.flips.n} examples ({regime.arrow})"
+    if parts:
+        claim += f"; held at clean values meanwhile, these prevent of the {found.flips.flips} flips: {', '.join(parts)}"
+    return certified(run, intervention, (unit,), rows, regime=regime, kind="mediation", claim=claim)
+
+
+def certify_pairs(
+    run: Run, unit: Neuron, others: Sequence[Neuron], regime: Regime, placed: Sequence[tuple[str, int]]
+) -> Certificate:
+    """The unit alone, and each of the others, of its basis, alone and together with it.
+
+    Cost: 2 × `len(others)` + 1 completions an example.
+    """
+    intervention = run.intervention(unit.basis)
+    groups = [(unit,), *((other,) for other in others), *((unit, other) for other in others)]
+    after = run.completer(intervention).completions(groups, [place for _, place in placed])
+    rows = tuple(
+        replace(row, unit="+".join(map(str, group)))
+        for index, group in enumerate(groups)
+        for row in rows_from(after, index, run.subject.decode, run.records, placed)
+    )
+    found = pairs_in(rows, str(unit), run.config.alpha)
+    parts = [f"{pair.other} {pair.together} ({pair.either} by either alone)" for pair in found]
+    claim = (
+        f"ablated together with {unit}, of {len(placed)} examples flip ({regime.arrow}): {', '.join(parts)}"
+    )
+    return certified(run, intervention, (unit, *others), rows, regime=regime, kind="pairs", claim=claim)

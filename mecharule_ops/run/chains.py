@@ -1,0 +1,209 @@
+"""The chain of a unit on a run: which units it may go through, what is measured of it, and its price.
+
+Everything runs on the regime's compact slices, which lie in the train split. Certificates are made here and kept by
+whoever asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow
+from mecharule_ops.codec import encode
+from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.mechanism.breaks import END, Breaks, FirstChange, breaks
+from mecharule_ops.mechanism.holds import (
+    Above,
+    HeldLayer,
+    Hold,
+    OneUnit,
+    Together,
+    is_above,
+    layers_above,
+)
+from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, DirectShare, Reads, Writes
+from mecharule_ops.mechanism.mediation import first_change
+from mecharule_ops.run.certify import certify_mediation, certify_pairs
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.store import keys
+from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Regime
+
+MOST = 8
+"""Found units that are held, and that are paired, unless asked otherwise."""
+NO_FLIP = "the unit flips no example of the slices, so no way can be traced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainPlan:
+    """What will be run for a chain."""
+
+    unit: Neuron
+    regime: Regime
+    holds: tuple[Hold, ...]
+    partners: tuple[Neuron, ...]
+    placed: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    strength: float
+    """Flip rate that the run found, 0 for a unit that it did not localize."""
+
+    @property
+    def example_forwards(self) -> int:
+        """Ablated completions, and a forward an example each for writes, reads and direct share.
+
+        A completion that changes is fed again from the first block, twice as a rule.
+        """
+        pairs = 2 * len(self.partners) + 1 if self.partners else 0
+        completions = (len(self.holds) + 1 + pairs) * len(self.placed)
+        return round(completions * (1 + 2 * self.strength)) + 3 * len(self.placed)
+
+
+def plan(
+    run: Run, findings: Findings, unit: Neuron, regime: Regime, *, most: int = MOST, layers: bool = True
+) -> ChainPlan:
+    """Found units above the unit, one by one and together; heads, MLPs and everything above; with `layers` each MLP.
+
+    Found are the τ-agonists of every basis in this regime, the strongest first, `most` of them, then localized
+    units while there is room. The model is not loaded.
+    """
+    found = found_units(findings, unit, regime)
+    higher = [OneUnit(other) for other in found if is_above(unit, other)][:most]
+    holds: list[Hold] = [*higher]
+    if len(higher) > 1:
+        holds.append(Together(tuple(higher)))
+    notes = [] if higher else [f"no found unit lies above {unit}, so none can carry its effect"]
+    depth = _depth(run, unit)
+    heads, mlps = (layers_above(unit, kind, depth) for kind in (Basis.ATTN_HEAD, Basis.MLP_OUT))
+    if mlps or heads:
+        holds += [Above.HEADS] * bool(heads) + [Above.MLPS] * bool(mlps) + [Above.EVERYTHING]
+        holds += [HeldLayer(Basis.MLP_OUT, layer) for layer in mlps] if layers else []
+    else:
+        notes.append(f"nothing lies above {unit}: its whole effect is direct")
+    partners = tuple(other for other in found if other.basis is unit.basis)[:most]
+    if not partners:
+        notes.append("no other unit of its basis was found, so it has no pairs")
+    return ChainPlan(
+        unit=unit,
+        regime=regime,
+        holds=tuple(dict.fromkeys(holds)),
+        partners=partners,
+        placed=tuple((name, place) for name, places in run.slices(regime).named.items() for place in places),
+        notes=tuple(notes),
+        strength=findings.strength(unit, regime),
+    )
+
+
+def found_units(findings: Findings, unit: Neuron, regime: Regime) -> list[Neuron]:
+    """Units that the run localized in this regime besides this one: τ-agonists first, by strength."""
+    named = [search for search in findings.searches if search.regime is regime and not search.suppressed]
+    agonists = [agonist for search in named for agonist in search.agonists if agonist.neuron != unit]
+    agonists.sort(key=lambda one: (not one.is_tau_agonist, -one.estimate.strength, one.neuron))
+    return list(dict.fromkeys(agonist.neuron for agonist in agonists))
+
+
+def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certificate]) -> Chain:
+    """The chain, measured and put into the run, which is open for writing; `keep` stores a certificate.
+
+    Writes, reads and direct share are measured on the records of its certificates, those of mediation and of pairs.
+    """
+    unit, regime, partners = asked.unit, asked.regime, asked.partners
+    mediated = certify_mediation(run, unit, regime, asked.holds, asked.placed)
+    paired = certify_pairs(run, unit, partners, regime, asked.placed) if partners else None
+    mediated, paired = keep(mediated), None if paired is None else keep(paired)
+    records = [run.records[place] for _, place in asked.placed]
+    alone = [row for row in mediated.rows if row.held is None]
+    flipped = np.array([row.flipped for row in alone], bool)
+    written, read, direct = _described(run, unit, records, flipped)
+    chain = Chain(
+        unit=unit,
+        regime=regime,
+        breaks=breaks_of(run, records, alone),
+        writes=written,
+        reads=read,
+        direct=direct,
+        mediation=mediation_of(mediated),
+        mediation_certificate=mediated.id,
+        pairs=() if paired is None else pairs_of(paired),
+        pairs_certificate=None if paired is None else paired.id,
+        notes=asked.notes if flipped.any() else (*asked.notes, NO_FLIP),
+    )
+    run.store.put(keys.chain(unit, regime), encode(chain))
+    return chain
+
+
+def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[ExampleRow]) -> Breaks:
+    """Where the flipped answers of some rows break; token texts are left out where the task conceals them."""
+    from mecharule_ops.mechanism.token_sources import token_sources
+
+    found = []
+    for record, row in zip(records, rows, strict=True):
+        at = first_change(row.before.tokens, row.after.tokens)
+        if not row.flipped or at is None:
+            continue
+        names = token_sources(run.subject, run.task, record)[-len(record.tokens) :]
+        texts = [_text(run, tokens, at) for tokens in (row.before.tokens, row.after.tokens)]
+        place = names[at] if at < len(names) else END
+        before, after = ("concealed", "concealed") if run.task.concealed else texts
+        found.append(FirstChange(place=place, before=before, after=after))
+    return breaks(found)
+
+
+def _described(
+    run: Run, unit: Neuron, records: Sequence[BehaviourRecord], flipped: np.ndarray
+) -> tuple[Writes, Reads, tuple[DirectShare, ...]]:
+    from mecharule_ops.mechanism.reads import reads
+    from mecharule_ops.mechanism.token_sources import token_sources
+    from mecharule_ops.mechanism.writes import writes
+
+    table = run.replacement(run.intervention(unit.basis))
+    sources = [token_sources(run.subject, run.task, record) for record in records]
+    return (
+        writes(run.subject, records, table, unit, flipped),
+        reads(run.subject, records, table, unit, flipped, sources),
+        _direct(run, unit, records, flipped),
+    )
+
+
+def _direct(
+    run: Run, unit: Neuron, records: Sequence[BehaviourRecord], flipped: np.ndarray
+) -> tuple[DirectShare, ...]:
+    """Mean direct push and mean first-order drop of the lead over the runner-up, by group."""
+    from mecharule_ops.mechanism.effects import Effect
+    from mecharule_ops.mechanism.first_order import effects
+
+    table = run.replacement(run.intervention(unit.basis))
+    found = {
+        effect: effects(run.subject, records, table, [unit], competitors=1, effect=effect).effect[:, :, 0, 0]
+        for effect in (Effect.DIRECT, Effect.FIRST_ORDER)
+    }
+    groups = {EVERY: np.ones(len(records), bool), FLIPPED: flipped, UNFLIPPED: ~flipped}
+    shares = []
+    for name, some in groups.items():
+        push, drop = found[Effect.DIRECT][some], found[Effect.FIRST_ORDER][some]
+        positions = int((~np.isnan(drop)).sum())
+        if positions:
+            shares.append(
+                DirectShare(
+                    group=name,
+                    positions=positions,
+                    push=float(np.nanmean(push)),
+                    drop=float(np.nanmean(drop)),
+                )
+            )
+    return tuple(shares)
+
+
+def _depth(run: Run, unit: Neuron) -> int:
+    """Layers of the model, from the stored scores where there are any."""
+    scored = (keys.attribution(unit.basis, regime) for regime in run.regimes)
+    scores = next((run.store.get(name) for name in scored if run.store.has(name)), None)
+    return run.subject.n_layers if scores is None else len(scores)
+
+
+def _text(run: Run, tokens: Sequence[int], at: int) -> str:
+    from mecharule_ops.mechanism.token_sources import token_name
+
+    return token_name(run.subject, tokens[at]) if at < len(tokens) else END

@@ -1,0 +1,305 @@
+"""What a run's file holds, typed; no model is needed for any of it.
+
+What a search was told (slices, candidates, settings) is asked here and rebuilt nowhere else.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, cast
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from mecharule_ops.candidates import top_candidates
+from mecharule_ops.cha.prediction import LayerPrediction
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.codec import decode
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.as_json import from_json
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.repair_outcome import Repair
+from mecharule_ops.findings.shown import account_ps, anchored_ps
+from mecharule_ops.findings.suppression import Suppression
+from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.table import PredicateTable, score_predicates
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.predictor import FreeFormPredictor
+from mecharule_ops.run.planning import SearchKind, SearchPlan, search_settings
+from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_id import OF_A_RUN, search_id
+from mecharule_ops.state.search_view import SearchView
+from mecharule_ops.store import keys
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import StoredJudgements
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.jailbreak import with_judge
+from mecharule_ops.tasks.task_names import task_of
+from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
+
+
+class Splitter(NamedTuple):
+    """r₀; the first two None when no rule was learned."""
+
+    rule: Rule | None
+    train_mcc: float | None
+    note: str
+    """Why it is not the rule of highest MCC; empty where it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ObservedRecords:
+    """Every record that a run has observed: its own, then the further ones of its accounts."""
+
+    records: tuple[BehaviourRecord, ...]
+    labels: Bool[np.ndarray, " record"]
+    columns: Columns
+    train: Bool[np.ndarray, " record"]
+    """True for the records that may select anything."""
+
+    def eligible(self, regime: Regime) -> Int[np.ndarray, " record"]:
+        """Positions of D_b; those of the run's own records come first and are the run's positions."""
+        return np.flatnonzero(~regime.flipped(self.labels))
+
+
+class RunContents:
+    """What an open run holds. Attributes are read when first asked for and kept."""
+
+    def __init__(self, store: RunStore, judge: Judge | None = None) -> None:
+        """`judge` is the language model of a task that is graded by one."""
+        self.store = store
+        self._judge = judge
+        self.config: RunConfig = make_config(**cast(Mapping[str, object], store.config["settings"]))
+        self.id = str(store.config["run"])
+        self._slices: dict[Regime, CompactSlices] = {}
+
+    @cached_property
+    def task(self) -> Task:
+        """The task with the model's preset and the run's own settings on top."""
+        return with_judge(
+            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
+        )
+
+    @cached_property
+    def suppression(self) -> Suppression | None:
+        """How this run hides units that flip 0→1; None when it tells them. The key is made once a run."""
+        if not self.config.suppress_only:
+            return None
+        if not self.store.has(keys.SUPPRESSION_KEY):
+            self.store.put(keys.SUPPRESSION_KEY, secrets.token_hex(16))
+        return Suppression(bytes.fromhex(self.store.get(keys.SUPPRESSION_KEY)))
+
+    @cached_property
+    def records(self) -> tuple[BehaviourRecord, ...]:
+        """What the unablated model did, from the run file."""
+        return tuple(decode(BehaviourRecord, row) for row in self.store.get(keys.RECORDS))
+
+    @cached_property
+    def labels(self) -> Bool[np.ndarray, " record"]:
+        """B(x) of the unablated model on every record of the run."""
+        return np.array([record.label for record in self.records], bool)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What predicates read: the typed columns that the task makes of the records."""
+        return self.task.columns(self.records)
+
+    @cached_property
+    def train(self) -> Bool[np.ndarray, " record"]:
+        """True for the records that may select anything."""
+        return self.store.get(keys.TRAIN)
+
+    @cached_property
+    def observed(self) -> ObservedRecords:
+        """Every record observed so far; positions of the run's own are the same."""
+        further = self.store.find(keys.FURTHER)
+        if further is None:
+            return ObservedRecords(
+                records=self.records, labels=self.labels, columns=self.columns, train=self.train
+            )
+        records = (*self.records, *(decode(BehaviourRecord, row) for row in further))
+        return ObservedRecords(
+            records=records,
+            labels=np.array([record.label for record in records], bool),
+            columns=self.task.columns(records),
+            train=np.concatenate([self.train, self.store.get(keys.FURTHER_TRAIN)]),
+        )
+
+    @property
+    def vocabulary(self) -> keys.Vocabulary:
+        """The kept predicates' texts in table order, how many were proposed, and what was refused."""
+        return self.store.get(keys.VOCABULARY)
+
+    @cached_property
+    def table(self) -> PredicateTable:
+        """The kept predicates, evaluated again from their texts."""
+        texts = self.vocabulary["kept"]
+        empty = np.zeros((len(self.records), 0), bool)
+        matrix = np.column_stack([self.fires(text) for text in texts]) if texts else empty
+        predicates = tuple(map(self.predicate, texts))
+        scores = score_predicates(matrix[self.train], self.labels[self.train])
+        return PredicateTable(predicates=predicates, matrix=matrix, scores=scores)
+
+    def predicate(self, text: str) -> Predicate:
+        """A predicate over this run's columns, whether or not the vocabulary kept it. Raises `PredicateRefused`."""
+        return parse_predicate(text, schema_of(self.columns))
+
+    def fires(self, text: str) -> Bool[np.ndarray, " record"]:
+        """Where such a predicate is true."""
+        return evaluate(self.predicate(text), self.columns)
+
+    def prompt_only(self, text: str) -> bool:
+        """Whether such a predicate can be checked before generation."""
+        return self.predicate(text).reads <= self.task.prompt_columns
+
+    @property
+    def splitter(self) -> Splitter:
+        """r₀, its train MCC, and why it was chosen."""
+        stored = self.store.get(keys.SPLITTER)
+        rule = None if stored["rule"] is None else Rule.parse(stored["rule"])
+        return Splitter(rule, stored["train_mcc"], stored["note"])
+
+    @property
+    def regimes(self) -> tuple[Regime, ...]:
+        """The regimes that are analysed, in order."""
+        return tuple(map(Regime, self.config.regimes))
+
+    def eligible(self, regime: Regime) -> Int[np.ndarray, " record"]:
+        """Positions of D_b."""
+        return np.flatnonzero(~regime.flipped(self.labels))
+
+    def intervention(self, basis: Basis) -> Intervention:
+        """How the run ablates units of a basis."""
+        return self.config.intervention(basis, self.task.phase)
+
+    def slices(self, regime: Regime) -> CompactSlices:
+        """The compact slices of one regime; without a rule the spectral split stands in, and says so."""
+        if regime not in self._slices:
+            rule = self.splitter.rule
+            self._slices[regime] = compact_slices(
+                self.labels,
+                None if rule is None else rule.fires(self.fires),
+                self.store.get(keys.REPRESENTATION),
+                self.store.get(keys.TOKEN_LENGTHS),
+                np.flatnonzero(self.train),
+                identifiers=[record.example.id for record in self.records],
+                regime=regime,
+                condition=E1Condition(self.config.condition),
+                rule=None if rule is None else str(rule),
+                size=self.config.slice_size,
+                max_pairs=self.config.max_pairs,
+                slice_alpha=self.config.slice_alpha,
+                tau=self.config.tau,
+                seed=self.config.seed,
+            )
+        return self._slices[regime]
+
+    def attribution(self, basis: Basis, regime: Regime) -> Float[np.ndarray, "layer channel"]:
+        """Signed EAP-IG scores of every unit. Raises `StoreError` where the run has not scored."""
+        return self.store.get(keys.attribution(basis, regime))
+
+    def candidates(self, basis: Basis, regime: Regime) -> Candidates:
+        """The units that attribution hands to the search."""
+        return top_candidates(basis, self.attribution(basis, regime), cap=self.config.cap)
+
+    def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
+        """What first order predicted of each layer's candidates; empty where it was not asked."""
+        kept = self.store.find(keys.prediction(basis, regime))
+        if kept is None:
+            return ()
+        associated, unrelated, excess = kept.astype(float)
+        packed = self.store.get(keys.predicted_flips(basis, regime))
+        flips = np.unpackbits(packed, axis=1, count=excess.size).astype(bool).reshape(-1, *excess.shape)
+        split = len(self.slices(regime).associated)
+        return tuple(
+            LayerPrediction(
+                associated=associated[layer.layer, layer.channels],
+                unrelated=unrelated[layer.layer, layer.channels],
+                scores=excess[layer.layer, layer.channels],
+                flips=(
+                    flips[:split, layer.layer, layer.channels],
+                    flips[split:, layer.layer, layer.channels],
+                ),
+            )
+            for layer in self.candidates(basis, regime).layers
+        )
+
+    def search_settings(self, regime: Regime) -> ChaSettings:
+        """How every layer is searched in one regime."""
+        slices = self.slices(regime)
+        return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
+
+    def account(self, unit: Neuron, regime: Regime) -> Account | None:
+        """When the unit flips, and what its flips go with; None until it was made.
+
+        Of a finished run as its findings have it: which rules are shown is decided over all of them at the end.
+        """
+        known = self.findings.unit(unit, regime) if self.finished else None
+        if known is not None and known.account is not None:
+            return known.account
+        kept = self.store.find(keys.account(unit, regime))
+        return None if kept is None else decode(Account, kept)
+
+    def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
+        """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
+        own = None if but is None or regime is None else keys.account(but, regime)
+        ps = [p for search in self.findings.searches for p in anchored_ps(search.anchored)]
+        for name in keys.accounts(self.store.names()):
+            if name != own:
+                ps += account_ps(decode(Account, self.store.get(name)))
+        return ps
+
+    def free_form(self, unit: Neuron, regime: Regime) -> FreeFormPredictor | None:
+        """The free-form predictor of the unit's flips; None where its account has none."""
+        kept = self.store.find(keys.free_form(unit, regime))
+        return None if kept is None else decode(FreeFormPredictor, kept)
+
+    def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
+        """How the unit's flips come about; None until it was measured."""
+        kept = self.store.find(keys.chain(unit, regime))
+        return None if kept is None else decode(Chain, kept)
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """Every repair of the run, in order."""
+        return tuple(decode(Repair, one) for one in self.store.find(keys.REPAIRS) or ())
+
+    @property
+    def told(self) -> RunState:
+        """What the run's events say, folded."""
+        state = RunState()
+        for _, _, event in self.store.events():
+            state = state.apply(event)
+        return state
+
+    def recorded_plan(self, basis: Basis, regime: Regime) -> SearchPlan:
+        """How a search of the run was made, from what is stored: guided where first order was asked."""
+        settings, predictions = self.search_settings(regime), self.predictions(basis, regime)
+        kind = SearchKind(self.config.search)
+        if self.config.parity or (kind is SearchKind.GUIDED and not predictions):
+            kind = SearchKind.CHA
+        if kind is not SearchKind.GUIDED:
+            return SearchPlan(kind=kind, settings=settings)
+        return SearchPlan(kind=kind, settings=settings, predictions=predictions)
+
+    def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
+        """The recorded search of a layer; None when none began."""
+        named, searches = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN), self.told.searches
+        return next((searches[name] for name in named if name in searches), None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has findings."""
+        return self.store.has(keys.FINDINGS)
+
+    @cached_property
+    def findings(self) -> Findings:
+        """The report's data of a finished run. Raises `StoreError` when the run has not finished."""
+        return from_json(self.store.get(keys.FINDINGS))

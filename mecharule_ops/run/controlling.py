@@ -1,0 +1,154 @@
+"""The controls of a run: random units beside the strongest τ-agonists, their flips by the split, a second baseline.
+
+What decides is read on held-out records of D_b, which chose no unit. The random units of the basis are one draw that
+all units of a search share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+from jaxtyping import Int
+
+from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
+from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.random_units import random_units
+from mecharule_ops.run.driver import count
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import Localised, flips_on, slice_estimates
+from mecharule_ops.subsets import some_of
+from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Regime, Share
+
+RECORDS = 64
+"""Held-out records, at most, on which random units are ablated."""
+OF_LAYER = 8
+"""Random units of its layer that a unit is ranked among, at most."""
+
+
+def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -> tuple[AgonistControls, ...]:
+    """The controls beside the strongest τ-agonists of a search; their claims are decided with those of the whole run.
+
+    A unit that is only not ruled out claims nothing that a control could support. Cost: each random unit on at most
+    `RECORDS` records, and each unit on the slices under the other baseline.
+    """
+    chosen = [agonist for agonist in found.agonists if agonist.is_tau_agonist][: run.config.controls_for]
+    measured, searched = found.measured, found.candidates.total
+    ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, progress)
+    return tuple(
+        replace(one, standing=Standing.of(one.neuron, measured, searched, found.audit)) for one in ran
+    )
+
+
+def beside(
+    run: Run,
+    units: Sequence[Neuron],
+    regime: Regime,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    most: int | None = None,
+) -> list[AgonistControls]:
+    """The controls beside units of one basis, without their standing; `most` random units of the basis each."""
+    if not units:
+        return []
+    records = control_records(run, regime)
+    others = {unit: units_beside(run, unit, run.config.controls if most is None else most) for unit in units}
+    asked = dict.fromkeys(chain(units, *(each for drawn in others.values() for each in drawn)))
+    counted = flips_on(
+        run,
+        regime,
+        run.intervention(units[0].basis),
+        [(unit,) for unit in asked],
+        (records.tolist(), ()),
+        progress,
+    )
+    flips = {unit: one.associated.flips for unit, one in zip(asked, counted, strict=True)}
+    main = run.intervention(units[0].basis)
+    second = second_baseline(main.baseline)
+
+    def made(unit: Neuron) -> AgonistControls:
+        every, layer = others[unit]
+        outside, replaced = run.replacement(main).out_of_range(unit)
+        other = replace(main, baseline=second)
+        return AgonistControls(
+            neuron=unit,
+            flips=FlipCount(flips=flips[unit], n=len(records)),
+            basis=as_many(flips, unit, every) if len(records) and every else None,
+            layer=as_many(flips, unit, layer) if len(records) and layer else None,
+            split=_split(run, unit, regime),
+            second_baseline=second,
+            second=slice_estimates(run, run.slices(regime), other, [(unit,)])[0],
+            out_of_range=Share(count=outside, n=replaced),
+        )
+
+    return list(map(made, units))
+
+
+def control_records(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
+    """The held-out records of D_b on which random units are ablated."""
+    held_out = _held_out(run, regime)
+    ids = [run.records[position].example.id for position in held_out]
+    return held_out[some_of(ids, RECORDS, of="control records", seed=run.config.seed)]
+
+
+def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...], tuple[Neuron, ...]]:
+    """Random units of the basis and of the layer that stand beside a unit; none at all where `most` is 0."""
+    width, seed = run.subject.width(unit.basis), run.config.seed
+    every = random_units(unit.basis, range(run.subject.n_layers), width, most, but=[unit], seed=seed)
+    of_layer = OF_LAYER if most else 0
+    layer = random_units(
+        unit.basis, [unit.layer], width, of_layer, but=[unit], of="control of the layer", seed=seed
+    )
+    return every, layer
+
+
+def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> list[Neuron]:
+    """As many units of each layer as there are of it, drawn from all of the layer; `of` names the draw."""
+    return [
+        unit
+        for layer, many in sorted(Counter(unit.layer for unit in units).items())
+        for unit in random_units(
+            units[0].basis,
+            [layer],
+            run.subject.width(units[0].basis),
+            many,
+            of=of,
+            seed=run.config.seed,
+        )
+    ]
+
+
+def second_baseline(main: Baseline) -> Baseline:
+    """The baseline that stands beside the main one: the plain mean, or the positional one beside it."""
+    return (
+        Baseline.MEAN_POSITIONAL if main in (Baseline.MEAN, Baseline.ZERO, Baseline.SLOT0) else Baseline.MEAN
+    )
+
+
+def decided_over(searches: Sequence[SearchOutcome], alpha: float, epsilon: float) -> list[SearchOutcome]:
+    """The searches of a run with the claims of all their controls decided at once, the strongest unit first."""
+    ran = [(place, one) for place, search in enumerate(searches) for one in search.controls]
+    strength = [{each.neuron: each.estimate.strength for each in search.agonists} for search in searches]
+    ran.sort(key=lambda each: (-strength[each[0]][each[1].neuron], each[0], each[1].neuron))
+    done = decided([one for _, one in ran], alpha=alpha, epsilon=epsilon)
+    found = {(place, one.neuron): made for (place, one), made in zip(ran, done, strict=True)}
+    return [
+        replace(search, controls=tuple(found[place, one.neuron] for one in search.controls))
+        for place, search in enumerate(searches)
+    ]
+
+
+def _held_out(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
+    eligible = run.eligible(regime)
+    return eligible[~run.train[eligible]]
+
+
+def _split(run: Run, unit: Neuron, regime: Regime) -> FlipEstimate | None:
+    """The unit's flips on the held-out records of D_b by the splitter rule; None without a rule."""
+    rule, held_out = run.splitter.rule, _held_out(run, regime)
+    if rule is None:
+        return None
+    flips, fires = run.flips([(unit,)], held_out, regime)[0], rule.fires(run.fires)[held_out]
+    return FlipEstimate(associated=count(flips[fires]), unrelated=count(flips[~fires]))

@@ -1,0 +1,289 @@
+"""Feeds searches from an engine: asks, ablates, tells, and yields what happened as events.
+
+The searches know no model and the engine knows no search; this is the only place where they meet. Questions
+of all layers are gathered into batches, so that an engine can share work between them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool
+
+from mecharule_ops.cha.group_search import Search
+from mecharule_ops.engine.group_questions import GroupQuestion
+from mecharule_ops.errors import AblationStopped
+from mecharule_ops.events import (
+    AgonistFound,
+    CostChanged,
+    Event,
+    NodeAsked,
+    NodeTested,
+    Notice,
+    PredictionsDropped,
+    SearchFinished,
+)
+from mecharule_ops.store.stored_engine import Cost
+from mecharule_ops.types import (
+    Basis,
+    ChaNode,
+    FlipCount,
+    FlipEstimate,
+    GroupAnswer,
+    GroupQuery,
+    Neuron,
+    Regime,
+    SearchStatus,
+    Verdict,
+)
+from mecharule_ops.workers.dealing import LEAST, cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSearch:
+    """One layer's search and the name under which its events are known."""
+
+    id: str
+    search: Search
+    layer: int
+
+
+Asked = tuple[NamedSearch, GroupQuery]
+"""A question and whose it is."""
+
+
+@runtime_checkable
+class Answers(Protocol):
+    """What a drive asks, such as a stored engine."""
+
+    @property
+    def cost(self) -> Cost:
+        """What was paid so far."""
+
+    def answered(
+        self, wave: Sequence[GroupQuestion]
+    ) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
+        """(place in the wave, labels) of each question, in any order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """What every search of one regime shares."""
+
+    engine: Answers
+    basis: Basis
+    regime: Regime
+    associated: Sequence[int]
+    """Positions of D̃⁺ among the records."""
+    unrelated: Sequence[int]
+    tau: float
+    batch: int = 64
+    """Groups handed to the engine at once."""
+    budget: int | None = None
+    """Group evaluations of the whole run after which searches stop."""
+    should_stop: Callable[[], bool] = lambda: False
+    width: int = 1
+    """How many answer at once; from two on every open question is asked at once."""
+    ahead: bool = True
+    """Whether workers that a wave leaves idle are asked what will probably be asked next."""
+
+    def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
+        """Drive all searches to their end, a stop or the budget; yields events in order."""
+        guided, sent = list(searches), set[Hashable]()
+        while True:
+            pending = [(named, query) for named in searches for query in named.search.ask()]
+            if not pending:
+                break
+            reason = self._reason_to_stop()
+            if reason is None:
+                try:
+                    wave = self._wave(pending)
+                    questions = [self._question(items) for items in wave]
+                    ahead = self._ahead(questions, searches, sent)
+                    yield from self._answer(wave, [*questions, *ahead])
+                except AblationStopped:
+                    reason = SearchStatus.STOPPED
+            if reason is not None:
+                for named in searches:
+                    named.search.stop(reason)
+                break
+            yield from _newly_dropped(guided)
+            cost = self.engine.cost
+            yield CostChanged(
+                group_evaluations=cost.group_evaluations,
+                example_forwards=cost.example_forwards,
+                reused=cost.reused,
+                speculative=cost.speculative,
+            )
+        for named in searches:
+            tree = named.search.tree
+            assert tree.status is not None, named.id
+            yield SearchFinished(
+                search=named.id,
+                status=tree.status.value,
+                queries=tree.queries,
+                example_forwards=tree.example_forwards,
+                localized=len(tree.kept),
+            )
+
+    @property
+    def _affordable(self) -> int:
+        """Groups that the next batch may hold: the budget is never passed, even if the store knows none."""
+        left = self.batch if self.budget is None else self.budget - self.engine.cost.group_evaluations
+        return min(self.batch, left)
+
+    def _reason_to_stop(self) -> SearchStatus | None:
+        if self.should_stop():
+            return SearchStatus.STOPPED
+        if self.budget is not None and self.engine.cost.group_evaluations >= self.budget:
+            return SearchStatus.BUDGET_SPENT
+        return None
+
+    def _wave(self, pending: Sequence[Asked]) -> list[list[Asked]]:
+        """What is asked at once, questions about the same examples together.
+
+        One answerer gets the largest batch that it can share. Several get all that is open; but under a budget the
+        same as one, so that it ends with the same questions asked.
+        """
+        same = _alike(pending)
+        if self.width == 1 or self.budget is not None:
+            return [max(same, key=len)[: self._affordable]]
+        return [
+            each[begin : begin + self.batch] for each in same for begin in range(0, len(each), self.batch)
+        ]
+
+    def _ahead(
+        self, questions: Sequence[GroupQuestion], searches: Sequence[NamedSearch], sent: set[Hashable]
+    ) -> list[GroupQuestion]:
+        """What workers that a wave leaves idle can answer meanwhile: questions that will probably follow.
+
+        Answers to them are stored and told to nobody, so that they change no verdict; a question that does follow is
+        answered from the store. None under a budget, which counts what was asked; none twice, `sent` remembers them.
+        """
+        if self.width == 1 or self.budget is not None or not self.ahead:
+            return []
+        idle = (self.width - len(cut(questions, self.width))) * LEAST
+        found: list[Asked] = []
+        likely = [
+            (place, named, query)
+            for named in (searches if idle > 0 else ())
+            for place, tier in enumerate(named.search.likely())
+            for query in tier
+        ]
+        for _, named, query in sorted(likely, key=itemgetter(0)):
+            asked = named.id, query.channels, query.associated, query.unrelated
+            if asked not in sent and query.examples <= idle:
+                sent.add(asked)
+                idle -= query.examples
+                found.append((named, query))
+        return [replace(self._question(items), ahead=True) for items in _alike(found)]
+
+    def _answer(self, wave: Sequence[Sequence[Asked]], questions: Sequence[GroupQuestion]) -> Iterator[Event]:
+        """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes.
+
+        `questions` are those of the wave, then those asked ahead, whose answers are told to nobody.
+        """
+        for items in wave:
+            for named, query in items:
+                yield asked_event(named.id, query)
+        for place, labels in self.engine.answered(questions):
+            if place >= len(wave):
+                continue
+            split = len(wave[place][0][1].associated)
+            for (named, query), flips in zip(wave[place], self.regime.flipped(labels), strict=True):
+                estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
+                for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
+                    yield from self._decided(named.id, node)
+
+    def _question(self, items: Sequence[Asked]) -> GroupQuestion:
+        first = items[0][1]
+        groups = (
+            tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
+            for _, query in items
+        )
+        associated = (self.associated[place] for place in first.associated)
+        unrelated = (self.unrelated[place] for place in first.unrelated)
+        return GroupQuestion(groups=tuple(groups), examples=(*associated, *unrelated))
+
+    def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
+        yield tested_event(search, node, self.basis)
+        if node.verdict is Verdict.KEPT:
+            neuron = Neuron(self.basis, node.layer, int(node.channels[0]))
+            yield found_event(search, self.regime, neuron, node.estimate, node.ucb, self.tau)
+
+
+def _alike(pending: Sequence[Asked]) -> list[list[Asked]]:
+    """The open questions, those about the same examples together: an engine can share work between them."""
+    same: dict[tuple[range, range], list[Asked]] = defaultdict(list)
+    for item in pending:
+        same[item[1].associated, item[1].unrelated].append(item)
+    return list(same.values())
+
+
+def _newly_dropped(guided: list[NamedSearch]) -> Iterator[Event]:
+    """Take out of a list the searches that go on without their predictions, and say why."""
+    for named in list(guided):
+        if fallback := named.search.fallback:
+            guided.remove(named)
+            yield PredictionsDropped(
+                search=named.id, node=fallback.node, units=fallback.units, reason=fallback.sentence
+            )
+            yield Notice(text=f"{named.id}: {fallback.sentence}", level="warning")
+
+
+def count(flips: np.ndarray) -> FlipCount:
+    """Flips among some examples."""
+    return FlipCount(flips=int(flips.sum()), n=len(flips))
+
+
+def asked_event(search: str, query: GroupQuery) -> NodeAsked:
+    """The event of a question being sent to the model."""
+    return NodeAsked(
+        search=search,
+        node=query.node,
+        size=len(query.channels),
+        associated=len(query.associated),
+        unrelated=len(query.unrelated),
+    )
+
+
+def found_event(
+    search: str, regime: Regime, neuron: Neuron, estimate: FlipEstimate, ucb: float, tau: float
+) -> AgonistFound:
+    """The event of a unit being localized."""
+    return AgonistFound(
+        search=search,
+        regime=regime.value,
+        neuron=str(neuron),
+        strength=estimate.strength,
+        ucb=ucb,
+        signed_selectivity=float(np.nan_to_num(estimate.signed_selectivity)),
+        is_tau_agonist=estimate.reaches(tau),
+    )
+
+
+def tested_event(search: str, node: ChaNode, basis: Basis) -> NodeTested:
+    """The event of a node's verdict."""
+    names = [
+        str(Neuron(basis, node.layer, int(channel))) for channel in (node.channels[0], node.channels[-1])
+    ]
+    units = names[0] if len(node.channels) == 1 else f"{names[0]} … {names[1]}"
+    return NodeTested(
+        search=search,
+        node=node.node,
+        parent=node.parent,
+        depth=node.depth,
+        size=len(node.channels),
+        units=units,
+        associated_flips=node.estimate.associated.flips,
+        associated_n=node.estimate.associated.n,
+        unrelated_flips=node.estimate.unrelated.flips,
+        unrelated_n=node.estimate.unrelated.n,
+        ucb=node.ucb,
+        verdict=node.verdict.value,
+    )

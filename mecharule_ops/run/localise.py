@@ -1,0 +1,234 @@
+"""Stage 3 of a run: attribution, guard, CHA, exhaustive ground truth for one basis and regime (paper, §4.3–§4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from mecharule_ops.cha.exhaustive import singleton_estimates
+from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.events import SearchStarted
+from mecharule_ops.findings.records import SearchAudit, WholeLayer
+from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
+from mecharule_ops.run.driver import Drive, NamedSearch, count
+from mecharule_ops.run.journal import Journal, Stage
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.planning import SearchKind, SearchPlan
+from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store import keys
+from mecharule_ops.types import (
+    Agonist,
+    Basis,
+    Candidates,
+    FlipEstimate,
+    Intervention,
+    Neuron,
+    Regime,
+    SearchStatus,
+)
+
+BATCH = 8
+"""Groups a call to one engine outside a search, between two signs of progress; workers get as many each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Localised:
+    """What the searches of one basis and regime gave, before controls and rules."""
+
+    basis: Basis
+    regime: Regime
+    slices: CompactSlices
+    candidates: Candidates
+    whole_layers: tuple[WholeLayer, ...]
+    plan: SearchPlan
+    """How it was searched."""
+    trees: tuple[ChaTree, ...]
+    exhaustive: tuple[ChaTree, ...]
+    """Singletons of every unit; empty when they were not asked for."""
+    audit: SearchAudit | None = None
+    """What the search missed at most; None when it was not audited."""
+
+    @property
+    def agonists(self) -> tuple[Agonist, ...]:
+        """Localized units, those that the audit met among them, strongest first."""
+        found = [agonist for tree in self.trees for agonist in tree.agonists(self.basis)]
+        found += self.audit.found if self.audit else ()
+        return tuple(sorted(found, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron)))
+
+    @property
+    def measured(self) -> dict[Neuron, FlipEstimate]:
+        """The units that were tested alone on all examples of both slices."""
+        exact = {
+            neuron: estimate
+            for tree in (*self.trees, *self.exhaustive)
+            for neuron, estimate in singleton_estimates(tree, self.basis).items()
+            if estimate.associated.n + estimate.unrelated.n == len(self.examples)
+        }
+        return exact | {agonist.neuron: agonist.estimate for agonist in self.agonists}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every layer's search came to its own end."""
+        return all(tree.status is SearchStatus.COMPLETE for tree in self.trees)
+
+    @property
+    def examples(self) -> list[int]:
+        """Positions of both slices, associated first."""
+        return self.slices.positions
+
+
+def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
+    """EAP-IG candidates of one basis on the slices' pairs; every unit with score 0 when there is no pair."""
+    name = keys.attribution(basis, slices.regime)
+    with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
+        stage.reused = run.store.has(name)
+        if not stage.reused:
+            run.store.put(name, _scores(run, basis, slices, stage))
+        candidates = run.candidates(basis, slices.regime)
+        stage.summary = f"{candidates.total:,} units ranked on {len(slices.pairs)} pairs"
+    return candidates
+
+
+def _scores(
+    run: Run, basis: Basis, slices: CompactSlices, stage: Stage
+) -> Float[np.ndarray, "layer channel"]:
+    subject, records = run.subject, run.records
+    if not len(slices.pairs):
+        return np.zeros((subject.n_layers, subject.width(basis)))
+    prompts = subject.encode([records[int(position)].example.prompt for position in slices.pairs.reshape(-1)])
+    pairs = [
+        AttributionPair(clean=clean, corrupt=corrupt, completion=records[int(associated)].tokens)
+        for clean, corrupt, (associated, _) in zip(prompts[::2], prompts[1::2], slices.pairs, strict=True)
+    ]
+    return eap_ig(
+        subject,
+        pairs,
+        basis,
+        run.intervention(basis).phase,
+        steps=run.config.ig_steps,
+        on_progress=stage.progress,
+    )
+
+
+def whole_layers(
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices
+) -> tuple[WholeLayer, ...]:
+    """Each layer with all its candidates ablated together. Cost: one group ablation a layer.
+
+    It is what a report can say when no unit alone reaches τ, and its pace prices the search.
+    """
+    groups = [
+        tuple(Neuron(candidates.basis, layer.layer, channel) for channel in layer.channels.tolist())
+        for layer in candidates.layers
+    ]
+    where = f"{candidates.basis.value} {slices.regime.arrow}"
+    with journal.stage(f"whole layers {where}", len(groups), "ablations") as stage:
+        intervention = run.intervention(candidates.basis)
+        estimates = slice_estimates(run, slices, intervention, groups, stage.progress)
+        layers = zip(candidates.layers, estimates, strict=True)
+        whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
+        strongest = max(whole, key=lambda one: one.estimate.strength)
+        stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
+    return whole
+
+
+def slice_estimates(
+    run: Run,
+    slices: CompactSlices,
+    intervention: Intervention,
+    groups: Sequence[Group],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[FlipEstimate]:
+    """Flip counts of each group on the compact slices."""
+    parts = slices.associated.tolist(), slices.unrelated.tolist()
+    return flips_on(run, slices.regime, intervention, groups, parts, progress)
+
+
+def flips_on(
+    run: Run,
+    regime: Regime,
+    intervention: Intervention,
+    groups: Sequence[Group],
+    examples: tuple[Sequence[int], Sequence[int]],
+    progress: Callable[[int, int], None],
+) -> list[FlipEstimate]:
+    """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
+    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], []
+    at_once = BATCH * run.width
+    for begin in range(0, len(groups), at_once):
+        for flips in run.flips(groups[begin : begin + at_once], positions, regime, intervention):
+            estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
+        progress(len(estimates), len(groups))
+    return estimates
+
+
+def localise(
+    run: Run,
+    journal: Journal,
+    candidates: Candidates,
+    slices: CompactSlices,
+    whole: tuple[WholeLayer, ...],
+    plan: SearchPlan,
+) -> Localised:
+    """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
+    drive = drive_of(run, candidates.basis, slices)
+    searches = plan.searches(candidates, slices.regime)
+    where = f"{candidates.basis.value} {slices.regime.arrow}"
+    name = "CHA" if plan.kind is SearchKind.CHA else f"{plan.kind.value} search"
+    with journal.stage(f"{name} {where}", unit="ablations") as stage:
+        stage.summary = _search(journal, drive, searches, candidates)
+    singly: list[NamedSearch] = []
+    if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
+        brute = SearchPlan(kind=SearchKind.EXHAUSTIVE, settings=plan.settings)
+        singly = brute.searches(candidates, slices.regime)
+        with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
+            stage.summary = _search(journal, drive, singly, candidates)
+    return Localised(
+        basis=candidates.basis,
+        regime=slices.regime,
+        slices=slices,
+        candidates=candidates,
+        whole_layers=whole,
+        plan=plan,
+        trees=tuple(named.search.tree for named in searches),
+        exhaustive=tuple(named.search.tree for named in singly),
+    )
+
+
+def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
+    """What asks the run's engine, behind its stored outcomes, on behalf of searches."""
+    return Drive(
+        engine=run.engine(run.intervention(basis)),
+        basis=basis,
+        regime=slices.regime,
+        associated=slices.associated.tolist(),
+        unrelated=slices.unrelated.tolist(),
+        tau=run.config.tau,
+        budget=run.config.budget,
+        should_stop=run.should_stop,
+        width=run.width,
+    )
+
+
+def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], candidates: Candidates) -> str:
+    """Drive the searches, tell what happens, and sum up in a line."""
+    sizes = {layer.layer: len(layer.channels) for layer in candidates.layers}
+    for named in searches:
+        journal.emit(
+            SearchStarted(
+                search=named.id, regime=drive.regime.value, layer=named.layer, units=sizes[named.layer]
+            )
+        )
+    for event in drive.run(searches):
+        journal.emit(event)
+    trees = [named.search.tree for named in searches]
+    queries = sum(tree.queries for tree in trees)
+    kept = [node for tree in trees for node in tree.kept]
+    strong = sum(node.estimate.reaches(drive.tau) for node in kept)
+    statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
+    tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
+    return f"{queries:,} group ablations, {len(kept)} localized, {strong} τ-agonists{tail}"

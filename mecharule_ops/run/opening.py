@@ -1,0 +1,166 @@
+"""How a run is begun, forked and opened, and how a unit of it is named.
+
+A run is opened for reading by default, for writing only where an ablation or a certificate is added. A fork searches
+again under other settings: records, vocabulary, replacement values and every ablation outcome are taken over, splitter,
+slices and search follow anew. So another τ asks the model only what no earlier search has asked.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.config import RunConfig
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import CertificateWritten
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.store import keys
+from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.stored_engine import group_key
+from mecharule_ops.types import Neuron, Regime
+
+OBSERVED = (
+    "model",
+    "task",
+    "task_settings",
+    "records",
+    "test_share",
+    "seed",
+    "proposer",
+    "proposals",
+    "dtype",
+)
+"""Settings that decide what is taken over, so a fork cannot change them."""
+
+
+@contextmanager
+def opened(
+    run: str,
+    *,
+    write: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Run]:
+    """An open run; `tell` hears where its model goes, if it is loaded; `should_stop` is asked between its batches.
+
+    Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read.
+    """
+    with RunStore.open(find_run(run, runs_directory()), read_only=not write) as store:
+        found = Run(store, should_stop)
+        found.told_where = tell
+        yield found
+
+
+def begun(config: RunConfig, **more: str) -> RunStore:
+    """The file of a new run in the runs directory, held for writing; `more` is kept beside the settings."""
+    folder = runs_directory()
+    run = new_run_id(folder, secrets.token_hex)
+    settings: Mapping[str, object] = {"run": run, "settings": config.model_dump(mode="json"), **more}
+    return RunStore.create(run_path(run, folder), settings)
+
+
+def check_fork(earlier: RunConfig, config: RunConfig) -> None:
+    """Raises `UsageError` when the settings differ in what the earlier run observed, or in nothing."""
+    changed = [name for name in OBSERVED if getattr(config, name) != getattr(earlier, name)]
+    if changed:
+        raise UsageError(
+            f"expected a fork to keep {', '.join(changed)}: it reuses what the run observed; start a new run instead"
+        )
+    if config == earlier:
+        raise UsageError("expected a fork to change a setting, got none; name one, such as --tau .3")
+
+
+def take_over(store: RunStore, earlier: RunStore) -> None:
+    """Fill a new run with what an earlier one observed and ablated."""
+    store.take_over(earlier, filter(keys.is_observed, earlier.names()))
+
+
+def findings_of(run: Run) -> Findings:
+    """What a finished run found. Raises `StoreError` with the way out when it has not finished."""
+    if not run.finished:
+        raise StoreError(
+            f"expected a finished run, {run.id} has no findings yet; `mecharule resume {run.id}`"
+        )
+    return run.findings
+
+
+def regime_of(given: str | None) -> Regime | None:
+    """The regime that an argument names, if any."""
+    return None if given is None else Regime(int(given))
+
+
+def strongest_regime(run: Run, unit: Neuron) -> Regime:
+    """The regime in which the unit was found strongest, else the run's first."""
+    found = [one for one in findings_of(run).units() if one.neuron == unit and not one.search.suppressed]
+    strongest = max(found, key=lambda one: one.estimate.strength, default=None)
+    return strongest.search.regime if strongest else run.regimes[0]
+
+
+def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> SearchOutcome:
+    """The search that speaks about a unit: of its basis, in the regime asked, else where it is strongest.
+
+    Raises `UsageError` when the run never searched the unit's basis in that regime.
+    """
+    of_basis = [search for search in findings.searches if search.intervention.basis is neuron.basis]
+    fitting = [search for search in of_basis if regime in (None, search.regime) and not search.suppressed]
+    if not fitting and any(search.suppressed for search in of_basis):
+        check_direction(findings.run, Regime.BASELINE_NEGATIVE, hidden=True)
+    if not fitting:
+        searched = ", ".join(map(short_name, findings.searches))
+        raise UsageError(f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}")
+    found = {unit.search.regime: unit.estimate.strength for unit in findings.units() if unit.neuron == neuron}
+    return max(fitting, key=lambda search: found.get(search.regime, -1.0))
+
+
+def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:
+    """Raises `UsageError` when a run that hides the units of 0→1 is asked about one of them."""
+    if hidden and regime is Regime.BASELINE_NEGATIVE:
+        raise UsageError(
+            f"expected a unit of 1→0, run {run} does not tell which units flip 0→1 (--suppress-only)"
+        )
+
+
+def short_name(outcome: SearchOutcome) -> str:
+    """`mlp_out 1→0`: enough to tell the searches of one run apart."""
+    return f"{outcome.intervention.basis} {outcome.regime.arrow}"
+
+
+def check_unit(run: Run, neuron: Neuron) -> None:
+    """Raises `UsageError` when the model has no such unit; reads the stored attribution, not the model."""
+    if neuron.is_hidden:
+        check_direction(run.id, Regime.BASELINE_NEGATIVE, hidden=True)
+    for regime in run.regimes:
+        if run.store.has(keys.attribution(neuron.basis, regime)):
+            layers, width = run.attribution(neuron.basis, regime).shape
+            if neuron.layer >= layers or neuron.channel >= width:
+                raise UsageError(
+                    f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}"
+                )
+            return
+
+
+def keep(run: Run, certificate: Certificate) -> Certificate:
+    """The certificate, after storing it and telling the run's story of it."""
+    known = {stored.id for stored in run.store.certificates()}
+    if run.store.put_certificate(certificate) not in known:
+        run.store.append([CertificateWritten(certificate=certificate.id, claim=certificate.claim)])
+    return certificate
+
+
+def find_certificate(run: Run, units: tuple[Neuron, ...], regime: Regime) -> Certificate | None:
+    """The newest stored certificate of ablating exactly these units on both compact slices."""
+    wanted = group_key(units)
+    fitting = [
+        certificate
+        for certificate in run.store.certificates()
+        if certificate.kind in ("ablate", "why")
+        and certificate.regime == regime.value
+        and ",".join(sorted(certificate.units)) == wanted
+        and certificate.intervention.baseline == run.config.baseline.value
+        and {total.slice for total in certificate.totals} <= {"associated", "unrelated"}
+    ]
+    return fitting[-1] if fitting else None

@@ -1,0 +1,241 @@
+"""Stages 1 and 2 of a run: behaviour, vocabulary, splitter rule, compact slices (paper, §4.1–§4.2).
+
+Each function returns a summary line, having put its result into the run file. The held-out records are fixed
+here, before anything is scored, and select nothing afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool
+
+from mecharule_ops.codec import encode
+from mecharule_ops.confidence import flipless_size
+from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
+from mecharule_ops.engine.rounding import COMPARED, measure_rounding
+from mecharule_ops.errors import UsageError
+from mecharule_ops.held_out import stratified_split
+from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+from mecharule_ops.predicates.table import Refusal, build_table
+from mecharule_ops.rules.algebra import Rule, mcc
+from mecharule_ops.rules.ruleshap import learn_rule, permuted
+from mecharule_ops.run.journal import Journal, Stage
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.slices import E1Condition, best_split
+from mecharule_ops.store import keys
+from mecharule_ops.subsets import some_of, unseen
+from mecharule_ops.types import BehaviourRecord, Columns, Example
+
+MOST = 4
+"""Times the records asked for that are observed at most, where an outcome is rare."""
+
+
+def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> None:
+    """Fill the run file with records, vocabulary and splitter, reusing what it already holds.
+
+    `proposer` stands in for the one that the config names.
+    """
+    steps: list[tuple[str, keys.Artefact, Callable[[Run, Stage], None]]] = [
+        ("behaviour", keys.RECORDS, _behaviour),
+        ("predicates", keys.VOCABULARY, partial(_vocabulary, proposer=proposer)),
+        ("splitter rule", keys.SPLITTER, _splitter),
+    ]
+    for name, artefact, compute in steps:
+        with journal.stage(name) as stage:
+            stage.reused = run.store.has(artefact)
+            if not stage.reused:
+                compute(run, stage)
+            stage.summary = run.store.get(artefact.summary)
+
+
+def _behaviour(run: Run, stage: Stage) -> None:
+    """Completions of `records` examples, and of more where a baseline outcome is too rare for two full slices."""
+    drawn = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
+    order = some_of([example.id for example in drawn], of="order", seed=run.config.seed)
+    examples = [drawn[place] for place in order]
+    behaviour = observe(run.task, run.subject, examples, on_progress=stage.progress)
+    said = ""
+    if more := _more_examples(run, behaviour):
+        behaviour += behaviour_on(run.task, run.subject, more, on_progress=stage.progress)
+        said = f"; {len(more):,} of them beyond the {len(examples):,} asked for, to fill the slices"
+    right, n = int(behaviour.labels.sum()), len(behaviour.records)
+    run.store.put(
+        keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%}){said}"
+    )
+    run.store.put(keys.REPRESENTATION, behaviour.representation)
+    identifiers = [record.example.id for record in behaviour.records]
+    some = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
+    pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in some]
+    rounding = measure_rounding(run.subject, *zip(*pairs, strict=True))
+    run.store.put(
+        keys.ROUNDING, keys.LeadDrift(disagreement=rounding.disagreement, compared=rounding.compared)
+    )
+    run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
+    run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
+
+
+def make_proposer(name: str) -> Proposer:
+    """`offline`, or `mock:FILE`. Raises `UsageError` on anything else."""
+    kind, _, path = name.partition(":")
+    if name == "offline":
+        return OfflineProposer()
+    if kind == "mock" and path:
+        return MockProposer(Path(path))
+    raise UsageError(f"expected a proposer `offline` or `mock:FILE`, got {name!r}")
+
+
+def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
+    """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
+    columns, schema = run.columns, schema_of(run.columns)
+    train = chosen_for_train(run, run.records, run.labels, columns)
+    run.store.put(keys.TRAIN, train)
+    texts = list(run.task.seed_predicates())
+    proposer = proposer or make_proposer(run.config.proposer)
+    refused: tuple[Refusal, ...] = ()
+    for turn in range(run.config.proposals + 1):
+        table, refused = build_table(
+            texts, columns, run.labels, train, prompt_columns=run.task.prompt_columns
+        )
+        stage.progress(turn, run.config.proposals)
+        if turn == run.config.proposals:
+            break
+        scores = zip(table.predicates, table.scores, strict=True)
+        context = ProposalContext(
+            columns={name: column[train] for name, column in columns.items()},
+            labels=run.labels[train],
+            schema=schema,
+            prompt_columns=run.task.prompt_columns,
+            known={predicate.text: score for predicate, score in scores},
+            refusals=refused,
+        )
+        proposed = [text for text in proposer.propose(context) if text not in texts]
+        if not proposed:
+            break
+        texts += proposed
+    kept = [predicate.text for predicate in table.predicates]
+    run.store.put(
+        keys.VOCABULARY.summary, f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
+    )
+    refusals = [keys.Refused(text=refusal.text, reason=refusal.reason) for refusal in refused]
+    run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
+
+
+def chosen_for_train(
+    run: Run,
+    records: Sequence[BehaviourRecord],
+    labels: Bool[np.ndarray, " record"],
+    columns: Columns,
+    test_share: float | None = None,
+) -> Bool[np.ndarray, " record"]:
+    """Train mask of some records of the run's task: stratified by the seed predicates and by outcome.
+
+    Without a share of its own the rest is as large as the run's held-out part.
+    """
+    schema = schema_of(columns)
+    seeds = [evaluate(parse_predicate(text, schema), columns) for text in run.task.seed_predicates()]
+    identifiers = [record.example.id for record in records]
+    split = stratified_split(
+        np.column_stack(seeds) if seeds else np.zeros((len(records), 0), bool),
+        labels,
+        identifiers,
+        seed=run.config.seed,
+        test_share=run.config.test_share if test_share is None else test_share,
+    )
+    train = np.zeros(len(records), bool)
+    train[split.train] = True
+    return train
+
+
+def _splitter(run: Run, stage: Stage) -> None:
+    """r₀ on the train split; under the fake-rule condition it is learned from permuted targets."""
+    train, target = run.train, run.labels[run.train]
+    if run.config.condition == E1Condition.FAKE_RULE.value:
+        target = permuted(target, np.random.default_rng(run.config.seed))
+    table = PredicateColumns(texts=tuple(run.vocabulary["kept"]), matrix=run.table.matrix[train])
+    learned = learn_rule(table, target, seed=run.config.seed)
+    rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
+    alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
+    rule, note = _powered(run, [*rules, *alone]) if rules else (None, learned.status.value)
+    clauses = [
+        keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
+        for ranked in learned.clauses[:20]
+    ]
+    splitter = keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses, note=note)
+    summary = note
+    if rule is not None:
+        train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
+        splitter["rule"], splitter["train_mcc"] = str(rule), train_mcc
+        summary = f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}"
+    run.store.put(keys.SPLITTER.summary, summary)
+    run.store.put(keys.SPLITTER, splitter)
+
+
+def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None, str]:
+    """The rule that splits best for the power that it leaves, of rules with their MCC, r₀ first; why it is not r₀.
+
+    `splitter=K` takes the K-th best so, of those that split the train records otherwise than the better ones. Raises
+    `UsageError` where there is none.
+    """
+    needed = flipless_size(run.config.slice_alpha, run.config.tau)
+    left, rank = list(rules), run.config.splitter
+    for turn in range(1, rank + 1):
+        measured = ((agrees, _smallest_side(run, rule)) for rule, agrees in left)
+        chosen = best_split(measured, needed=needed, wanted=run.config.slice_size)
+        if chosen is None:
+            break
+        rule, agrees = left[chosen]
+        if turn < rank:
+            left = [each for each in left if not _splits_alike(run, each[0], rule)]
+    else:
+        if rank > 1:
+            return rule, f"splitter {rank}, by train MCC {agrees:.2f} and the size of its slices"
+        if chosen == 0:
+            return rule, ""
+        best, agrees = rules[0]
+        lost = f"the rule of train MCC {agrees:.2f} would leave a slice of {_smallest_side(run, best)}"
+        return rule, f"chosen for the size of its slices: {lost}"
+    if rank > 1:
+        raise UsageError(
+            f"expected one of the {turn - 1} splitters that leave both slices {needed} examples, got splitter={rank}; "
+            "name a lower one, or more --records"
+        )
+    return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
+
+
+def _splits_alike(run: Run, rule: Rule, other: Rule) -> bool:
+    """Whether two rules part the train records in the same two sets."""
+    one, two = (each.fires(run.table.fires)[run.train] for each in (rule, other))
+    return bool((one == two).all() or (one != two).all())
+
+
+def _smallest_side(run: Run, rule: Rule) -> int:
+    """Train records of the smallest D⁺ or D⁻ in any regime analysed."""
+    fires = rule.fires(run.table.fires)
+    return min(
+        int(np.count_nonzero(run.train & ~regime.flipped(run.labels) & (fires == side)))
+        for regime in run.regimes
+        for side in (True, False)
+    )
+
+
+def _more_examples(run: Run, behaviour: Behaviour) -> tuple[Example, ...]:
+    """Examples that make the rarest outcome analysed frequent enough for both slices of a rule that fires on a third.
+
+    Empty where it is so already; `MOST` times the records asked for in all, or what the task has.
+    """
+    config, labels = run.config, behaviour.labels
+    rarest = min(int(np.count_nonzero(~regime.flipped(labels))) for regime in run.regimes)
+    wanted = 3 * config.slice_size / (1 - config.test_share)
+    if rarest >= wanted:
+        return ()
+    short = math.ceil(1.2 * len(labels) * (wanted / max(1, rarest) - 1))
+    more = min(short, (MOST - 1) * config.records)
+    known = {record.example.id for record in behaviour.records}
+    return tuple(unseen(run.task.examples, known, more, of="order", seed=config.seed, salt=2))

@@ -1,0 +1,158 @@
+"""The second run that a certificate asks for: the same ablations on the reference path, from the certificate alone.
+
+Prompts are read back from the certificate's rows, the task from its own description, the replacement values from
+a run file or an exported table whose hash must be the certificate's. Cost: two completions an example and group,
+three where units are held at their clean values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
+from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.mechanism.holds import parse_hold
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.run.certify import completion_of, held_units
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.task_names import task_from
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
+
+
+class CannotRepeat(ModelUnavailable):
+    """What a second run needs is not here, or is not what the certificate names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bench:
+    """What certificates are run again on."""
+
+    subject: Subject
+    table: Callable[[Intervention, str], ReplacementTable]
+    """The replacement values of an intervention, given the hash that is wanted."""
+    task: Task | None = None
+    """The run's own task, for one that no description can make again, such as a user's."""
+
+    @property
+    def numbers(self) -> str:
+        """As a certificate's."""
+        return f"{self.subject.dtype_name} on {self.subject.device.type}"
+
+    def task_of(self, certificate: Certificate) -> Task:
+        """The task that describes itself as the certificate says. Raises `ClaimNotSupported` when none does."""
+        if self.task is not None and dict(self.task.describe()) == dict(certificate.task):
+            return self.task
+        return task_from(certificate.task)
+
+
+def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
+    """The run's own model, or one that is loaded already, and its replacement values measured anew.
+
+    They are measured before anything else: TransformerLens changes how the model computes attention, and with it
+    their last digits. On another kind of device, or in another type, the last digits differ, and the run's own
+    values are used; so they are where the run's file does not say which records they were measured on.
+    """
+    subject = run.subject if subject is None else subject
+    made = run.placed
+    alike = made is None or (made["dtype"], made["device"].split(":")[0]) == (
+        subject.dtype_name,
+        subject.device.type,
+    )
+    tables = {
+        how: run.measured_replacement(how, subject)
+        if alike and run.replacement(how).records
+        else run.replacement(how)
+        for how in map(run.intervention, run.config.bases)
+    }
+
+    def table(intervention: Intervention, wanted: str) -> ReplacementTable:
+        if intervention not in tables:
+            raise CannotRepeat(
+                f"expected an intervention of run {run.id}, got {intervention}; name its own run"
+            )
+        return tables[intervention]
+
+    return Bench(subject=subject, table=table, task=run.task)
+
+
+def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
+    """The certificate's rows computed again.
+
+    Raises `CannotRepeat` when model, tokenizer or replacement values are not the certificate's, and
+    `ClaimNotSupported` when its task or a prompt is none that exists.
+    """
+    stated = certificate.intervention
+    intervention = Intervention(
+        basis=Basis(stated.basis), baseline=Baseline(stated.baseline), phase=Phase(stated.phase)
+    )
+    table = bench.table(intervention, stated.baseline_hash)
+    _check(certificate, bench.subject, table)
+    task = bench.task_of(certificate)
+    prompts = list(dict.fromkeys(row.prompt for row in certificate.rows))
+    records = [
+        BehaviourRecord(example=task.read(prompt), tokens=(), completion="", parsed={}, label=False)
+        for prompt in prompts
+    ]
+    engine = ReferenceEngine(bench.subject, task, records, intervention, table)
+    column = {prompt: position for position, prompt in enumerate(prompts)}
+    after = _completed(bench.subject, engine, certificate, column)
+    clean = engine.completions([()], range(len(records)))
+
+    def repeated(row: ExampleRow) -> ExampleRow:
+        place = column[row.prompt]
+        example = records[place].example
+        return replace(
+            row,
+            example=example.id,
+            prompt=example.prompt,
+            before=completion_of(clean, 0, place, bench.subject.decode),
+            after=after[row.unit, row.held, place],
+        )
+
+    return tuple(map(repeated, certificate.rows))
+
+
+def _completed(
+    subject: Subject, engine: ReferenceEngine, certificate: Certificate, column: Mapping[str, int]
+) -> dict[tuple[str | None, str | None, int], Completion]:
+    """Completions by the units and held units that rows name, or none, and by place of the prompt.
+
+    Groups that are ablated on the same prompts are decoded beside one another.
+    """
+    asked: dict[tuple[str | None, str | None], dict[int, None]] = {}
+    for row in certificate.rows:
+        asked.setdefault((row.unit, row.held), {})[column[row.prompt]] = None
+    together: dict[tuple[int, ...], list[tuple[str | None, str | None]]] = {}
+    for names, positions in asked.items():
+        together.setdefault(tuple(positions), []).append(names)
+    after = {}
+    for places, some in together.items():
+        groups, held = [], []
+        for unit, hold in some:
+            ablated = certificate.units if unit is None else unit.split("+")
+            groups.append(tuple(map(Neuron.parse, ablated)))
+            held.append(held_units(subject, groups[-1], None if hold is None else parse_hold(hold)))
+        found = engine.completions(groups, places, held)
+        for index, (unit, hold) in enumerate(some):
+            for at, place in enumerate(places):
+                after[unit, hold, place] = completion_of(found, index, at, subject.decode)
+    return after
+
+
+def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:
+    stated, model = certificate.intervention, certificate.model
+    same = "name the same model with --model"
+    if certificate.dtype != subject.dtype_name:
+        same = f"it was made in {certificate.dtype}, this is {subject.dtype_name}: leave --dtype out"
+    cures = (
+        ("weights", model.model_hash, subject.model_hash, same),
+        ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash, "name the same model with --model"),
+        ("replacement values", stated.baseline_hash, table.hash, "export the run where it was made"),
+    )
+    for what, wanted, here, cure in cures:
+        if wanted != here:
+            raise CannotRepeat(f"expected {what} {wanted} of {model.name}, got {here}; {cure}")

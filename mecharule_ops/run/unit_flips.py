@@ -1,0 +1,167 @@
+"""Stage 4 of a run: flips of chosen units on all of D_b, each ablated alone, and the rules anchored to them.
+
+One basis and one regime at a time. Everything here is chosen by strength on the compact slices, which lie in
+the train split; the held-out records score rules, and decide at the end of the run which are shown. The union
+coverage of each layer (Cov_∪ of the paper, §5: the share of one regime's records that at least one of the units
+flips) is told while flips come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.events import LayerCovered, RuleAnchored
+from mecharule_ops.findings.measures import union_coverage
+from mecharule_ops.findings.records import LayerCoverage
+from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.rules.anchoring import anchor
+from mecharule_ops.rules.interval import interval_of
+from mecharule_ops.run.journal import Journal
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import Localised
+from mecharule_ops.run.refinement import refined_texts
+from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
+
+CHUNK = 256
+"""Records a call to one engine, between two signs of progress; workers get as many each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnitFlips:
+    """Flips of some units, each alone, on every record of D_b."""
+
+    neurons: tuple[Neuron, ...]
+    eligible: Int[np.ndarray, " eligible"]
+    """Positions of D_b among the records."""
+    flips: Bool[np.ndarray, "neuron eligible"]
+
+    def by_layer(self) -> tuple[LayerCoverage, ...]:
+        """Union coverage of each layer's units."""
+        layers = np.array([neuron.layer for neuron in self.neurons])
+        return tuple(
+            LayerCoverage(layer=int(layer), flipped=union_coverage(self.flips[layers == layer]))
+            for layer in np.unique(layers)
+        )
+
+
+def coverage(
+    run: Run,
+    found: Localised,
+    neurons: Sequence[Neuron],
+    progress: Callable[[int, int], None],
+    seen: Callable[[UnitFlips], None] = lambda chunk: None,
+) -> UnitFlips:
+    """Ablate each unit alone on all of D_b; `seen` is told every chunk of records.
+
+    Cost: units × |D_b| example-forwards, less what is stored.
+    """
+    eligible = run.eligible(found.regime)
+    groups: list[Group] = [(neuron,) for neuron in neurons]
+    done, flips = 0, np.zeros((len(groups), len(eligible)), bool)
+    for columns in _portions(eligible, found.examples, CHUNK * run.width) if groups else ():
+        chunk = eligible[columns]
+        flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
+        seen(UnitFlips(neurons=tuple(neurons), eligible=chunk, flips=flips[:, columns]))
+        done += len(columns)
+        progress(done, len(eligible))
+    return UnitFlips(neurons=tuple(neurons), eligible=eligible, flips=flips)
+
+
+def _portions(
+    eligible: Int[np.ndarray, " eligible"], searched: Sequence[int], size: int
+) -> Iterator[np.ndarray]:
+    """Columns of D_b, a call's worth of them at a time; those on which the search ran last.
+
+    Of these each unit has other outcomes stored; of the rest none has any, so all units are asked about it at once.
+    """
+    known = np.isin(eligible, searched)
+    for part in (np.flatnonzero(~known), np.flatnonzero(known)):
+        yield from np.split(part, range(size, len(part), size)) if len(part) else ()
+
+
+def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[UnitFlips], None]:
+    """What `coverage` shall tell its chunks to: the layers' union coverage so far; the full count is kept."""
+    total, records = len(run.eligible(found.regime)), 0
+    flipped: dict[int, int] = {}
+
+    def seen(chunk: UnitFlips) -> None:
+        nonlocal records
+        records += len(chunk.eligible)
+        for each in chunk.by_layer():
+            flipped[each.layer] = flipped.get(each.layer, 0) + each.flipped.count
+            covered = LayerCovered(
+                regime=found.regime.value,
+                layer=f"{found.basis.letter}{each.layer}",
+                flipped=flipped[each.layer],
+                n=records,
+            )
+            (journal.emit if records == total else journal.show)(covered)
+
+    return seen
+
+
+def share_of_union(flips: UnitFlips, but: Sequence[int] = ()) -> Share | None:
+    """Cov∪ of the units on D_b less the records `but`, on which they were chosen; None when there were no units."""
+    outside = ~np.isin(flips.eligible, but)
+    return union_coverage(flips.flips[:, outside]) if flips.neurons else None
+
+
+def anchored_rule(
+    run: Run,
+    neuron: Neuron,
+    regime: Regime,
+    eligible: Int[np.ndarray, " eligible"],
+    flips: Bool[np.ndarray, " eligible"],
+) -> AnchoredRule:
+    """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
+    predicates = refined_texts(run, eligible, flips)
+    fires = np.array([run.fires(text)[eligible] for text in predicates], bool)
+    matrix = fires.reshape(len(predicates), len(eligible)).T
+    in_train = run.train[eligible]
+    return anchor(
+        neuron,
+        regime,
+        flips,
+        PredicateColumns(texts=tuple(predicates), matrix=matrix),
+        np.flatnonzero(in_train),
+        np.flatnonzero(~in_train),
+        run.prompt_only,
+        run.config.seed,
+    )
+
+
+def anchor_rules(run: Run, journal: Journal, found: Localised, flips: UnitFlips) -> tuple[AnchoredRule, ...]:
+    """A rule for each unit, learned on the train part of D_b and scored once on the rest."""
+    anchored = []
+    for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
+        journal.progress("anchored rules")(done, len(flips.neurons))
+        rule = anchored_rule(run, neuron, found.regime, flips.eligible, target)
+        anchored.append(rule)
+        tell_rule(journal, rule)
+    return tuple(anchored)
+
+
+def tell_rule(journal: Journal, rule: AnchoredRule) -> None:
+    """Say what was learned of a unit: when it is, and again when the run has decided which rules are shown."""
+    if rule.rule is None:
+        return
+    interval = None if rule.held_out is None else interval_of(rule.held_out)
+    journal.emit(
+        RuleAnchored(
+            regime=rule.regime.value,
+            neuron=str(rule.neuron),
+            rule=rule.rule,
+            held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
+            full_mcc=None if rule.full is None else rule.full.mcc,
+            prompt_only=rule.prompt_only,
+            held_out_low=None if interval is None else interval.low,
+            held_out_high=None if interval is None else interval.high,
+            adjusted_p=None if rule.chance is None else rule.chance.adjusted,
+            failed=rule.chance is not None and rule.chance.failed,
+        )
+    )

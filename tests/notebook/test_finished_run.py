@@ -1,0 +1,254 @@
+"""A finished run as one object says what its findings say, and its parts are the report's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import fields, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bundled_run import opened
+
+import mecharule_ops as mr
+from mecharule_ops import report
+from mecharule_ops.findings.controls import holm
+from mecharule_ops.notebook.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
+from mecharule_ops.types import Share
+
+VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
+
+
+@pytest.fixture(scope="module")
+def run(finished_run: Path) -> mr.FinishedRun:
+    return mr.open_run(finished_run)
+
+
+class _Nesting(HTMLParser):
+    """Collects what is closed out of order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def faults_of(page: str) -> list[str]:
+    """Tags closed out of order or left open."""
+    parser = _Nesting()
+    parser.feed(page)
+    parser.close()
+    return parser.wrong + parser.open
+
+
+def test_an_unclosed_tag_would_be_seen() -> None:
+    """The check can fail."""
+    assert faults_of("<p><b>x</p>") != []
+    assert faults_of("<p>x") == ["p"]
+    assert faults_of("<p>x</p>") == []
+
+
+def test_units_are_those_of_the_findings(run: mr.FinishedRun, finished_run: Path) -> None:
+    """Every localized unit once, strongest first, with the counts, bounds and claims that the findings hold."""
+    with opened(finished_run, read_only=True) as stored:
+        (search,) = stored.findings.searches
+        alpha, searched = stored.findings.alpha, search.cost.candidates
+    assert {row.unit for row in run.units} == {str(one.neuron) for one in search.agonists}
+    assert len(run.units) == len(search.agonists)
+    assert [row.strength for row in run.units] == sorted((row.strength for row in run.units), reverse=True)
+    for row in run.units:
+        one = next(one for one in search.agonists if str(one.neuron) == row.unit)
+        plus, minus = one.estimate.associated, one.estimate.unrelated
+        assert row.strength == max(plus.flips / plus.n, minus.flips / minus.n)
+        assert (row.lower, row.upper) == (one.estimate.lcb(alpha / (2 * searched)), one.ucb)
+        assert row.is_tau_agonist == (row.strength >= run.findings.tau)
+        assert row.lower <= row.strength
+        ran = next((ran for ran in search.controls if ran.neuron == one.neuron), None)
+        assert row.effect_p == (None if ran is None else ran.effect_p)
+        assert row.random_units == (None if ran is None or ran.basis is None else ran.basis.n)
+        assert row.regime == "1→0"
+
+
+def test_a_rule_is_given_only_where_interval_and_corrected_p_bear_it_out(run: mr.FinishedRun) -> None:
+    """For the families of an account, its drive and the anchored rule; what was learned is told either way."""
+    (search,) = run.findings.searches
+    assert run.rules
+    for row in run.rules:
+        above = row.low is not None and round(row.low, 2) > 0
+        assert row.adjusted_p is None or row.p is not None
+        if row.family != "drive":
+            assert (row.rule is not None) == (above and row.adjusted_p <= run.findings.alpha)
+        assert row.shown.startswith("yes") == (row.rule is not None)
+        assert row.rule in (None, row.learned)
+    assert [row.p for row in run.rules if row.learned] == [row.p for row in run.rules if row.p is not None]
+    corrected = holm([row.p for row in run.rules if row.p is not None])
+    assert [row.adjusted_p for row in run.rules if row.p is not None] == corrected
+    families = [row for row in run.rules if row.family not in ("anchored", "drive")]
+    assert len(families) == 3 * len(search.accounts)
+    assert len([row for row in run.rules if row.family == "anchored"]) == len(search.anchored)
+
+
+def test_what_displays_are_told_of_a_rule_is_what_the_run_decided(
+    run: mr.FinishedRun, finished_run: Path
+) -> None:
+    """The last event of each anchored rule has the corrected p of the findings, and predicts where it is shown."""
+    with opened(finished_run, read_only=True) as stored:
+        told = stored.told.rules
+    rows = [row for row in run.rules if row.family == "anchored" and row.learned is not None]
+    assert rows
+    for row in rows:
+        event = told[(1, row.unit)]
+        assert (event.adjusted_p, event.predicts) == (row.adjusted_p, row.rule is not None)
+        assert not replace(event, failed=True).predicts
+
+
+def test_every_prediction_stands_beside_what_is_simpler(run: mr.FinishedRun) -> None:
+    """Lead only and drop only on the same held-out records, with the same base rate; nothing is fitted but these."""
+    for account in run.findings.searches[0].accounts:
+        rows = {row.kind: row for row in run.predictions if row.unit == str(account.neuron)}
+        assert {"steady drop", "direct push", "lead only", "drop only", "integrated drop"} <= set(rows)
+        first = rows["steady drop"]
+        for kind in ("lead only", "drop only"):
+            assert (rows[kind].records, rows[kind].happened) == (first.records, first.happened)
+        assert {kind for kind, row in rows.items() if row.threshold is not None} == {"lead only", "drop only"}
+
+
+def test_frames_have_the_documented_columns_and_the_rows_values(run: mr.FinishedRun) -> None:
+    """A column a field of the row's class; a value that is missing stays missing."""
+    pytest.importorskip("pandas")
+    kinds = {
+        "units": UnitRow,
+        "rules": RuleRow,
+        "predictions": PredictionRow,
+        "tree": TreeRow,
+        "certificates": CertificateRow,
+    }
+    rows = {
+        "units": run.units,
+        "rules": run.rules,
+        "predictions": run.predictions,
+        "tree": run.tree().rows,
+        "certificates": run.certificates,
+    }
+    for kind, of in kinds.items():
+        frame = run.to_dataframe(kind)
+        assert list(frame.columns) == [field.name for field in fields(of)]
+        assert len(frame) == len(rows[kind]) > 0
+        for name in frame.columns:
+            for told, row in zip(frame[name], rows[kind], strict=True):
+                value = getattr(row, name)
+                assert told == value or (value is None and told != told) or (told is value is None)
+
+
+def test_the_tree_has_every_tested_group(run: mr.FinishedRun) -> None:
+    (search,) = run.findings.searches
+    rows = run.tree("mlp_out", 1).rows
+    assert [row.node for row in rows] == [node.node for node in search.tree]
+    assert {row.verdict for row in rows} <= {"pruned", "split", "kept", "dropped"}
+    assert sum(row.verdict == "kept" for row in rows) <= len(search.agonists)
+
+
+def test_parts_are_well_formed_and_say_what_the_report_says(run: mr.FinishedRun) -> None:
+    """A run, a tree, an account, a chain and pictures close what they open; no second renderer words them."""
+    unit = str(run.findings.searches[0].accounts[0].neuron)
+    account = run.account(unit)
+    page = report.render_html(run.findings)
+    for part in (run, run.tree(), account, run.chain(unit), run.plot.layers(), run.plot.account(unit)):
+        assert faults_of(part._repr_html_()) == [], part
+        assert "<script" not in part._repr_html_()
+    section = account._repr_html_().partition("<p>")[2].partition("</p>")[0]
+    assert f"<p>{section}</p>" in page
+    assert run.plot.layers().caption in account._repr_html_() + page
+    assert run.plot.map().caption in run._repr_html_()
+    assert run.report() == page
+    assert str(run.findings.run) in repr(run)
+    assert unit in str(account)
+
+
+def test_a_picture_is_the_reports_own_and_can_be_saved(run: mr.FinishedRun, tmp_path: Path) -> None:
+    picture = run.plot.tree()
+    assert picture.drawing in run.report()
+    assert picture.save(tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
+    with pytest.raises(mr.MechaRuleError, match="expected to write"):
+        picture.save(tmp_path / "none" / "tree.svg")
+
+
+def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:
+    """An account that was not made says what it costs, and leaves the file as it was."""
+    made = {str(one.neuron) for one in run.findings.searches[0].accounts}
+    without = next(row.unit for row in run.units if row.unit not in made)
+    size = run.path.stat().st_size
+    with pytest.raises(mr.UsageError, match=r"make=True\) makes it for about [\d,]+ example-forwards"):
+        run.account(without)
+    with pytest.raises(mr.UsageError, match="chain"):
+        run.chain(without)
+    assert run.path.stat().st_size == size
+    for call in (
+        lambda: run.tree(regime=0),
+        lambda: run.plot.layers("attn_head"),
+        lambda: run.account("nonsense"),
+        lambda: run.account("m99.1"),
+        lambda: run.to_dataframe("everything"),
+        lambda: mr.open_run("feed"),
+        lambda: run.repair("none"),
+    ):
+        with pytest.raises(mr.UsageError, match="expected") as told:
+            call()
+        assert "\n" not in str(told.value)
+
+
+def test_without_pandas_a_frame_is_one_line(run: mr.FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(mr.UsageError, match="pip install pandas"):
+        run.to_dataframe()
+
+
+def test_certificates_are_run_again_and_a_changed_one_is_told(copied_run: Path) -> None:
+    """Counts and lines of one certificate; with other weights none can be repeated."""
+    run = mr.open_run(copied_run)
+    one = run.certificates[0]
+    checked = run.verify([f"c:{one.certificate}"])
+    assert (checked.match, checked.differs, checked.cannot) == (1, 0, 0)
+    assert one.claim.split(" flips ")[0] in checked._repr_html_()
+    assert faults_of(checked._repr_html_()) == []
+    assert run.verify([]).match == 0
+
+
+@pytest.mark.slow
+def test_an_account_is_made_and_kept(copied_run: Path) -> None:
+    """Made once: the second time the run holds it. The summary of the findings stays what it was."""
+    run = mr.open_run(copied_run)
+    made = {str(one.neuron) for one in run.findings.searches[0].accounts}
+    unit = next(row.unit for row in run.units if row.is_tau_agonist and row.unit not in made)
+    told = str(run.account(unit, make=True))
+    assert unit in told
+    assert str(mr.open_run(copied_run).account(unit)) == told
+    assert json.dumps([row.unit for row in run.units]) == json.dumps(
+        [row.unit for row in mr.open_run(copied_run).units]
+    )
+
+
+def test_both_unions_leave_out_the_records_that_chose_the_units(finished_run: Path) -> None:
+    """Counted anew from the stored answers: D_b less both slices."""
+    with opened(finished_run, read_only=True) as stored:
+        (search,) = stored.findings.searches
+        eligible = stored.eligible(search.regime)
+        outside = np.setdiff1d(eligible, stored.slices(search.regime).positions)
+        units = [(one.neuron,) for one in search.agonists[: stored.config.anchor_for]]
+        flipped = stored.flips(units, outside, search.regime).any(axis=0)
+    assert search.union == Share(count=int(flipped.sum()), n=len(outside))
+    assert search.drawn_union is not None
+    assert search.drawn_union.n == len(outside) == len(eligible) - search.associated_n - search.unrelated_n
+    assert search.union_outside

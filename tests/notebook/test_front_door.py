@@ -1,0 +1,258 @@
+"""The door: what is loaded when, tables and loaded models as arguments, progress, and what is refused."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from bundled_run import QUICK
+
+import mecharule_ops as mr
+from mecharule_ops.events import AgonistFound, Event, RunFinished, RunStarted, StageFinished, StageProgress
+from mecharule_ops.loading.model_names import load
+from mecharule_ops.notebook.door import rows_of, table_file
+from mecharule_ops.notebook.progress import Progress, live_progress
+from mecharule_ops.tasks.from_file import read_table
+
+ROOT = Path(__file__).parents[2]
+HEAVY = (
+    "torch",
+    "transformers",
+    "xgboost",
+    "shap",
+    "sklearn",
+    "matplotlib",
+    "pandas",
+    "IPython",
+    "agent",
+    "tools",
+)
+SUMS = """
+from dataclasses import dataclass
+from mecharule_ops.tasks.from_file import TableTask
+
+@dataclass(frozen=True, kw_only=True)
+class Sums(TableTask):
+    name = "sums"
+    needs = ("a", "b")
+
+    def question(self, row):
+        return f"{row['a']} + {row['b']} ="
+
+    def success(self, row, completion):
+        return completion.strip() == str(row["a"] + row["b"])
+"""
+
+
+def loaded_by(code: str) -> tuple[list[str], int]:
+    """(heavy packages in memory, modules of the library) after code in a fresh interpreter."""
+    probe = (
+        f"{code}\nimport sys\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
+        "print(sum(name.startswith('mecharule_ops.') for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    heavy, count = done.stdout.strip().splitlines()[-2:]
+    return ast.literal_eval(heavy), int(count)
+
+
+def test_importing_the_library_loads_none_of_its_rooms() -> None:
+    """A name is loaded when it is first used; `dir` knows them before."""
+    assert loaded_by("import mecharule_ops as mr\nassert 'open_run' in dir(mr)") == ([], 0)
+
+
+def test_opening_a_run_and_its_rows_load_nothing_heavy(finished_run: Path) -> None:
+    """No torch and no plotting for rows, rules and the tree; the page of a run draws its map, so it plots."""
+    opened = f"import mecharule_ops as mr\nrun = mr.open_run({str(finished_run)!r})\n"
+    assert (
+        loaded_by(f"{opened}assert run.units and run.rules and run.certificates and run.tree().rows")[0] == []
+    )
+    assert loaded_by(f"{opened}assert run._repr_html_()")[0] == ["matplotlib"]
+    assert loaded_by("import torch")[0] == ["torch"]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'analyze'"):
+        mr.analyze  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", ["list", "frame", "dataset"])
+def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Path) -> None:
+    """Types survive the file; numbers of numpy become Python's; the same table is kept once."""
+    rows = [
+        {"review": "Fine,\nreally", "stars": 4, "long": False, "score": 0.5},
+        {"review": "ünï", "stars": 5, "long": True, "score": 2.0},
+    ]
+    table: object = rows
+    if kind == "frame":
+        table = pytest.importorskip("pandas").DataFrame(rows)
+    elif kind == "dataset":
+        table = pytest.importorskip("datasets").Dataset.from_list(rows)
+    file = table_file(table, tmp_path / "tables")
+    assert list(read_table(str(file))) == rows
+    assert [type(value) for value in rows_of(table)[0].values()] == [str, int, bool, float]
+    assert table_file(rows, tmp_path / "tables") == file
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ([], "expected a table with rows"),
+        ("reviews.csv", "got builtins.str"),
+        ({"review": ["a"]}, "got builtins.dict"),
+        ([["a", "b"]], "got builtins.list"),
+        (3, "got builtins.int"),
+        ([{"a": 1}, {"a": None}], "row 2, column 'a', got None"),
+        ([{"a": float("nan")}], "row 1, column 'a', got nan"),
+        ([{"a": [1]}], "row 1, column 'a'"),
+    ],
+)
+def test_what_is_no_table_is_one_line(table: object, said: str) -> None:
+    with pytest.raises(mr.UsageError, match="expected") as told:
+        rows_of(table)
+    assert said in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[mr.FinishedRun, list[Event], Path]:
+    """A tiny run over a table in memory, on a model that was loaded before."""
+    folder = tmp_path_factory.mktemp("door")
+    (folder / "sums.py").write_text(SUMS, encoding="utf-8")
+    subject = load("arith-tiny")
+    table = [{"a": a, "b": b} for a in range(3, 300, 23) for b in range(5, 300, 23)]
+    told: list[Event] = []
+    kept = (
+        "bases",
+        "slice_size",
+        "proposals",
+        "controls",
+        "controls_for",
+        "anchor_for",
+        "accounts_for",
+        "chains_for",
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
+        run = mr.analyse(
+            f"{folder / 'sums.py'}:Sums",
+            model=_named(subject.hf, subject.directory),
+            tokenizer=subject.tokenizer,
+            table=table,
+            regimes=(1,),
+            records=160,
+            progress=told.append,
+            **{name: QUICK[name] for name in kept},  # type: ignore[arg-type]
+        )
+    return run, told, folder
+
+
+def _named(model: object, directory: Path) -> object:
+    model.config._name_or_path = str(directory)  # type: ignore[attr-defined]
+    return model
+
+
+def test_a_call_analyses_a_table_on_a_loaded_model(
+    analysed: tuple[mr.FinishedRun, list[Event], Path],
+) -> None:
+    """The run is stored, told as it goes, and opens again by `last` with the same findings."""
+    run, told, folder = analysed
+    assert run.findings.task == "sums"
+    assert isinstance(told[0], RunStarted)
+    assert isinstance(told[-1], RunFinished)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
+        again = mr.open_run("last")
+        assert again.findings == run.findings
+        assert mr.resume(run.id, progress=False).findings.searches == run.findings.searches
+    assert len(list((folder / "runs" / "tables").iterdir())) == 1
+
+
+def test_a_loaded_models_claims_are_those_of_its_directory(
+    analysed: tuple[mr.FinishedRun, list[Event], Path],
+) -> None:
+    """Its certificates verify on the object, which stays fit for use, and on the model loaded by name."""
+    run, _, folder = analysed
+    if not run.certificates:
+        pytest.skip("the tiny run has no certificate")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
+        one = [run.certificates[0].certificate]
+        assert [run.verify(one).match, run.verify(one).match, mr.open_run(run.id).verify(one).match] == [
+            1,
+            1,
+            1,
+        ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"model": object()}, "expected a model's name"),
+        ({"model": "arith-tiny", "tau": 3}, "tau"),
+        ({"model": "arith-tiny", "nonsense": 3}, "nonsense"),
+        ({"model": "arith-tiny", "proposer": "openai/x"}, "offline proposer"),
+        ({"model": "arith-tiny", "bases": ("mlp",)}, "bases"),
+        ({"model": "arith-tiny", "table": [{"a": 1}]}, "file"),
+        ({"model": "arith-tiny", "task": "none"}, "expected a task"),
+    ],
+)
+def test_a_wrong_call_leaves_no_run_behind(
+    settings: Mapping[str, object], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    with pytest.raises(mr.UsageError) as told:
+        mr.analyse(**settings)  # type: ignore[arg-type]
+    assert said in str(told.value)
+    assert list(tmp_path.glob("*.mecharule")) == []
+
+
+STORY = (
+    StageProgress(stage="behaviour", done=5, total=10),
+    StageProgress(stage="behaviour", done=6, total=10),
+    StageFinished(stage="behaviour", summary="5 of 10 answers right", seconds=1.0),
+    AgonistFound(
+        search="cha:1:m0",
+        regime=1,
+        neuron="m0.1",
+        strength=0.5,
+        ucb=0.9,
+        signed_selectivity=0.1,
+        is_tau_agonist=True,
+    ),
+    AgonistFound(
+        search="exhaustive:1:m0",
+        regime=1,
+        neuron="m0.1",
+        strength=0.5,
+        ucb=0.9,
+        signed_selectivity=0.1,
+        is_tau_agonist=True,
+    ),
+    RunFinished(run="b00d", status="finished: 1 τ-agonist"),
+)
+
+
+def test_a_notebook_shows_one_line_that_is_written_again() -> None:
+    """At most five times a second, and at the end whatever the time; a unit found twice counts once."""
+    times = iter([0.0, 0.1, 0.3, 0.35, 0.36, 0.37, 0.38, 0.39, 0.4])
+    written: list[str] = []
+    listener = Progress(write=written.append, clock=lambda: next(times))
+    for event in STORY:
+        listener(event)
+    assert written[0] == "behaviour 5/10"
+    assert written[-1] == "finished: 1 τ-agonist · 1 localized"
+    assert len(written) < len(STORY)
+
+
+def test_elsewhere_each_finished_stage_is_a_line() -> None:
+    said: list[str] = []
+    listener = Progress(tell=said.append)
+    for event in STORY:
+        listener(event)
+    assert said == ["behaviour: 5 of 10 answers right", "finished: 1 τ-agonist · 1 localized"]
+    assert live_progress()._write is None

@@ -1,0 +1,181 @@
+"""The audit in a run: what it draws, what it may say, and that brute force agrees with its bound."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bundled_run import finish, opened
+from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
+
+from mecharule_ops import confidence
+from mecharule_ops.cha.audit import StratumResult
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
+from mecharule_ops.report import render_text
+from mecharule_ops.report.absence import after_audit
+from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
+from mecharule_ops.saying.searches import audit_sentence, guaranteed_words, missed_words, recall_words
+from mecharule_ops.types import Regime, Share
+
+AUDIT = SearchAudit.of(
+    strata=(
+        StratumResult(name="pruned with a group", units=900, tested=90, found=0),
+        StratumResult(name="tested alone on a part of the examples", units=100, tested=10, found=0),
+    ),
+    found=(),
+    missed_at_most=28,
+    confidence=0.95,
+    exact=True,
+    found_in_all=0,
+)
+
+
+def repeated(finished_run: Path, folder: Path, **settings: object) -> Findings:
+    """The findings of a copy of the finished run, analysed again under other settings; its outcomes are stored."""
+    with opened(Path(shutil.copy(finished_run, folder))) as run:
+        run.config = run.config.model_copy(
+            update={"controls_for": 0, "anchor_for": 0, "accounts_for": 0, "chains_for": 0, **settings}
+        )
+        return finish(run)[0]
+
+
+def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
+    finished_run: Path, tmp_path: Path
+) -> None:
+    """The τ-agonists that brute force knows and the search has not are no more than the bound says."""
+    with opened(finished_run, read_only=True) as run:
+        truth = run.findings.searches[0]
+    searched = repeated(finished_run, tmp_path, exhaustive_up_to=0, largest=64).searches[0]
+    assert searched.audit is not None
+    assert searched.exhaustive is None
+    assert truth.exhaustive is not None
+    strong = {unit.neuron for unit in truth.exhaustive.units if unit.estimate.strength >= 0.2}
+    found = {each.neuron for each in searched.tau_agonists}
+    assert len(strong - found) <= searched.audit.missed_at_most
+    assert 0 < searched.audit.tested < searched.audit.untested
+    assert "drawn at random" in render_text(replace(FINDINGS, searches=(searched,)))
+
+
+def test_an_audit_of_every_pruned_unit_leaves_nothing_unknown(finished_run: Path, tmp_path: Path) -> None:
+    """A search that hides its agonists in one group finds them through the audit, and says how."""
+    settings = {"exhaustive_up_to": 0, "audit": 1000, "largest": 256, "tau": 0.2}
+    with opened(finished_run, read_only=True) as run:
+        truth = run.findings.searches[0].exhaustive
+    assert truth is not None
+    searched = repeated(finished_run, tmp_path, **settings).searches[0]
+    assert searched.audit is not None
+    assert (searched.audit.untested, searched.audit.missed_at_most) == (0, 0)
+    strong = {unit.neuron for unit in truth.units if unit.estimate.strength >= 0.2}
+    assert {each.neuron for each in searched.tau_agonists} == strong
+
+
+@pytest.mark.parametrize(
+    "settings", [{"audit": 0, "exhaustive_up_to": 0}, {"exhaustive_up_to": 300}], ids=["0", "brute force"]
+)
+def test_no_audit_where_none_is_wanted_or_everything_is_known(
+    finished_run: Path, tmp_path: Path, settings: dict[str, object]
+) -> None:
+    """0 switches it off; brute force leaves it nothing to ask."""
+    assert repeated(finished_run, tmp_path, **settings).searches[0].audit is None
+
+
+def test_the_number_of_draws() -> None:
+    """An eighth, at most 256, unless the config names a number; never more than there are."""
+    assert [audit_tests(make_config(model="arith-tiny"), pruned) for pruned in (0, 80, 100_000)] == [
+        0,
+        10,
+        256,
+    ]
+    assert [audit_tests(make_config(model="arith-tiny", audit=50), pruned) for pruned in (0, 80, 20)] == [
+        0,
+        50,
+        20,
+    ]
+
+
+def test_the_sentence_states_counts_bound_and_confidence() -> None:
+    """Each number of the audit is in it, and the recall that it guarantees; only an exact, complete one is certain."""
+    drawn = "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone"
+    assert audit_sentence(NEGATIVE, AUDIT) == (
+        f"{drawn}: none reaches τ. So none found, at most 28 missed (95 % confidence)."
+    )
+    assert len(POSITIVE.tau_agonists) == 3
+    assert audit_sentence(POSITIVE, replace(AUDIT, exact=False)) == (
+        f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 found, at most 28 missed: "
+        "at least 9 % (95 % confidence)."
+    )
+    whole = replace(AUDIT, untested=0, missed_at_most=0)
+    assert audit_sentence(POSITIVE, whole).endswith("So 3 found, none missed: every unit was tested alone.")
+    assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence).")
+
+
+@pytest.mark.parametrize(
+    ("found", "n", "said"),
+    [
+        (13, 13, "13/13 (at least 79 %)"),
+        (3, 4, "3/4 (75 %, at least 24 %)"),
+        (0, 3, "0/3 (0 %, at least 0 %)"),
+        (0, 0, "0/0"),
+    ],
+)
+def test_a_recall_stands_with_its_exact_lower_bound(found: int, n: int, said: str) -> None:
+    """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794."""
+    assert recall_words(Share(count=found, n=n)) == said
+
+
+def test_a_recall_of_a_search_that_tested_every_unit_has_no_bound() -> None:
+    assert POSITIVE.exhaustive is not None
+    found = replace(POSITIVE, exhaustive=replace(POSITIVE.exhaustive, units=POSITIVE.exhaustive.units[:3]))
+    every = replace(found, singletons_tested=POSITIVE.cost.candidates)
+    assert missed_words(found, 0.2).startswith("3/3 (at least 36 %) of those")
+    assert missed_words(every, 0.2).startswith("3/3, all units tested")
+
+
+def test_a_guarantee_is_rounded_down() -> None:
+    """17 found and at most 216 missed guarantee 7.296 %; 199 of 200 are not 100 %."""
+    audit = replace(AUDIT, missed_at_most=216)
+    assert guaranteed_words(audit, 17) == "17 found, at most 216 missed: at least 7 % (95 % confidence)"
+    assert "at least 99 %" in guaranteed_words(replace(AUDIT, missed_at_most=1), 199)
+    assert "at least 0.4 %" in guaranteed_words(replace(AUDIT, missed_at_most=996), 4)
+
+
+def test_advice_follows_what_the_audit_met() -> None:
+    """Only a search whose audit met agonists is advised to look closer."""
+    met = replace(AUDIT, found=(agonist("m3.5", 20, 2),))
+    assert "smaller groups" in after_audit(_with(met))[0]
+    assert after_audit(_with(AUDIT)) == after_audit(NEGATIVE) == ()
+
+
+def _with(audit: SearchAudit) -> SearchOutcome:
+    return replace(NEGATIVE, audit=audit)
+
+
+@pytest.mark.parametrize("regime", list(Regime))
+def test_parity_is_algorithm_1_whatever_else_is_set(finished_run: Path, regime: Regime) -> None:
+    """Whole layers first, fixed tests, no limit on cost; the default starts from small groups."""
+    with opened(finished_run, read_only=True) as run:
+        config = run.config
+    sizes = {"n_associated": 40, "n_unrelated": 30}
+    printed = search_settings(make_config(**_settings(config), parity=True, largest=2), regime, **sizes)
+    assert printed == ChaSettings.algorithm_1(**sizes)
+    assert (printed.largest, printed.testing, printed.overhead) == (None, confidence.Testing.FIXED, None)
+    assert search_settings(config, regime, **sizes).largest == LARGEST[regime]
+    assert search_settings(config.model_copy(update={"largest": 2}), regime, **sizes).largest == 2
+
+
+def _settings(config: RunConfig) -> dict[str, object]:
+    return {"model": config.model, "records": config.records, "slice_size": config.slice_size}
+
+
+def test_what_the_audit_says_is_a_number_of_its_source(finished_run: Path, tmp_path: Path) -> None:
+    """What was tested, found and may be missed at most are the audit's own counts."""
+    findings = repeated(finished_run, tmp_path, exhaustive_up_to=0)
+    audit = findings.searches[0].audit
+    assert audit is not None
+    told = audit_sentence(findings.searches[0], audit)
+    for count in (audit.tested, audit.unknown, audit.missed_at_most):
+        assert f"{count:,}" in told

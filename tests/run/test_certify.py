@@ -1,0 +1,159 @@
+"""Certificates of a run hold its own counts, survive a re-run on the reference path, and expose tampering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.certificates.certificate import Certificate, CertifiedRule, ExampleRow
+from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, totals_of, verify
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.run.certify import ablation_rows, certify
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.second_run import Bench, bench_of_run, rerun
+from mecharule_ops.store import keys
+from mecharule_ops.types import Agonist, Basis, Neuron, Regime
+
+
+@pytest.fixture(scope="module")
+def run(finished_run: Path) -> Iterator[Run]:
+    with opened(finished_run, read_only=True) as opened_run:
+        yield opened_run
+
+
+@pytest.fixture(scope="module")
+def bench(run: Run) -> Bench:
+    """What `verify` runs a run's certificates on."""
+    return bench_of_run(run)
+
+
+def agonist_of(run: Run, certificate: Certificate) -> Agonist:
+    found = {str(agonist.neuron): agonist for agonist in run.findings.searches[0].agonists}
+    return found[certificate.units[0]]
+
+
+def _alone(run: Run) -> list[Certificate]:
+    """The certificates of units ablated alone; a run's chain has its own."""
+    return [certificate for certificate in run.store.certificates() if certificate.kind == "ablate"]
+
+
+def test_each_strong_agonist_has_a_certificate_of_its_counts(run: Run) -> None:
+    """Totals are the search's own flips and n, slice by slice, and follow from the rows."""
+    certificates = _alone(run)
+    strong = [a for a in run.findings.searches[0].agonists[:3] if a.is_tau_agonist]
+    assert [certificate.units for certificate in certificates] == [(str(a.neuron),) for a in strong]
+    assert certificates
+    for certificate in certificates:
+        estimate = agonist_of(run, certificate).estimate
+        totals = {total.slice: (total.flips, total.n) for total in certificate.totals}
+        assert totals == {
+            "associated": (estimate.associated.flips, estimate.associated.n),
+            "unrelated": (estimate.unrelated.flips, estimate.unrelated.n),
+        }
+        assert inconsistencies(certificate) == ()
+        assert f"{estimate.associated.flips}/{estimate.associated.n} associated" in certificate.claim
+
+
+def test_a_certificate_names_what_it_needs_to_be_repeated(run: Run) -> None:
+    """Model, tokenizer and replacement hashes, hook, phase, task and versions."""
+    certificate = _alone(run)[0]
+    assert certificate.model.model_hash == run.subject.model_hash
+    assert certificate.model.tokenizer_hash == run.subject.tokenizer_hash
+    assert certificate.intervention.baseline_hash == run.replacement(run.intervention(Basis.MLP_OUT)).hash
+    layer = Neuron.parse(certificate.units[0]).layer
+    assert certificate.intervention.hook == f"blocks.{layer}.hook_mlp_out"
+    assert certificate.task == run.task.describe()
+    assert "torch" in certificate.versions
+
+
+def test_its_rule_is_the_held_out_score(run: Run) -> None:
+    """A certificate carries the anchored HQ-T rule with its one held-out score, or none."""
+    for certificate in _alone(run):
+        unit = run.findings.unit(Neuron.parse(certificate.units[0]), Regime(certificate.regime))
+        assert unit is not None
+        rule = unit.rule
+        if rule is None or rule.rule is None or rule.held_out is None:
+            assert certificate.rule is None
+        else:
+            assert certificate.rule == CertifiedRule(
+                text=rule.rule,
+                scope="held-out",
+                mcc=rule.held_out.mcc,
+                coverage=rule.held_out.coverage,
+                n=rule.held_out.n,
+                positives=rule.held_out.positives,
+            )
+
+
+def test_running_again_on_the_reference_path_matches(run: Run, bench: Bench) -> None:
+    """Fresh completions, with and without the ablation, token by token and never speculated, agree row by row."""
+    for certificate in run.store.certificates():
+        verification = verify(certificate, lambda c: rerun(bench, c))
+        assert verification.status is VerificationStatus.MATCH
+        assert str(len(certificate.example_ids)) in verification.sentence
+
+
+def test_an_invented_completion_is_caught_by_running_again(run: Run, bench: Bench) -> None:
+    """A changed row whose totals and id were made anew is consistent with itself, and differs from the model."""
+    true = _alone(run)[0]
+    index, row = next((i, row) for i, row in enumerate(true.rows) if not row.flipped)
+    other = next(r for r in true.rows if r.after.tokens != row.before.tokens and r.flipped)
+    invented = replace(row, after=replace(other.after, label=False, margin=5.0))
+    rows = (*true.rows[:index], invented, *true.rows[index + 1 :])
+    forged = replace(true, rows=rows, totals=totals_of(rows, true.alpha))
+    assert Certificate.from_json(forged.to_json()) == forged
+    assert forged.id != true.id
+    assert inconsistencies(forged) == ()
+    verification = verify(forged, lambda c: rerun(bench, c))
+    assert verification.status is VerificationStatus.DIFFERS
+    assert verification.differing == (row.example,)
+
+
+def test_without_the_model_it_cannot_be_verified(run: Run) -> None:
+    """A missing model is no verdict on the claim."""
+
+    def unavailable(certificate: Certificate) -> tuple[ExampleRow, ...]:
+        raise ModelUnavailable("expected the model x, it is not here")
+
+    verification = verify(_alone(run)[0], unavailable)
+    assert verification.status is VerificationStatus.CANNOT
+
+
+def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
+    """A group on a named set: one row an example, flips of do(A), both hooks named."""
+    units = (Neuron.parse("m0.1"), Neuron.parse("m1.2"))
+    positions = run.eligible(Regime.BASELINE_POSITIVE)[:6].tolist()
+    made = certify(run, units, Regime.BASELINE_POSITIVE, slices={"asked": positions})
+    labels = run.completer(run.intervention(Basis.MLP_OUT), plain=True).evaluate([units], positions).labels
+    assert [row.after.label for row in made.rows] == labels[0].tolist()
+    assert made.totals[0].n == 6
+    assert made.totals[0].flips == int((~labels[0]).sum())
+    assert made.intervention.hook == "blocks.0.hook_mlp_out+blocks.1.hook_mlp_out"
+    assert verify(made, lambda c: rerun(bench, c)).status is VerificationStatus.MATCH
+
+
+def test_both_engines_write_the_same_rows(run: Run) -> None:
+    """The fast path's completions are the reference path's, token for token."""
+    certificate = _alone(run)[0]
+    intervention, units = run.intervention(Basis.MLP_OUT), (Neuron.parse(certificate.units[0]),)
+    place = {record.example.id: position for position, record in enumerate(run.records)}
+    slices = {"asked": [place[row.example] for row in certificate.rows[:20]]}
+    again = ablation_rows(run, intervention, units, slices)
+    assert [row.after.tokens for row in again] == [row.after.tokens for row in certificate.rows[:20]]
+
+
+def test_values_that_name_no_records_are_taken_from_the_run_file(run: Run, copied_run: Path) -> None:
+    """A run of before the draw was measured on other records: its certificates carry the hash of what it holds."""
+    how = run.intervention(Basis.MLP_OUT)
+    with opened(copied_run) as other:
+        arrays = dict(other.store.get(keys.replacement(how)))
+        named = arrays.pop("records")
+        other.store.put(keys.replacement(how), arrays)
+        held = other.replacement(how)
+        assert held.hash != run.replacement(how).hash
+        assert bench_of_run(other, run.subject).table(how, held.hash).hash == held.hash
+    assert named.tolist() == list(bench_of_run(run).table(how, "").records)

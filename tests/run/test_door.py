@@ -1,0 +1,104 @@
+"""What a run hands out: engines that carry its rows and its stop, ablations paid once, names with their types."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.errors import AblationStopped, StoreError
+from mecharule_ops.run.certify import certify
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.store import keys
+from mecharule_ops.types import Basis, Neuron, Regime
+
+ROOT = Path(__file__).parents[2]
+HOME = ROOT / "mecharule_ops" / "store" / "keys.py"
+UNIT = (Neuron(Basis.MLP_OUT, 1, 5),)
+
+
+def spelled(source: str) -> list[str]:
+    """Artefact names that a module's text spells where it reads or writes a store."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args)
+    return [
+        ast.unparse(call)
+        for call in calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("get", "put", "has")
+        and ast.unparse(call.func.value).endswith("store")
+        and isinstance(call.args[0], ast.Constant | ast.JoinedStr)
+    ]
+
+
+def test_artefact_names_are_spelled_in_one_module() -> None:
+    """Elsewhere a typed key is handed over; the check can fail."""
+    assert spelled("run.store.get('records')\nself._store.put(f'a-{b}', 1)")
+    files = [
+        file
+        for package in ("mecharule_ops", "agent", "tools", "tui")
+        for file in (ROOT / package).rglob("*.py")
+        if file != HOME
+    ]
+    assert {str(file): found for file in files if (found := spelled(file.read_text("utf-8")))} == {}
+    made = [file for file in files if re.search(r"(?<!Packed)Artefact(\[.*\])?\(", file.read_text("utf-8"))]
+    assert made == []
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("slow", ["fast", "plain"])
+def test_every_engine_of_a_run_stops_when_the_run_does(copied_run: Path, plain: bool, slow: str) -> None:
+    """The engine behind the store, and whole completions on either path."""
+    with opened(copied_run) as run:
+        run.config = run.config.model_copy(update={"engine": slow, "rows": 7})
+        run.should_stop = lambda: True
+        positions = run.eligible(Regime.BASELINE_POSITIVE)[:2].tolist()
+        engine = run.completer(run.intervention(Basis.MLP_OUT), plain=plain)
+        assert engine._rows == 7
+        with pytest.raises(AblationStopped):
+            engine.completions([UNIT], positions)
+        with pytest.raises(AblationStopped):
+            run.flips([(*UNIT, Neuron(Basis.MLP_OUT, 1, 6))], positions, Regime.BASELINE_POSITIVE)
+
+
+def test_an_ablation_on_the_slices_is_run_once(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One completion an example, and its outcomes answer the next question: nothing is evaluated beside it."""
+    units = (*UNIT, Neuron(Basis.MLP_OUT, 1, 9))
+    with opened(copied_run) as run:
+        made, paid = run.completer(run.intervention(Basis.MLP_OUT)), []
+
+        class Counted:
+            """The engine, with what was asked of it."""
+
+            def completions(self, groups: list, examples: list) -> object:
+                paid.append(len(groups) * len(examples))
+                return made.completions(groups, examples)
+
+        monkeypatch.setattr(Run, "completer", lambda *_, **__: Counted())
+        certificate = certify(run, units, Regime.BASELINE_POSITIVE)
+        slices = run.slices(Regime.BASELINE_POSITIVE)
+        flips = run.flips([units], slices.positions, Regime.BASELINE_POSITIVE)[0]
+        assert paid == [len(slices.positions)]
+        assert run.cost.example_forwards == 0
+    assert [row.flipped for row in certificate.rows] == flips.tolist()
+    counts = " and ".join(f"{total.flips}/{total.n} {total.slice}" for total in certificate.totals)
+    assert certificate.claim == f"ablating m1.5+m1.9 flips {counts} examples (1→0)"
+
+
+def test_what_a_run_does_not_hold_says_which_stage_makes_it(copied_run: Path) -> None:
+    """The other basis was never scored."""
+    with (
+        opened(copied_run, read_only=True) as run,
+        pytest.raises(StoreError, match="attribution-attn_head-1"),
+    ):
+        run.candidates(Basis.ATTN_HEAD, Regime.BASELINE_POSITIVE)
+
+
+def test_a_fork_takes_over_what_was_observed_and_nothing_of_the_search() -> None:
+    """By name."""
+    kept = (keys.RECORDS, keys.RECORDS.summary, keys.TRAIN, keys.VOCABULARY.summary, keys.pace(Basis.MLP_OUT))
+    left = (keys.SPLITTER, keys.FINDINGS, keys.attribution(Basis.MLP_OUT, Regime.BASELINE_POSITIVE))
+    assert all(map(keys.is_observed, kept))
+    assert not any(map(keys.is_observed, (*left, keys.SPLITTER.summary, keys.SUPPRESSION_KEY)))

@@ -1,0 +1,245 @@
+"""The driver puts searches and an engine together: same trees, honest budget and stop, events that tell it all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from search_oracles import UnionOfFlips, drive, planted_union
+from table_engine import TableEngine, new_store, stored
+
+from mecharule_ops.cha.exhaustive import exhaustive_search
+from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.confidence import Testing as Looks
+from mecharule_ops.events import AgonistFound, CostChanged, Event, NodeTested, SearchFinished, SearchStarted
+from mecharule_ops.run.driver import Drive, NamedSearch, count
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.store.stored_engine import StoredEngine
+from mecharule_ops.types import Basis, FlipCount, LayerCandidates, Regime, SearchStatus
+
+UNITS, N = 48, 32
+SETTINGS = ChaSettings(n_associated=N, n_unrelated=N)
+
+
+def planted(seed: int, agonists: int = 4) -> UnionOfFlips:
+    return planted_union(np.random.default_rng(seed), units=UNITS, agonists=agonists, n=N, noise=0.02)
+
+
+def layer(number: int, seed: int = 0) -> LayerCandidates:
+    scores = np.random.default_rng([seed, number]).normal(size=UNITS)
+    return LayerCandidates(layer=number, channels=np.arange(UNITS), scores=scores)
+
+
+def searches(layers: int, settings: ChaSettings = SETTINGS) -> list[NamedSearch]:
+    return [
+        NamedSearch(
+            id=f"cha:1:m{n}",
+            search=ChaSearch(layer(n), settings=settings, regime=Regime.BASELINE_POSITIVE),
+            layer=n,
+        )
+        for n in range(layers)
+    ]
+
+
+def table_of(oracle: UnionOfFlips) -> TableEngine:
+    """Associated examples first, then the unrelated ones."""
+    return TableEngine(flips=np.concatenate([oracle.associated, oracle.unrelated], axis=1))
+
+
+def drive_of(engine: StoredEngine, **changes: object) -> Drive:
+    made = Drive(
+        engine=engine,
+        basis=Basis.MLP_OUT,
+        regime=Regime.BASELINE_POSITIVE,
+        associated=list(range(N)),
+        unrelated=list(range(N, 2 * N)),
+        tau=SETTINGS.tau,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def same(first: ChaTree, second: ChaTree) -> bool:
+    return first == second
+
+
+def tell(named: list[NamedSearch], events: list[Event], drive: Drive) -> RunState:
+    """The state that the events of a drive lead to."""
+    state = RunState()
+    for one in named:
+        state = state.apply(SearchStarted(search=one.id, regime=1, layer=one.layer, units=UNITS))
+    for event in drive.run(named):
+        events.append(event)
+        state = state.apply(event)
+    return state
+
+
+@pytest.mark.parametrize("testing", [Looks.SEQUENTIAL, Looks.FIXED])
+@pytest.mark.parametrize("batch", [1, 7, 64])
+def test_trees_equal_those_of_searches_fed_directly(tmp_path: Path, testing: Looks, batch: int) -> None:
+    """Three layers driven together through a store give what each gives alone from the same flips."""
+    settings, oracle = replace(SETTINGS, testing=testing), planted(3)
+    direct = [drive(one.search, oracle) for one in searches(3, settings)]
+    named = searches(3, settings)
+    with new_store(tmp_path / "a") as store:
+        list(drive_of(stored(store, table_of(oracle)), batch=batch).run(named))
+    assert [same(one.search.tree, tree) for one, tree in zip(named, direct, strict=True)] == [True] * 3
+    assert len(direct[0].kept) > 0
+
+
+def test_the_comparison_of_trees_can_fail(tmp_path: Path) -> None:
+    """With the two slices swapped the driver's trees are others."""
+    oracle = planted(3)
+    direct, named = drive(searches(1)[0].search, oracle), searches(1)
+    with new_store(tmp_path / "a") as store:
+        swapped = drive_of(
+            stored(store, table_of(oracle)), associated=list(range(N, 2 * N)), unrelated=list(range(N))
+        )
+        list(swapped.run(named))
+    assert not same(named[0].search.tree, direct)
+
+
+def test_events_reproduce_the_trees(tmp_path: Path) -> None:
+    """The state folded from the events has each tree's nodes, parents, counts and verdicts, and its agonists."""
+    named, events = searches(2), []
+    with new_store(tmp_path / "a") as store:
+        state = tell(named, events, drive_of(stored(store, table_of(planted(5)))))
+    for one in named:
+        tree, view = one.search.tree, state.searches[one.id]
+        shown = {number: view.nodes[number] for number in (node.node for node in tree.nodes)}
+        for node in tree.nodes:
+            seen = shown[node.node]
+            assert (seen.parent, seen.depth, seen.size) == (node.parent, node.depth, len(node.channels))
+            assert (seen.associated_flips, seen.associated_n) == (
+                node.estimate.associated.flips,
+                node.estimate.associated.n,
+            )
+            assert (seen.ucb, seen.verdict) == (node.ucb, node.verdict.value)
+        assert view.counts.tested == len(tree.nodes)
+        assert view.result == SearchFinished(
+            search=one.id,
+            status=SearchStatus.COMPLETE.value,
+            queries=tree.queries,
+            example_forwards=tree.example_forwards,
+            localized=len(tree.kept),
+        )
+        found = {
+            event.neuron for event in events if isinstance(event, AgonistFound) and event.search == one.id
+        }
+        assert found == {str(agonist.neuron) for agonist in tree.agonists(Basis.MLP_OUT)}
+
+
+def test_the_told_cost_is_what_the_engine_was_asked(tmp_path: Path) -> None:
+    """The last cost told equals the searches' example-forwards and the engine's own count of cells."""
+    named, events, engine = searches(2), [], table_of(planted(5))
+    with new_store(tmp_path / "a") as store:
+        tell(named, events, drive_of(stored(store, engine)))
+    costs = [event for event in events if isinstance(event, CostChanged)]
+    forwards = sum(one.search.tree.example_forwards for one in named)
+    assert costs[-1].example_forwards == forwards == len(engine.asked)
+    assert [cost.example_forwards for cost in costs] == sorted(cost.example_forwards for cost in costs)
+
+
+def test_questions_of_one_range_reach_the_engine_together(tmp_path: Path) -> None:
+    """Groups of all layers share calls of up to `batch` groups; one layer's alone would be smaller."""
+    engine = table_of(planted(1, agonists=0))
+    with new_store(tmp_path / "a") as store:
+        list(drive_of(stored(store, engine), batch=64).run(searches(4)))
+    roots = [len(one.search.ask()) for one in searches(4)]
+    assert engine.calls[0][0] == sum(roots) > max(roots)
+
+
+@pytest.mark.parametrize("budget", [1, 5, 23, 70])
+def test_the_budget_is_never_passed_and_is_said(tmp_path: Path, budget: int) -> None:
+    """Every search ends with the budget's sentence, at exactly the budget, keeping what was decided."""
+    named, events, engine = searches(2), [], table_of(planted(7, agonists=8))
+    with new_store(tmp_path / "a") as store:
+        wrapped = stored(store, engine)
+        tell(named, events, drive_of(wrapped, budget=budget))
+        assert wrapped.cost.group_evaluations == budget
+    ended = [event.status for event in events if isinstance(event, SearchFinished)]
+    assert ended == ["the budget was spent before the search ended; what was found is kept"] * 2
+    tested = [event for event in events if isinstance(event, NodeTested)]
+    assert len(tested) == sum(len(one.search.tree.nodes) for one in named) <= budget
+
+
+def test_a_budget_that_suffices_changes_nothing(tmp_path: Path) -> None:
+    """A search that needs fewer groups than the budget is complete."""
+    named, free = searches(1), searches(1)
+    with new_store(tmp_path / "a") as store, new_store(tmp_path / "b") as other:
+        list(drive_of(stored(store, table_of(planted(7))), budget=10_000).run(named))
+        list(drive_of(stored(other, table_of(planted(7)))).run(free))
+    assert same(named[0].search.tree, free[0].search.tree)
+    assert named[0].search.status is SearchStatus.COMPLETE
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a_stop_is_obeyed_before_the_next_batch(tmp_path: Path, after: int) -> None:
+    """After the n-th batch nothing more is asked; the searches say that they were stopped."""
+    engine, asked, events, named = table_of(planted(7, agonists=8)), [0], [], searches(2)
+
+    def should_stop() -> bool:
+        asked[0] += 1
+        return asked[0] > after
+
+    with new_store(tmp_path / "a") as store:
+        tell(named, events, drive_of(stored(store, engine), batch=4, should_stop=should_stop))
+    assert sum(isinstance(event, CostChanged) for event in events) == after
+    ended = [event.status for event in events if isinstance(event, SearchFinished)]
+    assert ended == ["the search was stopped; what was found is kept"] * 2
+
+
+def test_a_stopped_search_goes_on_from_the_store(tmp_path: Path) -> None:
+    """Driven again, the same searches reach the uninterrupted trees and no cell is evaluated twice."""
+    engine, whole, turns = table_of(planted(7)), searches(2), [0]
+
+    def should_stop() -> bool:
+        turns[0] += 1
+        return turns[0] > 3
+
+    with new_store(tmp_path / "a") as store, new_store(tmp_path / "b") as other:
+        list(drive_of(stored(other, table_of(planted(7)))).run(whole))
+        list(drive_of(stored(store, engine), batch=4, should_stop=should_stop).run(searches(2)))
+        seen = len(engine.asked)
+        again = searches(2)
+        list(drive_of(stored(store, engine), batch=4).run(again))
+    assert 0 < seen < len(engine.asked)
+    assert max(engine.asked.values()) == 1
+    assert all(same(one.search.tree, two.search.tree) for one, two in zip(again, whole, strict=True))
+
+
+def test_exhaustive_search_reuses_the_singletons_of_cha(tmp_path: Path) -> None:
+    """Brute force after CHA asks each unit once, and pays only for what CHA did not test."""
+    engine, named = table_of(planted(9)), searches(1)
+    with new_store(tmp_path / "a") as store:
+        wrapped = stored(store, engine)
+        list(drive_of(wrapped).run(named))
+        brute = exhaustive_search(layer(0), settings=SETTINGS, regime=Regime.BASELINE_POSITIVE)
+        list(drive_of(wrapped).run([NamedSearch(id="exhaustive:1:m0", search=brute, layer=0)]))
+    assert brute.tree.queries == UNITS
+    assert brute.tree.example_forwards == UNITS * 2 * N
+    assert max(engine.asked.values()) == 1
+    assert wrapped.cost.example_forwards < named[0].search.tree.example_forwards + UNITS * 2 * N
+
+
+def test_a_layer_without_candidates_ends_with_its_sentence(tmp_path: Path) -> None:
+    """An empty layer asks nothing and says so."""
+    empty = LayerCandidates(layer=0, channels=np.arange(0), scores=np.zeros(0))
+    search = ChaSearch(empty, settings=SETTINGS, regime=Regime.BASELINE_POSITIVE)
+    engine = table_of(planted(1))
+    with new_store(tmp_path / "a") as store:
+        events = list(
+            drive_of(stored(store, engine)).run([NamedSearch(id="cha:1:m0", search=search, layer=0)])
+        )
+    assert [event.status for event in events if isinstance(event, SearchFinished)] == [
+        "there were no candidates to search"
+    ]
+    assert not engine.calls
+
+
+def test_flips_are_counted() -> None:
+    """Two of three."""
+    assert count(np.array([True, False, True])) == FlipCount(flips=2, n=3)

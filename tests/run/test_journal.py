@@ -1,0 +1,102 @@
+"""What happens is told at once and written soon: order, grouping, stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from table_engine import new_store
+
+from mecharule_ops.events import (
+    Event,
+    NodeAsked,
+    Notice,
+    StageFinished,
+    StageProgress,
+    StageStarted,
+)
+from mecharule_ops.run.journal import BUFFERED, Journal
+from mecharule_ops.store.run_store import RunStore
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    def __init__(self) -> None:
+        self.now = 10.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def asked(node: int) -> NodeAsked:
+    return NodeAsked(search="cha:1:m0", node=node, size=1, associated=8, unrelated=8)
+
+
+def on_file(store: RunStore) -> list[Event]:
+    return [event for _, _, event in store.events()]
+
+
+def test_events_are_shown_at_once_and_kept_in_order(tmp_path: Path) -> None:
+    """Everything but progress is on file, in the order told."""
+    shown: list[Event] = []
+    with new_store(tmp_path / "a") as store:
+        journal = Journal(store, shown.append, Clock())
+        told = [asked(0), StageProgress(stage="s", done=1), asked(1), Notice(text="n")]
+        for number, event in enumerate(told):
+            journal.emit(event)
+            assert shown == told[: number + 1]
+        assert on_file(store) == [told[0], told[2], told[3]]
+
+
+def test_node_events_are_written_in_groups(tmp_path: Path) -> None:
+    """Nothing of a group is on file before it is full, all of it afterwards; `flush` writes the rest."""
+    with new_store(tmp_path / "a") as store:
+        journal = Journal(store, lambda event: None, Clock())
+        for node in range(BUFFERED - 1):
+            journal.emit(asked(node))
+        assert on_file(store) == []
+        journal.emit(asked(BUFFERED - 1))
+        assert len(on_file(store)) == BUFFERED
+        journal.emit(asked(BUFFERED))
+        journal.flush()
+        journal.flush()
+        assert on_file(store) == [asked(node) for node in range(BUFFERED + 1)]
+
+
+def test_a_stage_is_bracketed_and_timed(tmp_path: Path) -> None:
+    """Started with its total, finished with its summary and the seconds between; kept for the cost table."""
+    clock, shown = Clock(), []
+    with new_store(tmp_path / "a") as store:
+        journal = Journal(store, shown.append, clock)
+        with journal.stage("attribution", 12, "pairs") as stage:
+            stage.progress(3, 12)
+            clock.now += 2.5
+            stage.summary, stage.reused = "done", True
+        finished = StageFinished(stage="attribution", summary="done", seconds=2.5, reused=True)
+        assert shown == [
+            StageStarted(stage="attribution", total=12, unit="pairs"),
+            StageProgress(stage="attribution", done=3, total=12),
+            finished,
+        ]
+        assert journal.stages == [finished]
+
+
+def test_a_stage_that_fails_is_not_finished(tmp_path: Path) -> None:
+    """An error passes through; its stage has a beginning only."""
+    shown: list[Event] = []
+    with new_store(tmp_path / "a") as store:
+        journal = Journal(store, shown.append, Clock())
+        with pytest.raises(KeyError), journal.stage("s"):
+            raise KeyError
+        assert shown == on_file(store) == [StageStarted(stage="s")]
+        assert journal.stages == []
+
+
+def test_a_notice_has_a_level(tmp_path: Path) -> None:
+    """Plain notices inform; warnings are named."""
+    with new_store(tmp_path / "a") as store:
+        journal = Journal(store, lambda event: None, Clock())
+        journal.notice("a")
+        journal.notice("b", "warning")
+        assert on_file(store) == [Notice(text="a"), Notice(text="b", level="warning")]

@@ -1,0 +1,293 @@
+"""The whole method on the bundled model: true to brute force, to its own file, and to its seed."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bundled_run import BUNDLED, QUICK, finish, new_run, opened
+from outcome_audit import cells
+
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.events import (
+    AgonistFound,
+    CertificateWritten,
+    Event,
+    NodeTested,
+    Price,
+    RuleAnchored,
+    RunFinished,
+    SearchFinished,
+    StageFinished,
+    StageStarted,
+)
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.run.analyse import PriceDeclined, analyse
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus
+
+
+@pytest.fixture(scope="module")
+def run(finished_run: Path) -> Iterator[Run]:
+    with opened(finished_run, read_only=True) as opened_run:
+        yield opened_run
+
+
+@pytest.fixture(scope="module")
+def search(run: Run) -> SearchOutcome:
+    return run.findings.searches[0]
+
+
+@pytest.fixture(scope="module")
+def events(run: Run) -> list[Event]:
+    return [event for _, _, event in run.store.events()]
+
+
+def timeless(findings: Findings) -> Findings:
+    """Findings without what names or times a run."""
+    return replace(findings, run="", stages=())
+
+
+def test_every_agonist_of_brute_force_is_found_or_reported_missed(run: Run, search: SearchOutcome) -> None:
+    """Recall rows state found of all, and `missed` names exactly the difference."""
+    assert search.exhaustive is not None
+    strong = {u.neuron for u in search.exhaustive.units if u.estimate.strength >= run.config.tau}
+    found = {agonist.neuron for agonist in search.agonists}
+    missed = {unit.neuron for unit in search.missed(run.config.tau)}
+    assert strong - found == missed
+    whole = [row for row in search.recall if row.criterion == "point"][-1]
+    assert (whole.found.count, whole.found.n) == (len(strong & found), len(strong))
+    assert strong
+    assert not missed
+
+
+def test_brute_force_costs_every_unit_once(run: Run, search: SearchOutcome) -> None:
+    """N units, each on every example of both slices; the search asked for less."""
+    assert search.exhaustive is not None
+    units = run.subject.n_layers * run.subject.width(Basis.MLP_OUT)
+    slices = search.associated_n + search.unrelated_n
+    assert len(search.exhaustive.units) == units == search.cost.candidates == search.basis_units
+    assert (search.exhaustive.cost.queries, search.exhaustive.cost.example_forwards) == (
+        units,
+        units * slices,
+    )
+    assert search.cost.queries < units
+    assert search.cost.example_forwards < units * slices
+
+
+def test_counts_of_localized_units_are_those_of_brute_force(search: SearchOutcome) -> None:
+    """A unit that was kept was tested on all examples: two routes to the same flips."""
+    assert search.exhaustive is not None
+    truth = {unit.neuron: unit.estimate for unit in search.exhaustive.units}
+    assert search.agonists
+    for agonist in search.agonists:
+        assert truth[agonist.neuron] == agonist.estimate
+
+
+def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, events: list[Event]) -> None:
+    """Trees, agonists, costs, rules and certificates of the file's events equal those of the findings."""
+    state = RunState()
+    for event in events:
+        state = state.apply(event)
+    told = {name for (of, name) in state.agonists if of.startswith("guided:")}
+    assert told == {str(agonist.neuron) for agonist in search.agonists}
+    ended = {e.search: e for e in events if isinstance(e, SearchFinished) and e.search.startswith("guided:")}
+    assert sum(e.queries for e in ended.values()) == search.cost.queries
+    assert sum(e.example_forwards for e in ended.values()) == search.cost.example_forwards
+    tested = [e for e in events if isinstance(e, NodeTested) and e.search.startswith("guided:")]
+    assert len(tested) == len(search.tree)
+    assert sorted(
+        (e.search, e.node, e.verdict, e.associated_flips, e.unrelated_flips) for e in tested
+    ) == sorted(
+        (
+            f"guided:1:m{node.layer}",
+            node.node,
+            node.verdict.value,
+            node.estimate.associated.flips,
+            node.estimate.unrelated.flips,
+        )
+        for node in search.tree
+    )
+    assert {e.neuron: e.rule for e in events if isinstance(e, RuleAnchored)} == {
+        str(rule.neuron): rule.rule for rule in search.anchored if rule.rule is not None
+    }
+    assert {e.certificate for e in events if isinstance(e, CertificateWritten)} == {
+        certificate.id for certificate in run.store.certificates()
+    }
+    assert state.finished
+    assert state.status == f"finished: {len(search.tau_agonists)} τ-agonists"
+
+
+def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> None:
+    """Each exhaustive count is found again in the stored outcomes, which need no engine."""
+    assert search.exhaustive is not None
+    slices = _slices(run)
+    engine = run.engine(run.intervention(Basis.MLP_OUT))
+    before = run.cost.example_forwards
+    labels = engine.labels([(unit.neuron,) for unit in search.exhaustive.units], slices)
+    assert run.cost.example_forwards == before
+    flips = (~labels).sum(axis=1).tolist()
+    assert flips == [
+        unit.estimate.associated.flips + unit.estimate.unrelated.flips for unit in search.exhaustive.units
+    ]
+
+
+def _slices(run: Run) -> list[int]:
+    return run.slices(Regime.BASELINE_POSITIVE).positions
+
+
+def test_no_outcome_is_stored_twice(finished_run: Path) -> None:
+    """Search, brute force, rules and controls share every cell: no (context, group, example) has two blocks."""
+    assert max(cells(finished_run).values()) == 1
+
+
+def test_stages_come_in_order_and_each_ends(events: list[Event]) -> None:
+    """Every stage that starts finishes before the next; each has a line to read."""
+    open_stage = None
+    for event in events:
+        if isinstance(event, StageStarted):
+            assert open_stage is None
+            open_stage = event.stage
+        elif isinstance(event, StageFinished):
+            assert event.stage == open_stage
+            assert event.summary
+            open_stage = None
+    names = [event.stage.split(" ")[0] for event in events if isinstance(event, StageFinished)]
+    assert names[:3] == ["behaviour", "predicates", "splitter"]
+    assert (
+        names.index("guided") < names.index("exhaustive") < names.index("anchored") < names.index("controls")
+    )
+    assert isinstance(events[-1], RunFinished)
+
+
+def test_the_price_bounds_the_search_on_both_sides_and_comes_before_it(
+    search: SearchOutcome, events: list[Event]
+) -> None:
+    """The search and brute force together cost no more than was said, and no less than where nothing flips."""
+    price = next(event for event in events if isinstance(event, Price))
+    first = next(index for index, event in enumerate(events) if isinstance(event, NodeTested))
+    assert events.index(price) < first
+    assert search.exhaustive is not None
+    asked = search.cost.queries + search.exhaustive.cost.queries
+    assert 0 < price.least_evaluations <= asked <= price.evaluations
+    paid = search.cost.example_forwards + search.exhaustive.cost.example_forwards
+    assert paid <= price.example_forwards
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a small run came to, whatever its name and speed."""
+
+    findings: Findings
+    outcomes: Counter
+    """Stored cells."""
+
+
+def result_of(path: Path) -> Result:
+    with opened(path, read_only=True) as run:
+        return Result(findings=timeless(run.findings), outcomes=cells(path))
+
+
+@pytest.fixture(scope="module")
+def declined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run whose price nobody accepted."""
+    path = tmp_path_factory.mktemp("declined") / "dec1.mecharule"
+    with new_run(path, QUICK) as run, pytest.raises(PriceDeclined, match="--yes") as caught:
+        analyse(run, lambda event: None, clock=lambda: 0.0, approve=lambda price: False)
+    assert caught.value.exit_code == 2
+    return path
+
+
+def test_a_declined_price_starts_nothing(declined: Path) -> None:
+    """No node was tested, and the file keeps what was cheap."""
+    with opened(declined, read_only=True) as run:
+        assert not any(isinstance(event, NodeTested) for _, _, event in run.store.events())
+        assert run.store.has("splitter")
+        assert not run.store.has("findings")
+
+
+def test_the_same_seed_gives_the_same_findings_whatever_the_batches(quick_run: Path, tmp_path: Path) -> None:
+    """A second run, in small batches, has the same findings and asked the same of the model."""
+    with new_run(tmp_path / "a.mecharule", {**QUICK, "rows": 200}) as run:
+        finish(run)
+    assert result_of(tmp_path / "a.mecharule") == result_of(quick_run)
+
+
+def test_the_order_of_a_tasks_examples_changes_nothing(
+    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turned round, the same examples give the same table, slices, units, rules and figures."""
+    plain = Arithmetic.examples
+    monkeypatch.setattr(Arithmetic, "examples", lambda task, *asked: plain(task, *asked)[::-1])
+    path = tmp_path / "turned.mecharule"
+    with new_run(path, QUICK) as other:
+        finish(other)
+    assert result_of(path) == result_of(quick_run)
+
+
+def test_a_stopped_run_says_so_and_goes_on(declined: Path, quick_run: Path, tmp_path: Path) -> None:
+    """Stopped at once it is partial, and told apart; continued it is as if never interrupted."""
+    path = Path(shutil.copy(declined, tmp_path))
+    with opened(path) as run:
+        partial, told = finish(run, should_stop=lambda: True)
+        assert partial.searches[0].status == (SearchStatus.STOPPED.value,)
+        assert partial.searches[0].agonists == ()
+        assert _status(told).startswith("partial")
+    assert result_of(path) != result_of(quick_run)
+    with opened(path) as run:
+        assert _status(finish(run)[1]).startswith("finished")
+    assert result_of(path) == result_of(quick_run)
+
+
+def test_a_budget_ends_the_search_as_partial(declined: Path, tmp_path: Path) -> None:
+    """Findings and status name the budget, and the search stays within it."""
+    with opened(Path(shutil.copy(declined, tmp_path))) as run:
+        run.config = run.config.model_copy(update={"budget": 5})
+        findings, told = finish(run)
+    assert SearchStatus.BUDGET_SPENT.value in findings.searches[0].status
+    assert findings.searches[0].cost.queries <= 5
+    assert _status(told).startswith("partial")
+
+
+def _status(told: Sequence[Event]) -> str:
+    return next(event.status for event in told if isinstance(event, RunFinished))
+
+
+def test_labels_do_not_depend_on_order_or_batching(run: Run) -> None:
+    """One group at a time and all together, examples forwards and backwards, any rows: the same labels."""
+    intervention = run.intervention(Basis.MLP_OUT)
+    table = run.replacement(intervention)
+    groups = [(Neuron(Basis.MLP_OUT, layer, channel),) for layer in (0, 1) for channel in (1, 65, 126)]
+    examples = run.eligible(Regime.BASELINE_POSITIVE)[:40].tolist()
+
+    def labels(groups: list, examples: list[int], rows: int | None) -> np.ndarray:
+        made = AblationEngine(run.subject, run.task, run.records, intervention, table, rows=rows)
+        return made.evaluate(groups, examples).labels
+
+    whole = labels(groups, examples, None)
+    assert (~whole).any()
+    assert (labels(groups, examples[::-1], 13)[:, ::-1] == whole).all()
+    for row, group in enumerate(groups):
+        assert (labels([group], examples, 7)[0] == whole[row]).all()
+
+
+def test_the_shared_run_is_the_one_described(run: Run, events: list[Event]) -> None:
+    """The fixture that other tests rely on has agonists, rules, controls and certificates."""
+    assert run.config.model == BUNDLED["model"]
+    found = run.findings.searches[0]
+    assert found.tau_agonists
+    assert any(rule.rule for rule in found.anchored)
+    assert found.controls
+    assert run.store.certificates()
+    by_search = defaultdict(set)
+    for event in events:
+        if isinstance(event, AgonistFound):
+            by_search[event.search.split(":")[0]].add(event.neuron)
+    assert set(by_search) == {"guided", "exhaustive"}

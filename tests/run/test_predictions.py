@@ -1,0 +1,277 @@
+"""The first-order prediction of a unit beside what is simpler, where it can be relied on, and where it is blind."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from toy_behaviour import Toy, ToyTask, toy
+
+from mecharule_ops.config import make_config
+from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.mechanism.first_order import Effects
+from mecharule_ops.mechanism.holds import nothing_above
+from mecharule_ops.mechanism.leads import Leads
+from mecharule_ops.replacement.baselines import ReplacementTable
+from mecharule_ops.report.account_lines import account_links
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.prediction_scores import (
+    FirstOrder,
+    bands,
+    cut_scores,
+)
+from mecharule_ops.saying.account_facts import prediction_sentence
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Regime
+
+UNIT = Neuron(Basis.MLP_OUT, 0, 7)
+SPLIT = np.arange(300), np.arange(300, 600)
+"""Train and held-out records."""
+
+
+def planted(drop: np.ndarray, lead: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(lead, drop, what is said, what happens) of a unit whose drop is nearly linear: one record in ten is noise."""
+    happened = (drop > lead) ^ (np.random.default_rng(5).random(len(lead)) < 0.05)
+    return lead, drop, drop > lead, happened
+
+
+def scores_of(lead: np.ndarray, drop: np.ndarray, happened: np.ndarray) -> dict[PredictionKind, float]:
+    """Held-out MCC of the prediction and of what stands beside it."""
+    train, test = SPLIT
+    found = {
+        score.kind: score.held_out.mcc
+        for score in cut_scores(lead, drop, happened, train, test)
+        if score.held_out
+    }
+    return {PredictionKind.STEADY: mcc((drop > lead)[test], happened[test]), **found}
+
+
+def test_where_the_drop_hardly_varies_the_lead_alone_is_as_good() -> None:
+    """A unit that pushes everywhere alike tells nothing that the lead does not: the account shows it."""
+    rng = np.random.default_rng(0)
+    lead, drop, _, happened = planted(np.full(600, 2.0) + rng.normal(0, 0.05, 600), rng.gamma(2, 1, 600))
+    found = scores_of(lead, drop, happened)
+    assert found[PredictionKind.LEAD_ONLY] > found[PredictionKind.STEADY] - 0.1
+    assert found[PredictionKind.DROP_ONLY] < 0.3
+
+
+def test_where_both_vary_the_prediction_is_better_than_either() -> None:
+    rng = np.random.default_rng(1)
+    lead, drop, _, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
+    found = scores_of(lead, drop, happened)
+    assert (
+        found[PredictionKind.STEADY]
+        > max(found[PredictionKind.LEAD_ONLY], found[PredictionKind.DROP_ONLY]) + 0.2
+    )
+
+
+@given(st.integers(0, 10_000))
+def test_held_out_outcomes_choose_no_threshold(seed: int) -> None:
+    """Whatever happens on held-out records, lead and drop are cut in the same places; what train says moves them."""
+    rng = np.random.default_rng(seed)
+    lead, drop = rng.gamma(2, 2, 600), rng.gamma(2, 2, 600)
+    train, test = SPLIT
+    happened = drop > lead
+    other = happened.copy()
+    other[test] = rng.random(len(test)) < rng.random()
+    cuts, same = (
+        [score.threshold for score in cut_scores(lead, drop, what, train, test)] for what in (happened, other)
+    )
+    assert cuts == same
+    other[train] = ~other[train]
+    assert cuts != [score.threshold for score in cut_scores(lead, drop, other, train, test)]
+
+
+def test_a_baseline_is_the_slow_obvious_one() -> None:
+    """Every threshold tried on train, the best scored on the held-out records with the same interval."""
+    rng = np.random.default_rng(2)
+    lead, drop = rng.gamma(2, 2, 600), rng.gamma(2, 2, 600)
+    lead[::50] = drop[::50] = np.nan
+    happened = (drop > lead) | (rng.random(600) < 0.1)
+    train, test = SPLIT
+    with np.errstate(invalid="ignore"):
+        says = {
+            PredictionKind.LEAD_ONLY: lambda cut: lead < cut,
+            PredictionKind.DROP_ONLY: lambda cut: drop > cut,
+        }
+        for score in cut_scores(lead, drop, happened, train, test):
+            tried = max(mcc(says[score.kind](cut)[train], happened[train]) for cut in [*lead, *drop])
+            assert score.threshold is not None
+            said = says[score.kind](score.threshold)
+            assert mcc(said[train], happened[train]) >= tried - 1e-9
+            assert (score.predicted, score.happened) == (said[test].sum(), happened[test].sum())
+            assert score.held_out == mcc_interval(said[test], happened[test])
+
+
+def test_bands_part_the_records_and_the_outer_ones_say_one_thing() -> None:
+    """By hand: a record lies below, near or above; without a token in reach in none."""
+    lead = np.array([4.0, 4.0, 4.0, 4.0, 0.0, np.nan])
+    drop = np.array([1.9, 2.0, 8.0, 8.1, 0.0, np.nan])
+    happened = np.array([True, False, True, True, False, True])
+    found = bands(lead, drop, drop > lead, happened, np.arange(6))
+    assert [(band.records, band.happened) for band in found] == [(1, 1), (3, 1), (1, 1)]
+    assert [band.name for band in found] == ["drop < lead / 2", "between", "drop > 2 × lead"]
+
+
+def test_the_closest_token_is_where_most_is_left_of_effect_less_lead() -> None:
+    lead = np.array([[[3.0, 5.0], [1.0, 9.0]], [[np.nan] * 2] * 2], np.float32)
+    effect = np.array([[[2.0, 4.5], [0.0, 0.0]], [[np.nan] * 2] * 2], np.float32)[..., None]
+    leads = Leads(lead=lead, token=np.zeros(lead.shape, int), generated=np.zeros(lead.shape[:2], int))
+    found = Effects(units=(UNIT,), leads=leads, effect=effect)
+    assert found.closest(UNIT)[0].tolist()[0] == 5.0
+    assert found.closest(UNIT)[1].tolist()[0] == 4.5
+    assert np.isnan(found.closest(UNIT)[0][1])
+
+
+def test_only_the_last_writes_have_nothing_above() -> None:
+    assert nothing_above(Neuron(Basis.MLP_OUT, 2, 0), 3)
+    assert nothing_above(Neuron(Basis.MLP_HIDDEN, 2, 0), 3)
+    assert not nothing_above(Neuron(Basis.ATTN_HEAD, 2, 0), 3)
+    assert not nothing_above(Neuron(Basis.MLP_OUT, 1, 0), 3)
+
+
+class _Gain(nn.Module):
+    """A normalisation that only multiplies, so that nothing acts through its scale."""
+
+    eps = 1.0
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        return hidden * self.weight
+
+
+def saturated(bias: float) -> Toy:
+    """A model that answers by its last token, and whose channel 7 of the first MLP only holds a relu of the next at 0.
+
+    That relu's input is `bias` · 1 − 3: below 0 it is saturated and its slope is 0. Ablating the channel lifts it to
+    `bias`, and what it then writes changes answers.
+    """
+    bench = toy("llama", 60)
+    hf: Any = deepcopy(bench.subject.hf)
+    body = hf.model
+    with torch.no_grad():
+        for layer in body.layers:
+            layer.self_attn.o_proj.weight.zero_()
+            layer.mlp.down_proj.weight.zero_()
+            layer.input_layernorm = layer.post_attention_layernorm = _Gain(torch.ones(32))
+            layer.mlp.act_fn = nn.ReLU()
+            layer.mlp.gate_proj.weight.zero_()
+            layer.mlp.up_proj.weight.zero_()
+        body.norm = _Gain(torch.ones(32))
+        body.embed_tokens.weight[:, 7] = 0
+        body.embed_tokens.weight[:, 8] = 1
+        hf.lm_head.weight[:, 7:9] = 0
+        first, second = body.layers[0].mlp, body.layers[1].mlp
+        first.gate_proj.weight[0, 8] = first.up_proj.weight[0, 8] = second.up_proj.weight[0, 8] = 1
+        first.down_proj.weight[7, 0] = 3
+        second.gate_proj.weight[0, 8], second.gate_proj.weight[0, 7] = bias, -1
+        second.down_proj.weight[9:, 0] = torch.linspace(-2, 2, 23)
+    subject = Subject(name="saturated", directory=Path(), hf=hf, tokenizer=bench.subject.tokenizer)
+    task, prompts = ToyTask(), subject.encode([record.example.prompt for record in bench.records])
+    written = subject.generate(prompts, task.max_new_tokens, subject.stop_ids(task.stop)).tokens
+    records = [
+        BehaviourRecord(
+            example=record.example, tokens=tokens, completion=subject.decode(tokens), parsed={}, label=True
+        )
+        for record, tokens in zip(bench.records, written, strict=True)
+    ]
+    return Toy(subject=subject, task=task, records=tuple(records))
+
+
+class _ToyRun(Run):
+    """A run of a toy that has no file."""
+
+    def __init__(self, bench: Toy, table: ReplacementTable) -> None:
+        self.task, self.subject, self.config = bench.task, bench.subject, make_config(model="toy")
+        self.should_stop, self._table = (lambda: False), table
+
+    def intervention(self, basis: Basis) -> Intervention:
+        return self._table.intervention
+
+    def replacement(self, intervention: Intervention) -> ReplacementTable:
+        return self._table
+
+
+def account_of(bench: Toy) -> Account:
+    """The account of channel 7, its first half of the records in train."""
+    table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
+    run = _ToyRun(bench, table)
+    records, regime = list(bench.records), Regime.BASELINE_NEGATIVE
+    train, test = np.arange(30), np.arange(30, 60)
+    first = FirstOrder.of(run, [UNIT], regime, records, train, test)
+    changed = first.happened(UNIT, np.zeros(60, bool))
+    families = tuple(
+        FamilyRule(family=family, status=FamilyStatus.NO_COLUMNS, columns=0) for family in Family
+    )
+    account = Account(
+        neuron=UNIT,
+        regime=regime,
+        flips=int(changed.sum()),
+        records=60,
+        held_out=30,
+        families=families,
+    )
+    return replace(first, regime=Regime.BASELINE_POSITIVE).scored(account, changed)
+
+
+def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> None:
+    """Its drop is 0 everywhere, its ablation changes answers, and the sentence has both numbers; unsaturated, none."""
+    blind = account_of(saturated(bias=2.0))
+    assert blind.drop_error is not None
+    assert blind.drop_error.first_order == 0.0
+    assert blind.drop_error.measured > 0.5
+    assert blind.flips > 10
+    said = (
+        f"its first-order drop is 0.00 where the ablation moves the lead by {blind.drop_error.measured:.2f}: "
+        "the gradient does not see this unit"
+    )
+    assert said in prediction_sentence(blind, "b00d").sentence
+    assert said in "\n".join(dict(account_links(blind))["predicted"])
+    seen = account_of(saturated(bias=5.0))
+    assert seen.drop_error is not None
+    assert seen.drop_error.spearman == pytest.approx(1)
+    assert not seen.drop_error.blind
+    assert "the gradient does not see" not in prediction_sentence(seen, "b00d").sentence
+
+
+def test_an_account_says_what_its_prediction_is_set_beside() -> None:
+    """Lead only, drop only and the base rate in one line; the integrated drop as a check, and no prediction."""
+    rng = np.random.default_rng(3)
+    lead, drop, said, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
+    train, test = SPLIT
+    held_out = mcc_interval(said[test], happened[test])
+    first = PredictionScore(
+        kind=PredictionKind.STEADY,
+        predicted=int(said[test].sum()),
+        held_out=held_out,
+        records=300,
+        happened=int(happened[test].sum()),
+    )
+    beside = cut_scores(lead, drop, happened, train, test)
+    made = replace(
+        account_of(saturated(bias=2.0)),
+        predictions=(first, replace(first, kind=PredictionKind.INTEGRATED), *beside),
+        drop_error=None,
+        nothing_above=True,
+    )
+    (line, *rest) = dict(account_links(made))["predicted"]
+    for score in beside:
+        assert f"{score.kind.value} {score.held_out}" in line
+    assert f"base rate {first.happened}/300" in line
+    assert "arithmetic and no prediction" in " ".join(rest)
+    assert "a check, no prediction" in " ".join(dict(account_links(made))["linear"])
+    assert "integrated" not in prediction_sentence(made, "b00d").sentence

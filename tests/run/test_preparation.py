@@ -1,0 +1,210 @@
+"""Held-out records select nothing: vocabulary, splitter, slices and units are those of the train records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bundled_run import QUICK, new_run, opened
+
+from mecharule_ops.codec import encode
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event
+from mecharule_ops.predicates.proposer import OfflineProposer
+from mecharule_ops.run import preparation
+from mecharule_ops.run.journal import Journal
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import localise, rank_candidates, whole_layers
+from mecharule_ops.run.predicting import search_plan
+from mecharule_ops.run.preparation import make_proposer, prepare
+from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store.keys import Artefact
+from mecharule_ops.types import Agonist, Basis, Regime
+
+REDONE = ("vocabulary", "splitter")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selected:
+    """Everything that a run chooses before it scores rules."""
+
+    vocabulary: object
+    splitter: object
+    slices: CompactSlices
+    agonists: tuple[Agonist, ...] = ()
+
+    def same(self, other: Selected) -> bool:
+        return (
+            self.vocabulary == other.vocabulary
+            and self.splitter == other.splitter
+            and self.slices.associated.tolist() == other.slices.associated.tolist()
+            and self.slices.unrelated.tolist() == other.slices.unrelated.tolist()
+            and self.slices.pairs.tolist() == other.slices.pairs.tolist()
+            and self.agonists == other.agonists
+        )
+
+
+def journal_of(run: Run) -> Journal:
+    return Journal(run.store, lambda event: None, lambda: 0.0)
+
+
+def forget(run: Run, names: tuple[str, ...]) -> None:
+    """Take artefacts out of a run file, so that their stages run again."""
+    for name in names:
+        run.store._connection.execute("DELETE FROM artefact WHERE name = ?", (name,))
+
+
+def selected(run: Run) -> Selected:
+    """What the run file says was chosen."""
+    return Selected(
+        vocabulary=run.store.get(Artefact("vocabulary")),
+        splitter=run.store.get(Artefact("splitter")),
+        slices=run.slices(Regime.BASELINE_POSITIVE),
+    )
+
+
+def select(run: Run, *, search: bool) -> Selected:
+    """Do the stages after the behaviour again; with `search` up to the agonists."""
+    journal = journal_of(run)
+    forget(run, (*REDONE, "attribution-mlp_out-1", "prediction-mlp_out-1"))
+    prepare(run, journal)
+    made, slices = selected(run), run.slices(Regime.BASELINE_POSITIVE)
+    if not search:
+        return made
+    candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
+    whole = whole_layers(run, journal, candidates, slices)
+    plan = search_plan(run, journal, candidates, slices)
+    found = localise(run, journal, candidates, slices, whole, plan)
+    return replace(made, agonists=found.agonists)
+
+
+def permute_labels(run: Run, where: np.ndarray) -> int:
+    """Shuffle the labels of some records in the run file; returns how many changed."""
+    labels = run.labels.copy()
+    labels[where] = np.random.default_rng(1).permutation(labels[where])
+    changed = int((labels != run.labels).sum())
+    rows = [
+        encode(replace(record, label=bool(label))) for record, label in zip(run.records, labels, strict=True)
+    ]
+    run.store.put(Artefact("records"), rows)
+    return changed
+
+
+@pytest.fixture
+def same_split(monkeypatch: pytest.MonkeyPatch) -> Callable[[np.ndarray], None]:
+    """Keep the split of the run: it is stratified by outcome, so other labels would draw another one."""
+
+    def keep(train: np.ndarray) -> None:
+        monkeypatch.setattr(preparation, "chosen_for_train", lambda *_: train)
+
+    return keep
+
+
+def test_held_out_labels_select_nothing(copied_run: Path, same_split: Callable[[np.ndarray], None]) -> None:
+    """With the held-out labels shuffled, every predicate, the splitter, slices and agonists stay."""
+    with opened(copied_run) as run:
+        same_split(run.train)
+        before = replace(selected(run), agonists=run.findings.searches[0].agonists)
+        assert permute_labels(run, ~run.train) > 5
+    with opened(copied_run) as run:
+        assert select(run, search=True).same(before)
+    assert before.agonists
+
+
+def test_train_labels_do_select(copied_run: Path, same_split: Callable[[np.ndarray], None]) -> None:
+    """The check can fail: the same shuffle of train labels changes what is selected."""
+    with opened(copied_run) as run:
+        same_split(run.train)
+        before = selected(run)
+        permute_labels(run, run.train)
+    with opened(copied_run) as run:
+        assert not select(run, search=False).same(before)
+
+
+def test_a_leak_is_caught(copied_run: Path, same_split: Callable[[np.ndarray], None]) -> None:
+    """A variant that scores on all records is exposed by shuffling what should have been held out."""
+    with opened(copied_run) as run:
+        held_out = ~run.train
+        same_split(np.ones(len(run.records), bool))
+        before = select(run, search=False)
+        permute_labels(run, held_out)
+    with opened(copied_run) as run:
+        assert not select(run, search=False).same(before)
+
+
+def test_held_out_completions_set_no_replacement(finished_run: Path) -> None:
+    """The values that ablated units are set to come from train records: other held-out answers, same table."""
+    with opened(finished_run, read_only=True) as run:
+        intervention = run.intervention(Basis.MLP_OUT)
+        before = run.measured_replacement(intervention).hash
+    for held_out, same in ((True, True), (False, False)):
+        with opened(finished_run, read_only=True) as run:
+            changed = run.train != held_out
+            run.records = tuple(
+                replace(record, tokens=record.tokens[:1] * 3) if other else record
+                for record, other in zip(run.records, changed, strict=True)
+            )
+            assert (run.measured_replacement(intervention).hash == before) is same
+
+
+def test_everything_selected_lies_in_train(finished_run: Path) -> None:
+    """Slices and pairs hold train records of the regime only, and the rule fires on D+ and not on D-."""
+    with opened(finished_run, read_only=True) as run:
+        slices = run.slices(Regime.BASELINE_POSITIVE)
+        rule = run.splitter.rule
+        chosen = np.concatenate([slices.associated, slices.unrelated, slices.pairs.reshape(-1)])
+        assert run.train[chosen].all()
+        assert run.labels[chosen].all()
+        assert rule is not None
+        fires = rule.fires(run.table.fires)
+        assert fires[slices.associated].all()
+        assert not fires[slices.unrelated].any()
+
+
+def test_more_records_are_observed_where_an_outcome_is_rare(tmp_path: Path) -> None:
+    """160 sums leave some thirty wrong ones, too few for slices of 24: up to four times as many are observed."""
+    settings = {**QUICK, "regimes": (0,)}
+    with new_run(tmp_path / "rare.mecharule", settings) as run:
+        prepare(run, journal_of(run))
+        identifiers = [record.example.id for record in run.records]
+        assert 160 < len(identifiers) <= 4 * 160
+        assert len(set(identifiers)) == len(identifiers) == len(run.store.get(Artefact("token-lengths")))
+        assert "beyond the 160 asked for" in str(run.store.get(Artefact("records-summary")))
+        slices = run.slices(Regime.BASELINE_NEGATIVE)
+        assert min(len(slices.associated), len(slices.unrelated)) >= 20
+    with new_run(tmp_path / "common.mecharule", {**QUICK, "regimes": (1,)}) as run:
+        prepare(run, journal_of(run))
+        assert len(run.records) == 160
+
+
+def test_a_prepared_run_prepares_nothing_again(copied_run: Path) -> None:
+    """All three stages come from the file, with the line that they had, and nothing is loaded."""
+    with opened(copied_run) as run:
+        before = {name: run.store.get(Artefact(f"{name}-summary")) for name in ("records", *REDONE)}
+        told: list[Event] = []
+        journal = Journal(run.store, told.append, lambda: 0.0)
+        prepare(run, journal)
+        assert [stage.summary for stage in journal.stages] == list(before.values())
+        assert all(stage.reused for stage in journal.stages)
+        assert "subject" not in vars(run)
+
+
+def test_the_table_is_rebuilt_from_its_texts(finished_run: Path) -> None:
+    """The kept predicates parse back to themselves; each is true on some train records and not on all."""
+    with opened(finished_run, read_only=True) as run:
+        stored = run.store.get(Artefact("vocabulary"))
+        assert [predicate.text for predicate in run.table.predicates] == stored["kept"]
+        assert stored["proposed"] == len(stored["kept"]) + len(stored["refusals"])
+        shares = run.table.matrix[run.train].mean(axis=0)
+        assert ((shares > 0) & (shares < 1)).all()
+
+
+def test_proposers_by_name(tmp_path: Path) -> None:
+    """The grammar, a file of answers, and nothing else."""
+    assert isinstance(make_proposer("offline"), OfflineProposer)
+    for wrong in ("mock", "mock:", "gpt", ""):
+        with pytest.raises(UsageError, match="expected a proposer"):
+            make_proposer(wrong)

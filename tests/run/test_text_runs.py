@@ -1,0 +1,275 @@
+"""HANS, jailbreak and a user's own task through every stage on a tiny random model, by the command line.
+
+Requests are harmless stand-ins made of words that no message of the tool contains, so that a leak would be found.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from command_process import Commands, Done, settings
+from text_models import save_text_model
+
+from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.findings.repair_outcome import Gate, Policy
+from mecharule_ops.repair.elsewhere import on_harmless
+from mecharule_ops.repair.material import RepairRequest, material
+from mecharule_ops.rules.families import Family
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.store.event_json import event_to_json
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Basis, Neuron, Regime
+
+WORDS = ("zorbin", "quavvle", "merpish", "drontal", "plimwick", "gossub")
+SETTINGS = (
+    *("--regime", "both", "--basis", "attn_head", "--baseline", "zero", "--yes", "--display", "plain"),
+    *settings(slice_size=16, max_pairs=4, ig_steps=1, controls=1, refinements=4, proposals=1),
+    *settings(anchor_for=3, accounts_for=1, further=60, chains_for=0, controls_for=2),
+)
+"""τ is the default, which needs slices of 14."""
+
+
+@pytest.fixture(scope="module")
+def model(runs: Path) -> str:
+    return str(save_text_model(runs / "model", ("y", "n", " ", "\n"), seed=0))
+
+
+@pytest.fixture(scope="module")
+def requests(runs: Path) -> Path:
+    path = runs / "requests.txt"
+    path.write_text("\n".join(f"{word} {other}" for word in WORDS for other in WORDS))
+    return path
+
+
+@pytest.fixture(scope="module")
+def jailbreak(commands: Commands, model: str, requests: Path) -> Done:
+    """The events of a run whose risky units stay anonymous."""
+    task = ("requests=requests.txt", "attempts=4", "grader=mock:n", "max_new_tokens=6", "sigma=0.2")
+    given = [part for setting in task for part in ("--set", f"task.{setting}")]
+    done = commands.main(
+        "run", "jailbreak", "-m", model, "--suppress-only", *given, *SETTINGS, "--output", "jsonl"
+    )
+    assert done.code == 0, done.err
+    return done
+
+
+def stored(runs: Path, done: Done) -> RunStore:
+    run = json.loads(done.out.splitlines()[0])["run"]
+    return RunStore.open(runs / f"{run}.mecharule", read_only=True)
+
+
+def identifier(done: Done) -> str:
+    return str(json.loads(done.out.splitlines()[0])["run"])
+
+
+def leaks(text: str) -> list[str]:
+    """Words of requests in a text."""
+    return [word for word in WORDS if word in text.lower()]
+
+
+@pytest.mark.slow
+def test_hans_goes_through_every_stage_on_the_whole_sequence(
+    commands: Commands, model: str, runs: Path
+) -> None:
+    """Both directions are searched in the phase `whole`, and the report says whose sentences these are."""
+    task = ("generated=120", "template={premise} {hypothesis}", 'answers=["y", "n"]')
+    given = [part for setting in task for part in ("--set", f"task.{setting}")]
+    done = commands.main("run", "hans", "-m", model, *given, *SETTINGS)
+    assert done.code == 0, done.err
+    assert "generated, not the published items" in done.out
+    report = commands.main("show", "last", "--full").out
+    assert "phase whole" in report
+    assert "attn_head 1→0" in done.out
+    assert "attn_head 0→1" in done.out
+    assert "a truncation" not in done.out
+    with RunStore.open(
+        max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime), read_only=True
+    ) as store:
+        found = material(Run(store), RepairRequest(basis=Basis.ATTN_HEAD, records=180, tried=4))
+    assert found.clusters is not None
+    own = [set(found.clusters[part].tolist()) for part in (found.find, found.choose, found.test)]
+    assert all(own), "each split has constructions of its own"
+    assert sum(map(len, own)) == len(set.union(*own))
+    assert len(found.paired(found.test, found.good[found.test]).clusters) == len(own[2])
+
+
+def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
+    commands: Commands, jailbreak: Done
+) -> None:
+    """The notes stand in the report, and the search of 0→1 begins with its risk."""
+    shown = commands.main("show", identifier(jailbreak), "--full").out
+    assert "Success means a harmful completion, not a desirable one" in shown
+    assert "a rehearsal, no measure of harm" in shown
+    assert "0→1: Risk, not an improvement: these flips turn harmless into harmful." in shown
+    assert "1→0: Risk" not in shown
+
+
+def test_a_repair_against_harm_mends_what_was_answered(
+    commands: Commands, jailbreak: Done, runs: Path
+) -> None:
+    """The regime is 1→0 by itself, no request is shown, and harmless ones must be there before any work."""
+    asked = ("repair", identifier(jailbreak), "--records", "180", "--tried", "6", "--units", "2", "--yes")
+    refused = commands.main(*asked, "--harmless", "nowhere.txt")
+    assert refused.code == 2
+    assert "nowhere.txt" in refused.err
+    (runs / "polite.txt").write_text("\n".join(f"{word} please" for word in WORDS))
+    done = commands.main(*asked, "--harmless", "polite.txt", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["regime"] == 1
+    assert leaks(done.out) == []
+
+
+def test_what_gates_cost_on_harmless_requests_is_counted_request_by_request(
+    jailbreak: Done, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the gate fires the label is that of the request with the unit ablated, elsewhere the clean one."""
+    monkeypatch.chdir(runs)
+    requests = [f"{word} {'please ' * (place % 2)}now" for place, word in enumerate(WORDS)]
+    (runs / "harmless.txt").write_text("\n".join(requests))
+    with stored(runs, jailbreak) as store:
+        run = Run(store)
+        asked = RepairRequest(regime=Regime(1), basis=Basis.ATTN_HEAD, records=180, tried=4)
+        found = material(run, asked)
+        gate = Gate(
+            unit=Neuron(Basis.ATTN_HEAD, 0, 1),
+            family=Family.INPUT,
+            rule="request_words >= 3",
+            gain=0.1,
+            fixed=1,
+            broken=0,
+            fired=2,
+        )
+        counted = on_harmless(found, [gate], Policy.ONE, runs / "harmless.txt")
+        before, after = [], []
+        for text in requests:
+            (record,) = completed(run.task, run.subject, [run.task.read(text)])
+            before.append(record.label)
+            engine = run.completer(found.intervention, records=[record])
+            ablated = engine.evaluate([(gate.unit,)], [0]).labels[0, 0]
+            after.append(bool(ablated) if len(text.split()) >= 3 else record.label)
+    assert (counted.n, counted.acted) == (len(requests), len(requests) // 2)
+    assert (counted.before, counted.after) == (sum(before), sum(after))
+
+
+def test_no_request_and_no_completion_is_shown_without_being_asked_for(
+    commands: Commands, jailbreak: Done, runs: Path
+) -> None:
+    """Events, report, tables, certificates, accounts and answers hold no word of a request."""
+    run = identifier(jailbreak)
+    texts = [jailbreak.out, jailbreak.err]
+    lines = [
+        ("show", run),
+        ("neurons", run),
+        ("rules", run),
+        ("evidence", run),
+        ("tree", run),
+        ("missed", run),
+    ]
+    for line in lines:
+        for form in ((), ("--json",)):
+            texts.append(commands.main(*line, *form).out)
+    with stored(runs, jailbreak) as store:
+        certificates = store.certificates()
+        texts += [event_to_json(event) for _, _, event in store.events()]
+    unit = certificates[0].units[0]
+    for line in (
+        ("why", run, unit),
+        ("ablate", run, unit, "--regime", "1"),
+        ("ask", run, f"why does {unit} flip?"),
+    ):
+        done = commands.main(*line)
+        assert done.code == 0, done.err
+        texts += [done.out, done.err]
+    assert [leak for text in texts for leak in leaks(text)] == []
+    assert "characters, --show-text shows them]" in commands.main("why", run, unit).out
+
+
+def test_texts_are_there_for_who_asks(commands: Commands, jailbreak: Done, runs: Path) -> None:
+    """The same account with --show-text quotes prompts, so that the check above can fail."""
+    with stored(runs, jailbreak) as store:
+        unit = store.certificates()[0].units[0]
+    shown = commands.main("why", identifier(jailbreak), unit, "--show-text").out
+    assert "characters, --show-text" not in shown
+    assert "→" in shown
+
+
+def test_exporting_in_clear_must_be_asked_for(commands: Commands, jailbreak: Done, runs: Path) -> None:
+    """A folder of certificates holds prompts and completions; with them it verifies."""
+    run, folder = identifier(jailbreak), runs / "out"
+    refused = commands.main("export", run, str(folder))
+    assert refused.code == 2
+    assert "expected --show-text to export" in refused.err
+    assert not folder.exists()
+    assert commands.main("export", run, str(folder), "--show-text").code == 0
+    verified = commands.main("verify", str(folder))
+    assert verified.code == 0, verified.err
+    assert "match" in verified.out
+
+
+def test_units_that_induce_are_anonymous_everywhere(commands: Commands, jailbreak: Done, runs: Path) -> None:
+    """With --suppress-only no unit of 0→1 is named in events, tables or JSON; those of 1→0 are."""
+    run = identifier(jailbreak)
+    events = [json.loads(line) for line in jailbreak.out.splitlines()]
+    risky = [event for event in events if event.get("regime") == 0 and "neuron" in event]
+    tested = [event for event in events if event["kind"] == "node_tested" and ":0:" in event["search"]]
+    named = [event for event in events if event.get("regime") == 1 and "neuron" in event]
+    assert risky
+    assert all("hidden" in event["neuron"] for event in risky)
+    assert tested
+    assert not any(re.search(r"h\d", event["units"]) for event in tested if "hidden" not in event["units"])
+    assert all("hidden" not in event["neuron"] for event in named)
+    searches = json.loads(commands.main("show", run, "--json").out)["findings"]["searches"]
+    for search in searches:
+        units = {agonist["neuron"] for agonist in search["agonists"]}
+        assert units
+        assert all(("hidden" in unit) is (search["regime"] == 0) for unit in units)
+    with stored(runs, jailbreak) as store:
+        assert {certificate.regime for certificate in store.certificates()} == {1}
+
+
+def test_an_anonymous_direction_answers_no_question_about_units(
+    commands: Commands, jailbreak: Done, runs: Path
+) -> None:
+    """Asking for any unit in 0→1, by name or by number, is refused in one line."""
+    run = identifier(jailbreak)
+    hidden = next(
+        event["neuron"]
+        for event in map(json.loads, jailbreak.out.splitlines())
+        if event.get("regime") == 0 and "neuron" in event
+    )
+    for line in (
+        ("why", run, "a0.h1", "--regime", "0"),
+        ("why-not", run, "a0.h1", "--regime", "0"),
+        ("ablate", run, "a0.h1", "--regime", "0"),
+        ("why", run, hidden),
+    ):
+        done = commands.main(*line)
+        assert done.code == 2, (line, done)
+        assert "does not tell which units flip 0→1" in done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("run", "jailbreak", "-m", "arith-tiny"), "expected a file of requests"),
+        (("run", "jailbreak", "-m", "arith-tiny", "--set", "task.grader=x"), "expected a grader of"),
+        (("run", "hans", "-m", "arith-tiny", "--set", "task.file=none.txt"), "'none.txt', which is none"),
+        (("run", "./none.py:Task", "-m", "arith-tiny"), "expected a Python file"),
+        (("run", "hans", "-m", "arith-tiny", "--set", "task.colour=red"), "expected settings of"),
+        (("data", "fetch", "none"), "expected data of: harmbench"),
+        (("data", "fetch"), "expected the name of data"),
+    ],
+)
+def test_wrong_inputs_leave_no_run_and_exit_with_2(
+    commands: Commands, runs: Path, line: tuple[str, ...], said: str
+) -> None:
+    """One clear line on stderr."""
+    before = sorted(runs.glob("*.mecharule"))
+    done = commands.main(*line)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert sorted(runs.glob("*.mecharule")) == before

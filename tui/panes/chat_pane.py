@@ -1,0 +1,142 @@
+"""The chat: questions, answers, and one line a tool call that opens to what the tool printed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from mecharule_ops.plain_text import plain
+from tui.session import Entry
+
+CHAT_HELP = (
+    "Ask about the open run, or give a slash command: /why m4.12, /why-not m4.13, /flip, /ablate, /verify and "
+    "all others of the command line; the open run is filled in. Up and down recall what you typed; page up and "
+    "page down scroll. ^O opens and closes what tools printed."
+)
+_STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "error": "bold red"}
+
+
+def entry_text(entry: Entry) -> Text:
+    """What a turn says, in plain lines."""
+    text = Text("▾ " if entry.is_open else "▸ ") if entry.who == "tool" else Text()
+    text.append("\n".join(map(plain, entry.text.splitlines())))
+    if entry.is_open:
+        text.append("".join(f"\n{plain_columns(line)}" for line in entry.detail.splitlines()), "dim")
+    return text
+
+
+def entry_view(entry: Entry) -> Table:
+    """The turn as drawn: the word of who speaks, and beside it the text."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=5, justify="right")
+    grid.add_column(ratio=1)
+    grid.add_row(Text(entry.who, _STYLES[entry.who]), entry_text(entry))
+    return grid
+
+
+def plain_columns(line: str) -> str:
+    """A line of a printed table: plain, with its runs of spaces."""
+    return " ".join(plain(word) for word in line.split(" "))
+
+
+class ChatLine(Static):
+    """One turn on the screen."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry_view(entry), markup=False)
+        self.entry = entry
+
+    def become(self, entry: Entry) -> None:
+        """Show another version of the turn."""
+        self.entry = entry
+        self.update(entry_view(entry))
+
+
+class ChatPane(Vertical):
+    """The log and the line to type in."""
+
+    class LineSaid(Message):
+        """The person has sent a line."""
+
+        def __init__(self, line: str) -> None:
+            self.line = line
+            super().__init__()
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.about = CHAT_HELP
+        self.history: list[str] = []
+        self._recalled = 0
+
+    def compose(self) -> ComposeResult:
+        yield VerticalScroll(id="log", can_focus=False)
+        with Horizontal(id="prompt"):
+            yield Static("❯ ", markup=False)
+            yield Input(placeholder="ask, or / for commands", id="ask", compact=True)
+
+    def add(self, entry: Entry) -> ChatLine:
+        """Add a turn and scroll to it."""
+        line = ChatLine(entry)
+        self.query_one("#log").mount(line)
+        self.to_end()
+        return line
+
+    def to_end(self) -> None:
+        """Scroll to the last turn."""
+        self.query_one("#log").scroll_end(animate=False)
+
+    def to_exchange(self) -> None:
+        """Scroll to the last question: an answer longer than the pane is read from its first line."""
+        asked = [line for line in self.query(ChatLine) if line.entry.who == "you"]
+        if asked:
+            log = self.query_one("#log")
+            self.call_after_refresh(log.scroll_to_widget, asked[-1], top=True, animate=False)
+
+    def entries(self) -> list[Entry]:
+        """Every turn, in order."""
+        return [line.entry for line in self.query(ChatLine)]
+
+    def toggle_output(self) -> None:
+        """Open what every tool printed, or close it when all is open."""
+        lines = [line for line in self.query(ChatLine) if line.entry.detail]
+        opening = not all(line.entry.is_open for line in lines)
+        for line in lines:
+            line.become(replace(line.entry, is_open=opening))
+        self.to_end()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        line = event.value.strip()
+        event.input.value = ""
+        if line:
+            self.history.append(line)
+            self._recalled = 0
+            self.post_message(self.LineSaid(line))
+
+    def key_up(self) -> None:
+        self._recall(1)
+
+    def key_down(self) -> None:
+        self._recall(-1)
+
+    def key_pageup(self) -> None:
+        self.query_one("#log").scroll_page_up(animate=False)
+
+    def key_pagedown(self) -> None:
+        self.query_one("#log").scroll_page_down(animate=False)
+
+    def _recall(self, step: int) -> None:
+        self._recalled = min(max(self._recalled + step, 0), len(self.history))
+        field = self.query_one(Input)
+        field.value = self.history[-self._recalled] if self._recalled else ""
+        field.cursor_position = len(field.value)
+
+    def move(self, lines: int) -> None:
+        """Scroll the log."""
+        self.query_one("#log").scroll_relative(y=lines, animate=False)

@@ -1,0 +1,133 @@
+"""What every screen shares: commands by name, moving, a key to be pressed twice, one line of state at its foot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partialmethod
+from typing import Any, ClassVar, cast
+
+from rich.text import Text
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tui.commands import bindings_of, command_named, commands_of
+from tui.panes.chat_pane import ChatPane
+from tui.panes.text_panes import ReadingPane, TextTable
+from tui.panes.tree_pane import TreePane
+from tui.screens.popups import PricePopup
+from tui.session import Session
+from tui.working_app import WorkingApp
+
+Pane = TreePane | TextTable | ReadingPane | ChatPane
+_FAR = 1_000_000
+TWICE_SECONDS = 3.0
+"""A second press within this time counts."""
+
+
+class CommandScreen(Screen[None]):
+    """A screen whose keys, palette entries and slash words come from the command table."""
+
+    NAME: ClassVar[str] = ""
+    """The screen's word in the command table, from which its keys are bound."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        cls.BINDINGS = bindings_of(cls.__dict__.get("NAME", ""))
+        super().__init_subclass__(**settings)
+
+    @property
+    def app(self) -> WorkingApp:  # type: ignore[override]
+        return cast(WorkingApp, super().app)
+
+    @property
+    def moved(self) -> Pane:
+        """What the keys of movement move: the only table, unless a screen has more."""
+        return self.query_one(TextTable)
+
+    def action_command(self, name: str) -> None:
+        """Carry out the command of a key."""
+        self.carry_out(name)
+
+    def carry_out(self, name: str, argument: str = "") -> None:
+        """Carry out a command of this screen by its name."""
+        command = command_named(name, self.NAME)
+        assert command is not None, (name, self.NAME)
+        does = getattr(self, command.method, None) or getattr(self.app, command.method)
+        if command.takes:
+            does(argument)
+        else:
+            does()
+
+    def do_back(self) -> None:
+        self.close()
+
+    def close(self) -> bool:
+        """Whether this screen was closed: not by a second key that came before the first one's screen was gone, and
+        not where no other is left because the app ends.
+        """
+        closes = self.app.screen is self and len(self.app.screen_stack) > 1
+        if closes:
+            self.app.pop_screen()
+        return closes
+
+    def put_question(self, session: Session) -> None:
+        """Put the price that waits for a yes or no, once nothing stands over this screen."""
+        if session.question is not None and self.is_current:
+            price, session.question = session.question, None
+            self.app.push_screen(PricePopup(price), lambda yes: session.answer(bool(yes)))
+
+    def _move(self, lines: int) -> None:
+        self.moved.move(lines)
+
+    do_down = partialmethod(_move, 1)
+    do_up = partialmethod(_move, -1)
+    do_top = partialmethod(_move, -_FAR)
+    do_bottom = partialmethod(_move, _FAR)
+
+
+class PressedTwice:
+    """A key that ends work only when it is pressed twice; remembers the first press."""
+
+    def __init__(self) -> None:
+        self._pressed = float("-inf")
+
+    def again(self) -> bool:
+        """Whether this press is the second one; else it is the first."""
+        now = time.monotonic()
+        if now - self._pressed <= TWICE_SECONDS:
+            return True
+        self._pressed = now
+        return False
+
+
+def hint_parts(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> list[str]:
+    """`^R resume`, `F1 help`: the keys of some commands with a word each, and that of the palette."""
+    commands = {command.name: command for command in commands_of(screen)}
+    said = [f"{commands[name].key} {(words or {}).get(name, name)}" for name in names]
+    return [*said, "^P palette"]
+
+
+def hints(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> str:
+    """` ^R resume · F1 help · ^P palette`."""
+    return f" {' · '.join(hint_parts(screen, names, words))}"
+
+
+def fitted(parts: Sequence[str], width: int, last: int = 2) -> str:
+    """The parts in one line; where they do not fit, those before the `last` ones give way."""
+    kept, end = list(parts[:-last]), list(parts[-last:])
+    while kept and len(" · ".join([*kept, *end])) > width - 1:
+        kept.pop()
+    return f" {' · '.join([*kept, *end])}"
+
+
+class Line(Static):
+    """One line that never wraps; what does not fit is cut."""
+
+    DEFAULT_CSS = "Line { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
+
+    def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(Text(text, no_wrap=True), markup=False, id=id, classes=classes)
+
+    def say(self, text: Text | str) -> None:
+        """Show another line."""
+        self.update(Text(text, no_wrap=True) if isinstance(text, str) else text)

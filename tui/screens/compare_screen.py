@@ -1,0 +1,109 @@
+"""Compare: two runs, or the two regimes of one, unit by unit: which they share, and how strong each is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.app import ComposeResult
+
+from mecharule_ops.events import AgonistFound
+from mecharule_ops.plain_text import plain
+from mecharule_ops.state.run_state import RunState
+from tui.panes.text_panes import TextTable
+from tui.screens.common import CommandScreen, Line, hints
+from tui.session import strongest
+from tui.words import arrow, rate, signed_rate
+
+COMPARE_HELP = (
+    "Localized units of both sides, the strongest first. The Jaccard index is the share of all units that both "
+    "sides localized."
+)
+HEADER = ("unit", "flips", "in", "E left", "E right", "difference", "rule left", "rule right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One side of a comparison."""
+
+    name: str
+    state: RunState
+    regime: int | None = None
+    """Only this regime, or both."""
+
+    def units(self, match_regimes: bool) -> dict[tuple[str, int], AgonistFound]:
+        """Its localized units by name and regime; regime −1 where those of both sides are not to match."""
+        found = [unit for unit in strongest(self.state) if self.regime in (None, unit.regime)]
+        return {(unit.neuron, unit.regime if match_regimes else -1): unit for unit in found}
+
+    def rule(self, found: AgonistFound | None) -> str:
+        """The rule that predicts a unit's flips; empty without one."""
+        rule = self.state.rules.get((found.regime, found.neuron)) if found else None
+        return plain(rule.rule) if rule and rule.predicts else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The rows of the table and the sentence above it."""
+
+    sentence: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+def compare(left: Side, right: Side) -> Comparison:
+    """Units by the larger of their two strengths; a unit is one neuron of one regime."""
+    match_regimes = left.regime is None and right.regime is None
+    ours, theirs = left.units(match_regimes), right.units(match_regimes)
+    both = ours.keys() & theirs.keys()
+
+    def largest(key: tuple[str, int]) -> float:
+        return max(found.strength for found in (ours.get(key), theirs.get(key)) if found)
+
+    every = sorted(ours.keys() | theirs.keys(), key=lambda key: (-largest(key), key))
+    jaccard = rate(len(both) / len(every)) if every else "undefined, nothing was localized"
+    sentence = (
+        f"{plain(left.name)}: {len(ours)} localized · {plain(right.name)}: {len(theirs)} localized · "
+        f"shared {len(both)} · Jaccard {jaccard}"
+    )
+    rows = []
+    for key in every:
+        one, other = ours.get(key), theirs.get(key)
+        cells = (
+            plain(key[0]),
+            arrow(key[1]) if key[1] >= 0 else "each",
+            "both" if one and other else "left only" if one else "right only",
+            rate(one.strength if one else None),
+            rate(other.strength if other else None),
+            signed_rate(other.strength - one.strength if one and other else None),
+            left.rule(one),
+            right.rule(other),
+        )
+        rows.append(cells)
+    return Comparison(sentence=sentence, rows=tuple(rows))
+
+
+class CompareScreen(CommandScreen):
+    """One table of both sides."""
+
+    NAME = "compare"
+
+    def __init__(self, left: Side, right: Side) -> None:
+        super().__init__()
+        self.comparison = compare(left, right)
+
+    def compose(self) -> ComposeResult:
+        yield Line(" Compare", classes="title")
+        yield Line(f" {self.comparison.sentence}", id="sentence")
+        yield TextTable(HEADER, COMPARE_HELP, id="comparison")
+        yield Line(hints("compare", ("copy", "save", "back", "help")), classes="status")
+
+    def on_mount(self) -> None:
+        table = self.query_one(TextTable)
+        table.focus()
+        self.call_after_refresh(table.show, self.comparison.rows)
+
+    def do_copy(self) -> None:
+        selected = self.query_one(TextTable).selected
+        self.app.copy("comparison", "\t".join(selected) if selected else self.comparison.sentence)
+
+    def do_save(self) -> None:
+        self.app.save_table("comparison", HEADER, self.comparison.rows)

@@ -1,0 +1,113 @@
+"""Replay: the same panes at any moment of a recorded search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partialmethod
+from itertools import islice
+
+from rich.text import Text
+
+from mecharule_ops.events import Event
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.thresholds import TAU
+from tui.character_charts import bar
+from tui.headline import headline, progress
+from tui.neuron_card import OnFile
+from tui.panes.tree_pane import TreePane
+from tui.screens.common import Line, fitted, hint_parts
+from tui.screens.panes import PANES
+from tui.screens.view import RunView
+from tui.session import Session
+from tui.tree_rows import why_opened
+
+LEAPS = 20
+"""Leaps from one end to the other."""
+STRIDE = 256
+"""Snapshots share structure, so one is kept every so many events and the way from there is folded again."""
+
+
+class Timeline:
+    """The states of a fixed list of events."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = tuple(events)
+        self._kept = [RunState()]
+
+    def __len__(self) -> int:
+        """Positions run from 0, before the first event, to this."""
+        return len(self.events)
+
+    def at(self, position: int) -> RunState:
+        """The state after that many events; each event is folded at most once to get there, plus a stride."""
+        position = min(max(position, 0), len(self.events))
+        while len(self._kept) <= position // STRIDE:
+            begin = (len(self._kept) - 1) * STRIDE
+            self._kept.append(self._folded(self._kept[-1], begin, begin + STRIDE))
+        nearest = position // STRIDE
+        return self._folded(self._kept[nearest], nearest * STRIDE, position)
+
+    def _folded(self, state: RunState, begin: int, end: int) -> RunState:
+        for event in islice(self.events, begin, end):
+            state = state.apply(event)
+        return state
+
+
+class ReplayScreen(RunView):
+    """A recorded run with a place in time."""
+
+    NAME = "replay"
+    panes = tuple(pane for pane in PANES if pane != "chat")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.timeline = Timeline(session.events)
+        self.position = len(self.timeline)
+        self.state = self.timeline.at(self.position)
+
+    def go(self, position: int) -> None:
+        """Show the run after so many events."""
+        self.position = min(max(position, 0), len(self.timeline))
+        self.state = self.timeline.at(self.position)
+        self.draw()
+
+    @property
+    def on_file(self) -> OnFile:
+        """Before its end a run had neither findings nor certificates."""
+        return super().on_file if self.state.finished else OnFile()
+
+    def draw_lines(self) -> None:
+        total = len(self.timeline)
+        self.query_one("#headline", Line).say(headline(self.state, "REPLAY", ""))
+        line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
+        line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
+        self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
+        words = {"forward": "on", "backward": "back", "leap": "leap", "why-opened": "why", "back": "leave"}
+        names = ("backward", "forward", "leap", "why-opened", "ledger", "follow", "back", "help")
+        keys = hint_parts("replay", names, words)
+        self.query_one("#status", Line).say(fitted(keys, self.app.size.width))
+
+    def _step(self, events: int) -> None:
+        self.go(self.position + events)
+
+    def _leap(self, direction: int) -> None:
+        self._step(direction * max(1, len(self.timeline) // LEAPS))
+
+    do_forward = partialmethod(_step, 1)
+    do_backward = partialmethod(_step, -1)
+    do_leap = partialmethod(_leap, 1)
+    do_leap_back = partialmethod(_leap, -1)
+
+    def do_start_of_run(self) -> None:
+        self.go(0)
+
+    def do_end_of_run(self) -> None:
+        self.go(len(self.timeline))
+
+    def do_why_opened(self) -> None:
+        node, view = self.query_one(TreePane).node, self.view
+        if view is None or node is None or node not in view.nodes:
+            self.app.tell("move the cursor of the tree to a group or unit first")
+            return
+        tau = self.state.header.tau if self.state.header else TAU
+        self.app.tell(why_opened(view, node, tau))
