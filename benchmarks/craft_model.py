@@ -142,7 +142,7 @@ def tokenizer(words: Sequence[str]) -> Tokenizer:
 
 def save(compiled: Craft, folder: Path, heads: int, decoys: int, seed: int) -> None:
     """The model's directory: configuration, weights, tokenizer."""
-    weights = arrays(compiled, heads, decoys, seed)
+    weights = dict(arrays(compiled, heads, decoys, seed))
     words = vocabulary(compiled)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(weights, str(folder / "model.safetensors"), metadata={"format": "pt"})

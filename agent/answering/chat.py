@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,9 +20,8 @@ from agent.answering import conversation
 from agent.answering.conversation import laid_out
 from agent.answering.conversation_memory import PROMPT, Exchange, Memory
 from agent.answering.facts import listed
-from agent.answering.offers import fillings, fitting
+from agent.answering.offers import offers_of
 from agent.answering.prose import read
-from agent.answering.router import understand
 from agent.answering.toolbox import RunToolbox
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.faults import unasked
@@ -32,7 +31,6 @@ from agent.state import ConversationInput, ConversationRuntime, ConversationStat
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.events import Event
-from mecharule_ops.findings.records import Findings
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import Fact
 from tools.registry import Tell
@@ -74,99 +72,106 @@ def ask(
     choice = choose(llm, environment, budget)
     model = make_model(choice, environment)
     memory = Memory(run, show, tell)
-    if model is None:
-        result = conversation.ask(run, question, tell, who=str(choice))
-        memory.keep(result)
-        return result
-    asker = Asker(
-        model=model,
-        price=choice.price,
-        most_tokens=choice.most_tokens,
-        emit=memory.emit,
-        should_stop=should_stop,
+    asker = (
+        None
+        if model is None
+        else Asker(
+            model=model,
+            price=choice.price,
+            most_tokens=choice.most_tokens,
+            emit=memory.emit,
+            should_stop=should_stop,
+        )
     )
-    before = memory.exchanges() if earlier is None else earlier
+    before = memory.exchanges() if model and earlier is None else earlier or ()
     return answer(run, question, asker, choice, tell, before, on_text, memory)
 
 
 def answer(
     run: str,
     question: str,
-    asker: Asker,
+    asker: Asker | None,
     choice: Choice,
     tell: Tell,
     earlier: Sequence[Exchange] = (),
     on_text: OnText = unheard,
     memory: Memory | None = None,
 ) -> ToolResult:
-    """The model's answer, or the router's with the reason why the model gave none.
+    """The router's answer, to which a model may add; the model's where the router has none.
 
     A question that was killed continues at its node when it is asked again: no reply and no tool call is paid twice.
     """
-    with opened(run) as open_run:
-        findings, path = findings_of(open_run), str(open_run.store.path)
+    memory = memory or Memory(run, lambda event: None, tell)
+    offline = conversation.ask(run, question, tell, who=str(choice))
+    if asker is None:
+        memory.keep(offline)
+        return offline
     asked = _Asked(
-        path=path,
-        question=question,
+        run=run,
+        offline=offline,
         asker=asker,
         choice=choice,
         tell=tell,
         on_text=on_text,
-        memory=memory or Memory(run, lambda event: None, tell),
+        memory=memory,
     )
-    if understand(question).routes or question.strip() == conversation.ALL:
-        return asked.by_rules()
-    return asked.by_model(findings, earlier)
+    return asked.added() if offline.data["understood"] else asked.by_model(earlier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """One question on its way to an answer."""
 
-    path: str
-    question: str
+    run: str
+    offline: ToolResult
+    """What the router answers."""
     asker: Asker
     choice: Choice
     tell: Tell
     on_text: OnText
     memory: Memory
 
-    def by_model(self, findings: Findings, earlier: Sequence[Exchange]) -> ToolResult:
+    def by_model(self, earlier: Sequence[Exchange]) -> ToolResult:
         """The answer of the graph; the router's where the model gave none."""
         from agent.graph import conversation_graph, run_to_end
 
+        with opened(self.run) as run:
+            findings, path = findings_of(run), run.store.path
+            offers = offers_of(run, findings).after("summary")
         runtime = ConversationRuntime(
             asker=self.asker,
-            toolbox=RunToolbox(self.path, findings.run, self.tell),
+            toolbox=RunToolbox(str(path), findings.run, self.tell),
             run=findings.run,
             on_text=self.on_text,
             emit=self.memory.emit,
         )
-        turns = _turns(earlier, self.question)
-        begin: ConversationInput = {"turns": turns, "question": self.question, "most_calls": MOST_CALLS}
+        question = str(self.offline.data["question"])
+        begin: ConversationInput = {
+            "turns": _turns(earlier, question),
+            "question": question,
+            "most_calls": MOST_CALLS,
+        }
         thread = _thread(self.asker.model.name, begin)
         with ExitStack() as stack:
-            saver = _saver(stack, Path(self.path), self.tell)
+            saver = _saver(stack, path, self.tell)
             state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
             if state["ended"]:
                 self.tell(f"{state['ended']}; answered without it")
-                who = f"{self.choice}; it gave no answer"
-                offline = conversation.ask(self.path, self.question, self.tell, who=who)
-                result = self._without(offline, who, state["ended"])
+                result = self._alone(f"{self.choice}; it gave no answer", state["ended"])
             else:
-                result = self._told(findings, state)
+                result = self._told(findings.run, offers, state)
             self._keep(result, PROMPT, state.get("faults", []), state["ended"])
             if saver is not None:
                 saver.delete_thread(thread)
         return result
 
-    def by_rules(self) -> ToolResult:
+    def added(self) -> ToolResult:
         """The router's answer, at once; then what the model adds to its facts, if it adds anything.
 
         An addition is asked for once: nobody waits for a second try of what can be left out.
         """
         who = f"{self.choice}; answered by rules"
-        offline = conversation.ask(self.path, self.question, self.tell, who=who)
+        offline = self.offline
         above = str(offline.data["answer"])
         self.on_text(f"{above}\n")
         prose, ended = None, "it was not asked"
@@ -179,7 +184,7 @@ class _Asked:
                 ended = unasked(fault)
                 self.tell(f"{ended}; answered without it")
         if prose is None or not prose.facts or not prose.sentence:
-            result = self._without(offline, who, ended)
+            result = self._alone(who, ended)
         else:
             ended = ""
             data = {
@@ -192,14 +197,12 @@ class _Asked:
         self._keep(result, ADDING, [] if prose is None else list(prose.left_out), ended)
         return result
 
-    def _told(self, findings: Findings, state: ConversationState) -> ToolResult:
+    def _told(self, run: str, offers: Sequence[str], state: ConversationState) -> ToolResult:
         """The answer that the graph came to."""
-        with opened(self.path) as run:
-            offers = fitting("summary", fillings(run, findings))
         consulted: list[Any] = list(state.get("consulted", []))
         data: dict[str, object] = {
-            "run": findings.run,
-            "question": self.question,
+            "run": run,
+            "question": state["question"],
             "llm": self.choice.short,
             "follow_ups": list(offers),
             "tools": [
@@ -213,12 +216,11 @@ class _Asked:
         calls = [f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in consulted]
         return self._laid_out("\n".join([str(self.choice), *calls]), data, self.asker.bill)
 
-    def _without(self, offline: ToolResult, who: str, why: str) -> ToolResult:
+    def _alone(self, who: str, why: str) -> ToolResult:
         """The router's answer alone, why, and what asking cost."""
-        data = {**offline.data, "llm": f"none ({self.choice.short}: {why})"}
+        data = {**self.offline.data, "llm": f"none ({self.choice.short}: {why})"}
         bill = f"{why}; {self.asker.bill}" if self.asker.requests else ""
-        made = self._laid_out(who, data, bill, offline.facts)
-        return made if bill else replace(made, text=offline.text)
+        return self._laid_out(who, data, bill, self.offline.facts)
 
     def _laid_out(
         self, who: str, data: Mapping[str, object], bill: str, facts: tuple[Fact, ...] = ()
@@ -229,13 +231,13 @@ class _Asked:
             "dollars": self.asker.cost,
             "seconds": self.asker.seconds,
         }
-        text = laid_out(who, data, f"{self.choice.short}: {bill}")
+        text = laid_out(who, data, *([f"{self.choice.short}: {bill}"] if bill else []))
         return ToolResult(data={**data, **spent}, text=text, facts=facts)
 
     def _keep(self, result: ToolResult, prompt: str, faults: Sequence[str], ended: str) -> None:
         """What the run file keeps of a question to a model: no key and no transcript."""
         entry = {
-            "question": self.question,
+            "question": str(self.offline.data["question"]),
             "model": self.asker.model.name,
             "prompts": {prompt: prompts.load(prompt).record()},
             "requests": self.asker.requests,

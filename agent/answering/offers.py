@@ -16,18 +16,31 @@ _FIRST = ("why", "summary", "weakest", "missed", "strongest", "units")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fillings:
-    """What the wordings are filled with; a missing one leaves out the questions that need it."""
+class Offers:
+    """What a run's wordings are filled with."""
 
-    unit: str | None
-    second: str | None
+    strongest: tuple[str, ...]
+    """Its two strongest units, or fewer."""
     other: str
     prompt: str
-    layer: int | None
+    whole: tuple[int, ...]
+    """Layers that were ablated as a whole, ascending."""
 
-    def fill(self, kinds: Iterable[str], most: int | None = None) -> tuple[str, ...]:
-        """The questions of these kinds that this run can answer, each once."""
-        known = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+    def fill(self, kinds: Iterable[str], unit: str | None = None, most: int | None = None) -> tuple[str, ...]:
+        """The questions of these kinds that can be answered, each once, about that unit, else the strongest.
+
+        A question that needs what the run does not have is left out.
+        """
+        unit = unit or next(iter(self.strongest), None)
+        own = [] if unit is None else [Neuron.parse(unit).layer]
+        filled = {
+            "unit": unit,
+            "second": next((each for each in self.strongest if each != unit), None),
+            "other": self.other,
+            "prompt": self.prompt,
+            "layer": next((layer for layer in (*own, *self.whole) if layer in self.whole), None),
+        }
+        known = {name: value for name, value in filled.items() if value is not None}
         asked = []
         for kind in dict.fromkeys(kinds):
             try:
@@ -36,30 +49,21 @@ class Fillings:
                 continue
         return tuple(question for question in asked if question)[:most]
 
+    def after(self, kind: str, unit: str | None = None) -> tuple[str, ...]:
+        """Three questions that go on from one of this kind."""
+        going_on = QUESTIONS[kind].next.split()
+        return self.fill([*going_on, *(other for other in _FIRST if other != kind)], unit, MOST)
 
-def fillings(run: Run, findings: Findings, unit: str | None = None) -> Fillings:
-    """From a run's findings, around the unit that was spoken of, else its strongest."""
-    found = [str(agonist.neuron) for place in (1, 2) if (agonist := strongest(findings, place))]
-    unit = unit or (found[0] if found else None)
-    whole = {one.layer for search in findings.searches[:1] for one in search.whole_layers}
-    layer = next((number for number in _layers(unit, whole)), None)
-    return Fillings(
-        unit=unit,
-        second=next((one for one in found if one != unit), None),
+
+def offers_of(run: Run, findings: Findings) -> Offers:
+    """From a run's findings."""
+    found = (strongest(findings, place) for place in (1, 2))
+    return Offers(
+        strongest=tuple(str(agonist.neuron) for agonist in found if agonist),
         other=str(Neuron(run.config.bases[0], 0, 0)),
         prompt=_example(run),
-        layer=layer,
+        whole=tuple(sorted({each.layer for search in findings.searches[:1] for each in search.whole_layers})),
     )
-
-
-def fitting(kind: str, fill: Fillings) -> tuple[str, ...]:
-    """Three questions that go on from one of this kind."""
-    return fill.fill([*QUESTIONS[kind].next.split(), *(other for other in _FIRST if other != kind)], MOST)
-
-
-def _layers(unit: str | None, whole: set[int]) -> list[int]:
-    own = [] if unit is None else [int(unit[1:].split(".")[0])]
-    return [number for number in (*own, *sorted(whole)) if number in whole]
 
 
 def _example(run: Run) -> str:

@@ -1,19 +1,24 @@
-"""Which units a question means: named ones, one by its place in strength, or the last one spoken of.
+"""What a question asks a tool: about units that are named, that stand at a place in strength, or were spoken of last.
 
 What was spoken of last is kept in the run file with each answer, so that `it` means the same in the next process.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from agent.answering.questions import QUESTIONS
 from agent.answering.router import Route
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastTopic
-from mecharule_ops.types import Regime
+from mecharule_ops.run.opening import find_certificate, opened
+from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer, LastTopic
+from mecharule_ops.types import Neuron, Regime
+from tools.registry import TOOLS, Tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +50,110 @@ def topic_of(run: Run) -> Topic:
     )
 
 
-def units_meant(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
+def remember(path: str, topic: Topic, tell: Tell) -> None:
+    """Keep the topic and what the answer cites; a run that another process works on is left alone."""
+    try:
+        with opened(path, write=True) as run:
+            run.store.put(TOPIC, topic.record())
+            if topic.certificates:
+                cited = LastAnswer(question=topic.question, certificates=list(topic.certificates))
+                run.store.put(LAST_ANSWER, cited)
+    except StoreError as error:
+        tell(f"the answer is not remembered for `it` and `verify last`: {error}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTool:
+    """What one part of a question asks."""
+
+    kind: str
+    tool: str
+    """Empty where the report itself answers."""
+    units: tuple[str, ...] = ()
+    given: Mapping[str, object] = field(default_factory=dict)
+    """What the tool is told."""
+
+    @property
+    def told_as(self) -> str:
+        """The kind whose facts answer it."""
+        return QUESTIONS[self.kind].told_as or self.kind
+
+
+def kind_meant(route: Route, topic: Topic) -> str:
+    """The kind of a route; `and m4.12 instead?` asks what was asked last."""
+    if route.kind != "instead":
+        return route.kind
+    return topic.kind if QUESTIONS[topic.kind].wording and topic.units else "why"
+
+
+def asked_for(findings: Findings, path: str, route: Route, topic: Topic) -> AskedTool:
+    """The tool that answers a route, and its arguments.
+
+    `Is X the strongest?` compares X with the unit that is; of that one itself it is asked which one is. Raises
+    `UsageError` when something is missing, or `ClaimNotSupported`.
+    """
+    kind = route.kind
+    place = route.place or (1 if kind == "strongest" else None)
+    first = strongest(findings)
+    if kind == "summary" or (place is not None and first is None):
+        return AskedTool(kind=kind, tool="")
+    units = _units(findings, replace(route, kind=kind, place=place), topic)
+    if kind == "rank":
+        kind = "strongest" if first is None or str(first.neuron) == units[0] else kind
+        units = units if first is None or kind == "strongest" else (units[0], str(first.neuron))
+    return AskedTool(
+        kind=kind,
+        tool=QUESTIONS[kind].tool,
+        units=units,
+        given=_given(findings, path, kind, route, units, topic),
+    )
+
+
+def _given(
+    findings: Findings, path: str, kind: str, route: Route, units: tuple[str, ...], topic: Topic
+) -> Mapping[str, object]:
+    """What the tool is told."""
+    tool = QUESTIONS[kind].tool
+    fields = TOOLS[tool].arguments.model_fields
+    given: dict[str, object] = {"run" if "run" in fields else "first": path, **route.given}
+    if tool == "verify":
+        given["what"] = _claim(findings, path, units, topic)
+    elif tool == "versus":
+        if len(units) != 2:
+            raise UsageError("expected two units to compare, got one")
+        given |= {"first": units[0], "second": units[1]}
+    elif "units" in fields:
+        given["units"] = ",".join(units)
+    elif "neuron" in fields and units:
+        given["neuron"] = units[0]
+    if "regime" in fields and route.regime is not None:
+        given["regime"] = route.regime
+    return given
+
+
+def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) -> str:
+    """The certificate that proves what is asked for: of a named unit, else what the last answer cites."""
+    if not units:
+        if not topic.question:
+            raise UsageError("expected something that was claimed, nothing was asked about this run before")
+        if not topic.certificates:
+            raise ClaimNotSupported(
+                f"the last answer ({plain(topic.question)}) rests on the run's report and cites no ablation to run "
+                "again"
+            )
+        return "last"
+    with opened(path) as run:
+        neuron = Neuron.parse(units[0])
+        made = [find_certificate(run, (neuron,), search.regime) for search in findings.searches]
+    found = next((one for one in made if one is not None), None)
+    if found is None:
+        raise ClaimNotSupported(
+            f"{units[0]} has no certificate in run {findings.run}; ask why it flips to make one"
+        )
+    return found.id
+
+
+def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
     """The units of a question in order. Raises `UsageError` when a place or a pronoun stands for none."""
     units = list(route.units)
     if route.place is not None:

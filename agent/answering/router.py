@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from agent.answering.questions import FORMS, Form
 from agent.answering.understanding import Reading, read
@@ -48,6 +49,8 @@ class Understood:
     """(as written, as read)."""
     nearest: tuple[str, ...] = ()
     """Kinds that lie nearest, best first."""
+    units: tuple[str, ...] = ()
+    """Units that it names."""
 
 
 def route(question: str) -> Route | None:
@@ -62,22 +65,22 @@ def understand(question: str) -> Understood:
     nearest = tuple(
         dict.fromkeys(form.kind for form in sorted(FORMS, key=lambda form: -_likeness(form, whole)))
     )
-    for parts in _partings(question):
-        readings = [read(part) for part in parts]
+    partings = ([read(part) for part in parts] for parts in _partings(question))
+    for readings in chain([[whole]], partings):
         routes = [_routed(reading) for reading in readings]
         if routes and all(routes):
             return Understood(
                 routes=tuple(each for each in routes if each),
                 corrected=tuple(pair for reading in readings for pair in reading.corrected),
                 nearest=nearest,
+                units=whole.units,
             )
-    return Understood(unknown=whole.unknown, corrected=whole.corrected, nearest=nearest)
+    return Understood(unknown=whole.unknown, corrected=whole.corrected, nearest=nearest, units=whole.units)
 
 
 def _partings(question: str) -> Iterator[list[str]]:
-    """The question whole, then cut in two, then in three, at every place where a part can end."""
+    """The question cut in two, then in three, at every place where a part can end."""
     text = question.strip()
-    yield [text]
     seams = [match.span() for match in _SEAM.finditer(text)]
     for begin, end in seams:
         yield [text[:begin], text[end:]]
