@@ -41,7 +41,7 @@ AXES = ("τ", "cap", "α", "n per slice", "completion length")
 
 def _recalled(regime: Regime, runs: Sequence[PlannedRunDone]) -> str:
     """The recall in one direction over all runs, with its lower bound over distinct units."""
-    return recalled([search for run in runs if (search := run.search(regime)) is not None])
+    return recalled(run_counts.searches(runs, regime))
 
 
 _COUNTED: tuple[tuple[str, Measure], ...] = (

@@ -15,7 +15,7 @@ import xgboost as xgb
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.findings.repair_outcome import ControlKind, Policy, RepairControl
-from mecharule_ops.repair.gates import NOTHING, Acts, after, gained
+from mecharule_ops.repair.gates import NOTHING, Acts, after, gained, most_gained
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import Readings, predicates_of
 from mecharule_ops.repair.testing import Tested, labels_under
@@ -78,7 +78,7 @@ def units_above(
     )
 
 
-def best_threshold(
+def gain_threshold(
     expected: Float[np.ndarray, "unit record"],
     alone: Bool[np.ndarray, "unit record"],
     before: Bool[np.ndarray, " record"],
@@ -86,11 +86,10 @@ def best_threshold(
 ) -> float:
     """The threshold with the largest fixed − harm · broken of one unit a record; the highest on a tie."""
 
-    def value(threshold: float) -> tuple[float, float]:
-        acting = np.where(expected.max(0) > threshold, expected.argmax(0), NOTHING)
-        return gained(after(acting, alone, before), before, harm), threshold
+    def labels(threshold: float) -> Bool[np.ndarray, " record"]:
+        return after(np.where(expected.max(0) > threshold, expected.argmax(0), NOTHING), alone, before)
 
-    return max(THRESHOLDS, key=value)
+    return most_gained(THRESHOLDS, labels, before, harm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,7 +123,7 @@ def free_form(found: Material) -> FreeForm:
         value = alone[:split].astype(np.int64) - good[:split]
         trees.append(UnitTrees.of(unit, texts, readings, value, found.run.config.seed))
     gains = np.stack([each.expected(readings, harm)[split:] for each in trees])
-    threshold = best_threshold(gains, found.alone[:, split:], good[split:], harm)
+    threshold = gain_threshold(gains, found.alone[:, split:], good[split:], harm)
     known = {unit: alone[split:] for unit, alone in found.known.items()}
 
     def gain(policy: Policy) -> float:

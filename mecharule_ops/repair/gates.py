@@ -13,7 +13,7 @@ Axes: gate, record.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -90,6 +90,16 @@ def gained(
 ) -> float:
     """Fixed − harm · broken."""
     return float(np.sum(labels & ~before) - harm * np.sum(before & ~labels))
+
+
+def most_gained(
+    levels: Sequence[float],
+    labels: Callable[[float], Bool[np.ndarray, " record"]],
+    before: Bool[np.ndarray, " record"],
+    harm: float,
+) -> float:
+    """Of some levels from which on something acts the one whose labels gain most; the highest on a tie."""
+    return max(levels, key=lambda level: (gained(labels(level), before, harm), level))
 
 
 def worth(

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.findings.repair_outcome import ControlKind, Gate, RepairControl
+from mecharule_ops.numbers import plural
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import firing
 from mecharule_ops.repair.testing import Tested, acted
@@ -63,5 +64,5 @@ def runner_up_controls(tested: Tested, rules: tuple[Gate, ...]) -> tuple[RepairC
 
     return (
         line(ControlKind.RUNNER_UP, "", acted(tested.acts)),
-        line(ControlKind.RUNNER_UP_RULES, f"{len(rules)} clause{'s' * (len(rules) != 1)}", fires),
+        line(ControlKind.RUNNER_UP_RULES, plural(len(rules), "clause"), fires),
     )

@@ -17,7 +17,7 @@ import xgboost as xgb
 from jaxtyping import Bool, Float, Float32, Int
 
 from mecharule_ops.findings.repair_outcome import ControlKind, RepairControl
-from mecharule_ops.repair.gates import gained
+from mecharule_ops.repair.gates import most_gained
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import predicates_of
 from mecharule_ops.repair.testing import Tested, acted
@@ -88,11 +88,7 @@ def sure_enough(
     harm: float,
 ) -> float:
     """Of `SURE` the least with which its answers fix most for what they break; the highest on a tie."""
-
-    def gain(least: float) -> float:
-        return gained(np.where(sure >= least, right, before), before, harm)
-
-    return max(SURE, key=lambda least: (gain(least), least))
+    return most_gained(SURE, lambda least: np.where(sure >= least, right, before), before, harm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

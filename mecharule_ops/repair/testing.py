@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.findings.repair_outcome import ControlKind, Gate, PairEffect, Policy, RepairControl
 from mecharule_ops.mcnemar import Paired
+from mecharule_ops.numbers import plural
 from mecharule_ops.repair.gates import Acts, acting_units, places_of, units_of
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import Readings, firing
@@ -79,7 +80,7 @@ class Tested:
         acts: Acts = [()] * len(self.found.test)
         if gates:
             acts = acting_units(gates, firing(gates, readings()), policy)
-        return self.ablating(kind, f"{len(gates)} clause{'s' * (len(gates) != 1)}", acts, {})
+        return self.ablating(kind, plural(len(gates), "clause"), acts, {})
 
 
 def opened_test(found: Material, gates: Sequence[Gate], policy: Policy) -> Tested:
