@@ -113,7 +113,7 @@ class Consulted(TypedDict):
     name: str
     arguments: dict[str, object]
     text: str
-    """As the model was shown it."""
+    """As the model was shown it; after `error: ` where it is not ok."""
     ok: bool
 
 

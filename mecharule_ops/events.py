@@ -129,7 +129,7 @@ class NodeTested(Event):
     depth: int
     size: int
     units: str
-    """As printed: a unit alone, or the first and last of a group, `m4.12 … m4.99`."""
+    """A unit alone, or the first and last of a group, as `ends_printed` writes them: `m4.12 … m4.99`."""
     associated_flips: int
     associated_n: int
     unrelated_flips: int
@@ -218,6 +218,8 @@ class CertificateWritten(Event):
 
     certificate: str
     claim: str
+    units: tuple[str, ...] = ()
+    """What the claim is about; none in events of before it was kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,20 @@ def _is_named(row: BasisRow, letter: str, kind: str) -> bool:
     return row.letter == letter and (kind == "hidden" or row.mark == f".{kind}")
 
 
+_BETWEEN = " … "
+
+
+def ends_printed(first: Neuron, last: Neuron) -> str:
+    """The first and the last unit of a group, or the one that it is."""
+    return str(first) if first == last else f"{first}{_BETWEEN}{last}"
+
+
+def ends_read(printed: str) -> tuple[Neuron, Neuron]:
+    """The first and the last unit of a group from what `ends_printed` wrote."""
+    first, _, last = printed.partition(_BETWEEN)
+    return Neuron.parse(first), Neuron.parse(last or first)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """One input of a task before any model has seen it."""

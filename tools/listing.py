@@ -13,7 +13,7 @@ from mecharule_ops.report.tables import rules as rule_table
 from mecharule_ops.run.opening import check_direction, findings_of, opened, regime_of, short_name
 from mecharule_ops.saying.unit_rules import shown_of_all
 from mecharule_ops.state.run_state import HypothesisView
-from mecharule_ops.state.search_id import OF_A_RUN, kind_of
+from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.types import Candidates as Ranked
 from mecharule_ops.types import Neuron
@@ -111,7 +111,7 @@ def tree(given: TreeArguments, tell: Tell) -> ToolResult:
 def _is_wanted(view: SearchView, given: TreeArguments) -> bool:
     if given.search is not None:
         return view.search == given.search
-    return kind_of(view.search) in OF_A_RUN and given.layer in (None, view.layer)
+    return SearchId.parse(view.search).kind in OF_A_RUN and given.layer in (None, view.layer)
 
 
 def _nodes(view: SearchView) -> Iterator[_Placed]:

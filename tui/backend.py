@@ -54,7 +54,7 @@ class Backend:
         from agent.llm.choice import choose
 
         try:
-            self.provider = str(choose()).removeprefix("LLM: ").split(": ")[0]
+            self.provider = choose().who
         except MechaRuleError as error:
             self.provider = f"none ({error})"
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
+from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
 from mecharule_ops.thresholds import ALPHA
 from tui.session import Singles, strongest
 from tui.words import arrow, bounds, counted, rate, slices_of
@@ -132,7 +132,7 @@ def layers(state: RunState, width: int) -> list[Text]:
     most = max((strong for strong, _ in counts.values()), default=0)
     room = max(6, min(24, width - 56))
     for name, view in state.searches.items():
-        if kind_of(name) == EXHAUSTIVE:
+        if SearchId.parse(name).kind == EXHAUSTIVE:
             continue
         strong, localized = counts[name]
         roots = [view.nodes[node].strength or 0.0 for node in view.children()]

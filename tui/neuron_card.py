@@ -102,7 +102,7 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
     for certificate in found:
         text.append_text(_flips(certificate))
     if not found:
-        cited = [c for c in state.certificates.values() if node.units in c.claim.split()]
+        cited = [c for c in state.certificates.values() if node.units in c.units]
         for claim in cited:
             text.append(f"[c:{plain(claim.certificate)}] {plain(claim.claim)}\n")
     return text

@@ -27,7 +27,7 @@ from mecharule_ops.events import (
     ToolCalled,
 )
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_id import EXHAUSTIVE, kind_of
+from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
 from tui.display import narrate
 
 if TYPE_CHECKING:
@@ -189,7 +189,11 @@ class Session:
 
 def strongest(state: RunState) -> list[AgonistFound]:
     """Localized units, strongest first, each once a regime; the exhaustive run's own are left out."""
-    found = [agonist for (search, _), agonist in state.agonists.items() if kind_of(search) != EXHAUSTIVE]
+    found = [
+        agonist
+        for (search, _), agonist in state.agonists.items()
+        if SearchId.parse(search).kind != EXHAUSTIVE
+    ]
     return sorted(found, key=lambda agonist: (-agonist.strength, agonist.neuron, agonist.regime))
 
 

@@ -32,7 +32,7 @@ from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.run.opening import findings_of, opened
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, certificate_ids
 from tools.registry import Tell
 from tools.result import ToolResult
 
@@ -211,7 +211,7 @@ class _Asked:
             "answer": state["answer"],
             "checked": state["checked"],
             "verified": not state["faults"],
-            "certificates": [id.removeprefix("c:") for id in state["cited"] if id.startswith("c:")],
+            "certificates": list(certificate_ids(state["cited"])),
         }
         calls = [f"▸ {one['name']} {_flags(one['arguments'])}".rstrip() for one in consulted]
         return self._laid_out("\n".join([str(self.choice), *calls]), data, self.asker.bill)

@@ -18,7 +18,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.report.document import Bullets
 from mecharule_ops.report.summary import summary
 from mecharule_ops.run.opening import findings_of, opened
-from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.saying.fact import Fact, certificate_ids, fact
 from tools.registry import Tell, call
 from tools.result import ToolResult
 
@@ -81,9 +81,9 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         answered.append(_answered(findings, path, route, topic, tell))
         topic = _next_topic(topic, answered[-1])
     facts = tuple(each for part in answered for each in part.facts)
-    certificates = _certificates(facts)
+    sources = dict.fromkeys(source for each in facts for source in each.sources)
+    certificates = certificate_ids(sources)
     remember(path, replace(topic, question=question, certificates=certificates), tell)
-    sources = {source for each in facts for source in each.sources}
     asked = [part for part in answered if part.tool]
     going_on = offers.after(topic.kind, next(iter(topic.units), None))
     data |= {
@@ -168,11 +168,6 @@ def _notes(found: Understood, answered: Sequence[Answered]) -> list[str]:
 
 def _said(answered: Answered) -> str:
     return paragraph([each.cited for each in answered.facts], is_table=answered.is_table)
-
-
-def _certificates(facts: Sequence[Fact]) -> tuple[str, ...]:
-    cited = (source for each in facts for source in each.sources)
-    return tuple(dict.fromkeys(id.removeprefix("c:") for id in cited if id.startswith("c:")))
 
 
 def _not_understood(found: Understood) -> str:

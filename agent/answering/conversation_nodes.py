@@ -30,9 +30,7 @@ _NO_CALL = (
     'Write {"tool": "NAME", "arguments": {}} or an answer.'
 )
 _NO_FACT = "Your reply could not be used: it names no fact. Write ⟦f1⟧ where fact f1 belongs, or call a tool."
-_REPEATED = (
-    "error: this tool was called with these arguments before; its facts stand above. Answer from them."
-)
+_REPEATED = "this tool was called with these arguments before; its facts stand above. Answer from them."
 _LIMIT = (
     "No more tool calls are allowed for this question. Answer from what you have, or say what is missing."
 )
@@ -91,14 +89,15 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
         if len(consulted) >= state["most_calls"]:
             result: Consulted = _refused(name, arguments, _LIMIT)
         elif any((one["name"], one["arguments"]) == (name, arguments) for one in consulted):
-            consulted.append({"name": name, "arguments": arguments, "text": _REPEATED, "ok": False})
-            result = consulted[-1]
+            result = _refused(name, arguments, _REPEATED)
+            consulted.append(result)
         else:
             result, stated = _called(runtime.context, name, arguments, len(facts))
             facts += [dict(asdict(fact)) for fact in stated]
             consulted.append(result)
             runtime.context.emit(_told(result))
-        turns.append({"role": "tool", "answers": str(call["id"]), "text": result["text"]})
+        text = result["text"] if result["ok"] else f"error: {result['text']}"
+        turns.append({"role": "tool", "answers": str(call["id"]), "text": text})
     return {"turns": turns, "consulted": consulted, "facts": facts}
 
 
@@ -135,7 +134,7 @@ def _told(result: Consulted) -> ToolCalled:
         tool=result["name"],
         arguments=canonical_json(result["arguments"]),
         ok=result["ok"],
-        result=first.removeprefix("error: ")[:LONGEST_MESSAGE],
+        result=first[:LONGEST_MESSAGE],
     )
 
 
@@ -153,7 +152,7 @@ def _called(
 
 
 def _refused(name: str, arguments: dict[str, object], reason: str) -> Consulted:
-    return {"name": name, "arguments": arguments, "text": f"error: {reason}", "ok": False}
+    return {"name": name, "arguments": arguments, "text": reason, "ok": False}
 
 
 def _turn(said: Said) -> Turn:

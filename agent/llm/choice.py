@@ -52,9 +52,13 @@ class Choice:
         kind, _, rest = self.spec.partition("/")
         return f"{kind}/{Path(rest).name}" if kind == LOCAL else self.spec
 
+    @property
+    def who(self) -> str:
+        """Who answers, in a few words."""
+        return "none (offline)" if self.spec == NONE else self.short
+
     def __str__(self) -> str:
-        name = "none (offline)" if self.spec == NONE else self.short
-        return f"LLM: {name}: {self.why}"
+        return f"LLM: {self.who}: {self.why}"
 
 
 class _Config(BaseModel):

@@ -56,6 +56,11 @@ class Completion:
     """Smallest lead of the chosen token over the next, in logits; below 1e-3 counts as a near tie."""
 
 
+def ablated(units: tuple[str, ...], unit: str | None) -> tuple[str, ...]:
+    """The units that a row's `unit` names, of a certificate of these."""
+    return units if unit is None else tuple(unit.split("+"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleRow:
     """One example before and after the ablation."""

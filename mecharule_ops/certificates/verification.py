@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from mecharule_ops.certificates.certificate import KINDS, Certificate, Completion, ExampleRow, SliceTotal
+from mecharule_ops.certificates.certificate import (
+    KINDS,
+    Certificate,
+    Completion,
+    ExampleRow,
+    SliceTotal,
+    ablated,
+)
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.types import Neuron, Phase
@@ -159,10 +166,10 @@ def _row_faults(certificate: Certificate) -> Iterator[str]:
     labels: dict[tuple[int, tuple[int, ...]], bool] = {}
     prompts: dict[int, str] = {}
     for row in certificate.rows:
-        ablated = certificate.units if row.unit is None else tuple(row.unit.split("+"))
-        if not set(ablated) <= set(certificate.units):
+        units = ablated(certificate.units, row.unit)
+        if not set(units) <= set(certificate.units):
             yield f"example {row.example}: {row.unit} is not among the units"
-        if row.held is not None and set(ablated) & set(row.held.split("+")):
+        if row.held is not None and set(units) & set(row.held.split("+")):
             yield f"example {row.example}: {row.held} is held and ablated at once"
         if row.before.label != bool(certificate.regime):
             yield f"example {row.example}: its label before is not the regime's"

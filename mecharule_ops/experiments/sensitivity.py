@@ -14,6 +14,7 @@ from mecharule_ops.experiments.requested_runs import (
     PlannedRun,
     PlannedRunDone,
     labelled,
+    labels,
     under,
 )
 from mecharule_ops.experiments.run_counts import (
@@ -119,18 +120,13 @@ _CAPTION = (
 
 def _rows(runs: Sequence[PlannedRunDone], axis: str) -> dict[str, tuple[PlannedRunDone, ...]]:
     """The runs at each value of an axis, in the order of the values."""
-    prefix = f"{axis} "
-    found = {
-        run.label.removeprefix(prefix): labelled(runs, run.label)
-        for run in runs
-        if run.label.startswith(prefix)
-    }
+    found = {_value(same[0], axis): same for same in (labelled(runs, name) for name in labels(runs))}
     main = labelled(runs, MAIN)
-    found[_main_value(main[0], axis)] = main
+    found[_value(main[0], axis)] = main
     return dict(sorted(found.items(), key=lambda row: float(row[0].replace(",", ""))))
 
 
-def _main_value(run: PlannedRunDone, axis: str) -> str:
+def _value(run: PlannedRunDone, axis: str) -> str:
     config = run.planned.config
     if axis == "cap":
         return f"{max(search.cost.candidates for search in run.findings.searches):,}"

@@ -98,7 +98,7 @@ def _unit_pairs(runs: Sequence[PlannedRunDone]) -> Iterator[tuple[str, list[Pair
     basis = runs[0].planned.config.bases
     same = [name for name in labels(runs) if labelled(runs, name)[0].planned.config.bases == basis]
     yield from ((f"main, {name}", _pairs(runs, MAIN, name)) for name in same if name != MAIN)
-    tasks = [name for name in same if name.startswith("only ")]
+    tasks = [name for name in same if _another_task(runs, name)]
     yield from ((f"{one}, {other}", _pairs(runs, one, other)) for one, other in combinations(tasks, 2))
     yield "main, another seed", list(combinations(labelled(runs, MAIN), 2))
 
@@ -126,7 +126,12 @@ def _shared_units(pairs: Iterable[tuple[SearchOutcome | None, SearchOutcome | No
 
 def _flip_labels(runs: Sequence[PlannedRunDone]) -> list[str]:
     """Labels whose runs saw the records of the main condition: all but other tasks."""
-    return [name for name in labels(runs) if name != MAIN and not name.startswith("only ")]
+    return [name for name in labels(runs) if name != MAIN and not _another_task(runs, name)]
+
+
+def _another_task(runs: Sequence[PlannedRunDone], name: str) -> bool:
+    main, other = (labelled(runs, label)[0].planned.config.task_settings for label in (MAIN, name))
+    return main != other
 
 
 def _flips_table(runs: Sequence[PlannedRunDone]) -> Table:

@@ -8,14 +8,13 @@ run's own key. What an ablation flipped is still counted per unit in the run fil
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from mecharule_ops.events import AgonistFound, Event, NodeTested, RuleAnchored
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.state.search_id import is_of
-from mecharule_ops.types import Neuron, Regime
+from mecharule_ops.state.search_id import SearchId
+from mecharule_ops.types import Neuron, Regime, ends_printed, ends_read
 
 RISKY = Regime.BASELINE_NEGATIVE
 """The direction whose units are hidden."""
@@ -37,8 +36,8 @@ class Suppression:
     def event(self, event: Event) -> Event:
         """The event as it may be told and kept."""
         match event:
-            case NodeTested(search=search, units=units) if is_of(search, RISKY):
-                return replace(event, units=self._units(units))
+            case NodeTested(search=search, units=units) if SearchId.parse(search).regime == RISKY.value:
+                return replace(event, units=ends_printed(*map(self.hidden, ends_read(units))))
             case AgonistFound(regime=RISKY.value) | RuleAnchored(regime=RISKY.value):
                 return replace(event, neuron=str(self.hidden(Neuron.parse(event.neuron))))
         return event
@@ -50,11 +49,6 @@ class Suppression:
             for outcome in findings.searches
         )
         return replace(findings, searches=searches)
-
-    def _units(self, printed: str) -> str:
-        """A group's printed first and last unit."""
-        names: Sequence[str] = printed.split(" … ")
-        return " … ".join(str(self.hidden(Neuron.parse(name))) for name in names)
 
     def _walk(self, value: Any) -> Any:
         if isinstance(value, Neuron):

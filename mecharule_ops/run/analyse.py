@@ -120,7 +120,9 @@ def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]
 
 def _kept(run: Run, journal: Journal, certificate: Certificate) -> Certificate:
     run.store.put_certificate(certificate)
-    journal.emit(CertificateWritten(certificate=certificate.id, claim=certificate.claim))
+    journal.emit(
+        CertificateWritten(certificate=certificate.id, claim=certificate.claim, units=certificate.units)
+    )
     return certificate
 
 

@@ -40,6 +40,7 @@ from mecharule_ops.types import (
     Regime,
     SearchStatus,
     Verdict,
+    ends_printed,
 )
 from mecharule_ops.workers.dealing import LEAST, cut
 
@@ -269,17 +270,14 @@ def found_event(
 
 def tested_event(search: str, node: ChaNode, basis: Basis) -> NodeTested:
     """The event of a node's verdict."""
-    names = [
-        str(Neuron(basis, node.layer, int(channel))) for channel in (node.channels[0], node.channels[-1])
-    ]
-    units = names[0] if len(node.channels) == 1 else f"{names[0]} … {names[1]}"
+    first, last = (Neuron(basis, node.layer, int(node.channels[end])) for end in (0, -1))
     return NodeTested(
         search=search,
         node=node.node,
         parent=node.parent,
         depth=node.depth,
         size=len(node.channels),
-        units=units,
+        units=ends_printed(first, last),
         associated_flips=node.estimate.associated.flips,
         associated_n=node.estimate.associated.n,
         unrelated_flips=node.estimate.unrelated.flips,

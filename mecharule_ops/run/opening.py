@@ -147,7 +147,9 @@ def keep(run: Run, certificate: Certificate) -> Certificate:
     """The certificate, after storing it and telling the run's story of it."""
     known = {stored.id for stored in run.store.certificates()}
     if run.store.put_certificate(certificate) not in known:
-        run.store.append([CertificateWritten(certificate=certificate.id, claim=certificate.claim)])
+        run.store.append(
+            [CertificateWritten(certificate=certificate.id, claim=certificate.claim, units=certificate.units)]
+        )
     return certificate
 
 

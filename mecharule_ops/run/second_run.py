@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
+from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, ablated
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
@@ -133,8 +133,7 @@ def _completed(
     for places, some in together.items():
         groups, held = [], []
         for unit, hold in some:
-            ablated = certificate.units if unit is None else unit.split("+")
-            groups.append(tuple(map(Neuron.parse, ablated)))
+            groups.append(tuple(map(Neuron.parse, ablated(certificate.units, unit))))
             held.append(held_units(subject, groups[-1], None if hold is None else parse_hold(hold)))
         found = engine.completions(groups, places, held)
         for index, (unit, hold) in enumerate(some):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -21,6 +22,11 @@ class Fact:
     def cited(self) -> str:
         """The sentence with its sources in brackets."""
         return " ".join([self.sentence, *(f"[{source}]" for source in self.sources)]) + "."
+
+
+def certificate_ids(sources: Iterable[str]) -> tuple[str, ...]:
+    """The ids of the certificates among sources, each once."""
+    return tuple(dict.fromkeys(id.removeprefix("c:") for id in sources if id.startswith("c:")))
 
 
 def fact(sentence: str, *sources: str, unit: object = None, kinds: str = "") -> Fact:

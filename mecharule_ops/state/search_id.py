@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,16 +14,25 @@ OF_A_RUN = (GUIDED, CHA)
 """What finds a run's agonists, as against what checks them."""
 
 
+@dataclass(frozen=True, slots=True)
+class SearchId:
+    """What an id names; prints as it and is read from it."""
+
+    kind: str
+    regime: int
+    place: str
+    """Basis and layer: `m4`."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.regime}:{self.place}"
+
+    @classmethod
+    def parse(cls, text: str) -> SearchId:
+        """The id that prints so."""
+        kind, regime, place = text.split(":")
+        return cls(kind, int(regime), place)
+
+
 def search_id(kind: str, regime: Regime, basis: Basis, layer: int) -> str:
     """The id of a layer's search."""
-    return f"{kind}:{regime.value}:{basis.letter}{layer}"
-
-
-def kind_of(search: str) -> str:
-    """Which kind of search an id names."""
-    return search.partition(":")[0]
-
-
-def is_of(search: str, regime: Regime) -> bool:
-    """Whether an id names a search of a regime."""
-    return f":{regime.value}:" in search
+    return str(SearchId(kind, regime.value, f"{basis.letter}{layer}"))

@@ -81,7 +81,9 @@ def test_sensitivity_changes_one_setting_at_a_time() -> None:
 
 def test_sensitivity_rows_are_in_the_order_of_their_values() -> None:
     """The main condition stands at its own value."""
-    runs = [finished(0), finished(0, "τ 0.5"), finished(0, "τ 0.1")]
+    bases = {f"τ {tau}": request().base.model_copy(update={"tau": tau}) for tau in (0.5, 0.1)}
+    changed = [replace(finished(0, label), planned=planned(base, 0, label)) for label, base in bases.items()]
+    runs = [finished(0), *changed]
     table = next(block for block in sensitivity.part(runs).blocks if not isinstance(block, str))
     assert [row[0] for row in table.rows] == ["0.1", "0.2", "0.5"]
 

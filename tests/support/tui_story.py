@@ -167,7 +167,9 @@ def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Eve
         )
     )
     told.extend(ledger_events())
-    told.append(CertificateWritten(certificate="7f3a00000000", claim="m1.17 flips 28/64 of D+"))
+    told.append(
+        CertificateWritten(certificate="7f3a00000000", claim="m1.17 flips 28/64 of D+", units=("m1.17",))
+    )
     if finished:
         told.append(RunFinished(run=run, status="12 units localized, 6 agonists"))
     return told

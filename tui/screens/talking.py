@@ -26,6 +26,8 @@ class Talking(RunView):
         super().__init__(session)
         self.exchanges: list[tuple[str, str]] = []
         """Questions and answers so far, for the next to follow on."""
+        self._captured: ChatLine | None = None
+        """The turn with what programs printed."""
         self._asking: list[threading.Event] = []
         """One a question that a model is asked; set when the person gives it up."""
 
@@ -123,13 +125,10 @@ class Talking(RunView):
         if not output:
             return
         turn = Entry(who="tool", text=f"captured output, {len(output)} lines", detail="\n".join(output))
-        old = next(
-            (line for line in chat.query(ChatLine) if line.entry.text.startswith("captured output")), None
-        )
-        if old is None:
-            chat.add(turn)
+        if self._captured is None:
+            self._captured = chat.add(turn)
         else:
-            old.become(replace(turn, is_open=old.entry.is_open))
+            self._captured.become(replace(turn, is_open=self._captured.entry.is_open))
 
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:

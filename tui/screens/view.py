@@ -8,6 +8,7 @@ from textual.widgets import DataTable
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_id import CHA, SearchId
 from mecharule_ops.state.search_view import SearchView
 from tui.character_charts import figures
 from tui.neuron_card import OnFile, card, thresholds
@@ -123,9 +124,11 @@ class RunView(PanedScreen):
         if view is None:
             return "CHA tree"
         names = list(self.state.searches)
-        kind, _, place = view.search.split(":", 2)
-        title = "CHA tree" if kind == "cha" else kind
-        return f"{title} · {place} {arrow(view.regime)} · {names.index(view.search) + 1} of {len(names)}"
+        search = SearchId.parse(view.search)
+        title = "CHA tree" if search.kind == CHA else search.kind
+        return (
+            f"{title} · {search.place} {arrow(view.regime)} · {names.index(view.search) + 1} of {len(names)}"
+        )
 
     def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
         self._draw_card()
