@@ -136,6 +136,12 @@ class NodeTested(Event):
     unrelated_n: int
     ucb: float
     verdict: str
+    begin: int = 0
+    """Its units are those of its parent from here on, in the search's order, …"""
+    end: int = 0
+    """… up to here; 0 of a root, and in events of before groups kept their members."""
+    channels: tuple[int, ...] = ()
+    """The units of a root, in the search's order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

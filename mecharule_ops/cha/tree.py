@@ -1,4 +1,4 @@
-"""What a search has found so far: its queried nodes, its cost, and the fate of every unit (paper, §4.4)."""
+"""What a search has found so far: its queried nodes, its cost, and what it kept (paper, §4.4)."""
 
 from __future__ import annotations
 
@@ -39,16 +39,6 @@ class ChaTree:
     def children(self, node: int) -> tuple[ChaNode, ...]:
         """The decided nodes that were opened out of one node."""
         return tuple(child for child in self.nodes if child.parent == node)
-
-    def fate(self, channel: int) -> ChaNode | None:
-        """The node that settled a unit: its own test if it had one, else the smallest pruned group with it.
-
-        None when the unit was no candidate, or the search ended before it was settled.
-        """
-        settled = [
-            node for node in self.nodes if node.verdict is not Verdict.SPLIT and channel in node.channels
-        ]
-        return min(settled, key=lambda node: len(node.channels), default=None)
 
     def _agonist(self, node: ChaNode, basis: Basis) -> Agonist:
         return Agonist(

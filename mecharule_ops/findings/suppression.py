@@ -37,7 +37,8 @@ class Suppression:
         """The event as it may be told and kept."""
         match event:
             case NodeTested(search=search, units=units) if SearchId.parse(search).regime == RISKY.value:
-                return replace(event, units=ends_printed(*map(self.hidden, ends_read(units))))
+                ends = ends_printed(*map(self.hidden, ends_read(units)))
+                return replace(event, units=ends, begin=0, end=0, channels=())
             case AgonistFound(regime=RISKY.value) | RuleAnchored(regime=RISKY.value):
                 return replace(event, neuron=str(self.hidden(Neuron.parse(event.neuron))))
         return event

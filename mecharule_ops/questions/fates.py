@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.errors import NotStored
-from mecharule_ops.run.driver import Drive, NamedSearch
+from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.search_view import NodeView, SearchView
-from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
+from mecharule_ops.types import LayerCandidates, Neuron, Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,41 +67,18 @@ def promise(
 def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:
     """The nodes of the recorded search from a root to the one that settled the unit; empty when none did.
 
-    The search is made once more from the ablations that the run keeps, which gives the members of every group: its own
-    test if the unit had one, else the smallest decided group with it. Cost: no model call, a look-up in the
-    run file for every group that the search asked. Raises `StoreError` on a damaged run file.
+    Raises `ClaimNotSupported` for a run whose groups do not say which units they hold.
     """
     view = run.search_view(neuron.basis, regime, neuron.layer)
-    candidates = run.candidates(neuron.basis, regime)
-    if view is None or neuron.layer not in {layer.layer for layer in candidates.layers}:
+    if view is None:
         return ()
-    searches = run.recorded_plan(neuron.basis, regime).searches(candidates, regime)
-    _search_again(run, neuron.basis, regime, searches)
-    (tree,) = (named.search.tree for named in searches if named.layer == neuron.layer)
-    told = tuple(node for node in tree.nodes if node.node in view.nodes and view.nodes[node.node].verdict)
-    settled = replace(tree, nodes=told).fate(neuron.channel)
-    return () if settled is None else path_to(view, view.nodes[settled.node])
-
-
-def _search_again(run: Run, basis: Basis, regime: Regime, searches: Sequence[NamedSearch]) -> None:
-    """Tell searches what the run keeps, as far as it goes: one that a budget ended lacks outcomes."""
-    engine = run.stored_only(run.intervention(basis))
-    slices = run.slices(regime)
-    drive = Drive(
-        engine=engine,
-        basis=basis,
-        regime=regime,
-        associated=slices.associated.tolist(),
-        unrelated=slices.unrelated.tolist(),
-        tau=run.config.tau,
-        batch=1,
-        width=2,
-        ahead=False,
-    )
-    told = -1
-    while told < (told := sum(len(named.search.tree.nodes) for named in searches)):
-        with suppress(NotStored):
-            deque(drive.run(searches), maxlen=0)
+    if not view.keeps_members:
+        raise ClaimNotSupported(
+            f"expected a run whose groups say which units they hold, {run.id} was made before they did; "
+            f"`mecharule fork {run.id}` makes its search again"
+        )
+    settled = view.settled(neuron.channel)
+    return () if settled is None else path_to(view, settled)
 
 
 def path_to(view: SearchView, node: NodeView) -> tuple[NodeView, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Protocol, runtime_checkable
 
@@ -92,6 +92,8 @@ class Drive:
     """How many answer at once; from two on every open question is asked at once."""
     ahead: bool = True
     """Whether workers that a wave leaves idle are asked what will probably be asked next."""
+    _opened: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict, init=False)
+    """The units of each group that was split, by search and node."""
 
     def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
@@ -212,7 +214,10 @@ class Drive:
         return GroupQuestion(groups=tuple(groups), examples=(*associated, *unrelated))
 
     def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
-        yield tested_event(search, node, self.basis)
+        if node.verdict is Verdict.SPLIT:
+            self._opened[search, node.node] = node.channels
+        above = () if node.parent is None else self._opened[search, node.parent]
+        yield tested_event(search, node, self.basis, above)
         if node.verdict is Verdict.KEPT:
             neuron = Neuron(self.basis, node.layer, int(node.channels[0]))
             yield found_event(search, self.regime, neuron, node.estimate, node.ucb, self.tau)
@@ -268,8 +273,9 @@ def found_event(
     )
 
 
-def tested_event(search: str, node: ChaNode, basis: Basis) -> NodeTested:
-    """The event of a node's verdict."""
+def tested_event(search: str, node: ChaNode, basis: Basis, above: tuple[int, ...]) -> NodeTested:
+    """The event of a node's verdict; `above` are the units of its parent, of which its own are a stretch."""
+    begin = above.index(node.channels[0]) if above else 0
     first, last = (Neuron(basis, node.layer, int(node.channels[end])) for end in (0, -1))
     return NodeTested(
         search=search,
@@ -284,4 +290,7 @@ def tested_event(search: str, node: ChaNode, basis: Basis) -> NodeTested:
         unrelated_n=node.estimate.unrelated.n,
         ucb=node.ucb,
         verdict=node.verdict.value,
+        begin=begin,
+        end=begin + len(node.channels) if above else 0,
+        channels=() if above else tuple(map(int, node.channels)),
     )

@@ -105,6 +105,11 @@ class NodeView:
     unrelated_n: int = 0
     ucb: float | None = None
     verdict: str | None = None
+    begin: int = 0
+    """Its units are those of its parent from here on, …"""
+    end: int = 0
+    """… up to here; a root's are its `channels`."""
+    channels: tuple[int, ...] = ()
     last_child: int | None = None
     previous_sibling: int | None = None
     """With `last_child` a linked list, so that a child costs the same at any number of siblings."""
@@ -183,6 +188,27 @@ class SearchView:
         splits = (after.verdict == "split") - (before.verdict == "split")
         counts = self.counts + Counts(tested=int(not again), split=splits)
         return replace(linked, nodes=linked.nodes.set(event.node, after), counts=counts)
+
+    def settled(self, channel: int) -> NodeView | None:
+        """The node that settled a unit: its own test if it had one, else the smallest decided group with it.
+
+        None when the unit was no candidate, or the search ended before it was settled.
+        """
+        members: dict[int, tuple[int, ...]] = {}
+        best: NodeView | None = None
+        for number, node in self.nodes.items():
+            if node.verdict is None:
+                continue
+            above = () if node.parent is None else members.get(node.parent, ())
+            members[number] = node.channels or above[node.begin : node.end]
+            if channel in members[number] and node.verdict != "split":
+                best = node if best is None or node.size < best.size else best
+        return best
+
+    @property
+    def keeps_members(self) -> bool:
+        """Whether its groups say which units they hold; those of runs before 2026-11-23 do not."""
+        return self.last_root is None or bool(self.nodes[self.last_root].channels)
 
     def children(self, node: int | None = None) -> tuple[int, ...]:
         """Ids of a node's tested children in order of test; of the roots for None."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from naive_fate import fate
 from search_oracles import Cancelling, UnionOfFlips, drive, layer_of, naive_algorithm_1, planted_union
 
 from mecharule_ops import confidence
@@ -77,10 +78,10 @@ def test_one_agonist_of_four_worked_by_hand() -> None:
     (agonist,) = tree.agonists(Basis.MLP_OUT)
     assert agonist.neuron == Neuron(Basis.MLP_OUT, 3, 2)
     assert agonist.estimate.signed_selectivity == pytest.approx(0.5 - 2 / 64)
-    assert tree.fate(1) == pruned
-    assert tree.fate(3) == tree.nodes[4]
+    assert fate(tree, 1) == pruned
+    assert fate(tree, 3) == tree.nodes[4]
     assert tree.nodes[4].verdict is Verdict.DROPPED
-    assert tree.fate(9) is None
+    assert fate(tree, 9) is None
     assert [node.node for node in tree.children(2)] == [3, 4]
 
 
@@ -302,7 +303,7 @@ def test_a_stopped_search_keeps_what_it_found() -> None:
     search.stop(SearchStatus.BUDGET_SPENT)
     assert (search.done, search.status, search.ask()) == (True, SearchStatus.BUDGET_SPENT, ())
     assert len(search.tree.nodes) == 1
-    assert search.tree.fate(0) is None
+    assert fate(search.tree, 0) is None
     search.stop(SearchStatus.STOPPED)
     assert search.status is SearchStatus.BUDGET_SPENT
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_fate import fate
 from search_oracles import Cancelling, UnionOfFlips, drive_together, planted_union
 
 from mecharule_ops import confidence
@@ -215,7 +216,7 @@ def test_whatever_is_predicted_claims_are_those_of_brute_force(
         assert node.estimate == oracle.estimate(node.channels, exact, exact)
         assert node.ucb >= 0.2
     assert tree.status is SearchStatus.COMPLETE
-    assert all(tree.fate(2 * place + 1) is not None for place in range(units))
+    assert all(fate(tree, 2 * place + 1) is not None for place in range(units))
     assert tree.example_forwards <= 1.05 * units * 128
     (again,) = drive_together(guided([prediction], chosen), [oracle], rng)
     assert again == tree

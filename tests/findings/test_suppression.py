@@ -78,6 +78,7 @@ def test_events_of_one_direction_are_hidden_alike() -> None:
     name = str(HIDE.hidden(Neuron.parse("m4.7")))
     assert HIDE.event(found) == replace(found, neuron=name)
     assert HIDE.event(tested) == replace(tested, units=name)
+    assert HIDE.event(replace(tested, channels=(7,), begin=1, end=2)) == replace(tested, units=name)
     group = replace(tested, units="m4.7 … m4.9", size=3)
     assert HIDE.event(group).units == f"{name} … {HIDE.hidden(Neuron.parse('m4.9'))}"  # type: ignore[attr-defined]
     for other in (replace(found, regime=1), replace(tested, search="cha:1:m4")):

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bundled_run import opened
+from naive_fate import fate
 
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.errors import StoreError
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.engine.group_questions import GroupQuestion
+from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.events import NodeAsked, NodeTested
 from mecharule_ops.questions.fates import attribution_rank, promise, settled_by
-from mecharule_ops.types import Basis, LayerCandidates, Neuron, Regime
+from mecharule_ops.run.driver import Drive
+from mecharule_ops.run.planning import SearchKind, SearchPlan
+from mecharule_ops.state.search_view import SearchView
+from mecharule_ops.store.stored_engine import Cost
+from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
 
 PRUNED = Neuron(Basis.MLP_OUT, 0, 0)
 
@@ -48,11 +55,73 @@ def test_promise_counts_the_units_of_all_layers() -> None:
     assert (own.units, own.associated, own.unrelated) == (5, 0.1, 0.2)
 
 
-def test_a_damaged_outcome_is_refused_and_not_told_as_a_search_without_an_end(copied_run: Path) -> None:
-    """Only outcomes that a run lacks end the look; by a changed byte in every block nothing is said of the search."""
-    with opened(copied_run, read_only=True) as run:
-        assert settled_by(run, PRUNED, Regime.BASELINE_POSITIVE)
-    with closing(sqlite3.connect(copied_run)) as file, file:
-        file.execute("UPDATE outcome SET margins = substr(margins, 1, length(margins) - 1) || x'ff'")
-    with opened(copied_run, read_only=True) as run, pytest.raises(StoreError, match="damaged"):
+@dataclass(frozen=True)
+class Unions:
+    """Answers every question by the union of its units' flips."""
+
+    flips: Mapping[Neuron, np.ndarray]
+
+    @property
+    def cost(self) -> Cost:
+        return Cost()
+
+    def answered(self, wave: Sequence[GroupQuestion]) -> Iterator[tuple[int, np.ndarray]]:
+        for place, question in enumerate(wave):
+            together = [np.any([self.flips[unit] for unit in group], axis=0) for group in question.groups]
+            yield place, ~np.array(together)[:, list(question.examples)]
+
+
+@pytest.mark.parametrize("kind", list(SearchKind))
+def test_what_settled_each_unit_is_what_a_look_at_every_group_says(kind: SearchKind) -> None:
+    """Every unit of searches of each kind, from their events alone; after each event too."""
+    rng = np.random.default_rng(3)
+    candidates = Candidates(
+        basis=Basis.MLP_OUT,
+        layers=tuple(
+            LayerCandidates(layer=layer, channels=np.arange(0, 80, 2), scores=rng.normal(size=40))
+            for layer in (0, 1)
+        ),
+    )
+    rates = rng.uniform(size=(2, 40)) ** 4
+    told = tuple(LayerPrediction(associated=rate, unrelated=rate / 2, scores=rate) for rate in rates)
+    plan = SearchPlan(
+        kind=kind, settings=ChaSettings(), predictions=told if kind is SearchKind.GUIDED else ()
+    )
+    searches = plan.searches(candidates, Regime.BASELINE_POSITIVE)
+    flips = {
+        Neuron(Basis.MLP_OUT, layer, 2 * place): rng.uniform(size=128) < rates[layer, place]
+        for layer in (0, 1)
+        for place in range(40)
+    }
+    drive = Drive(
+        engine=Unions(flips),
+        basis=Basis.MLP_OUT,
+        regime=Regime.BASELINE_POSITIVE,
+        associated=range(64),
+        unrelated=range(64, 128),
+        tau=0.2,
+    )
+    views = {
+        named.id: SearchView(search=named.id, regime=1, layer=named.layer, units=40) for named in searches
+    }
+    for event in drive.run(searches):
+        if isinstance(event, NodeAsked | NodeTested):
+            views[event.search] = views[event.search].apply(event)
+    for named in searches:
+        view = views[named.id]
+        assert view.keeps_members
+        for channel in range(81):
+            settled, known = view.settled(channel), fate(named.search.tree, channel)
+            assert (settled and settled.node) == (known and known.node), channel
+
+
+def test_a_run_of_before_groups_kept_their_members_is_refused_in_a_line(
+    copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what to do."""
+    monkeypatch.setattr(SearchView, "keeps_members", False)
+    with (
+        opened(copied_run, read_only=True) as run,
+        pytest.raises(ClaimNotSupported, match="mecharule fork b00d"),
+    ):
         settled_by(run, PRUNED, Regime.BASELINE_POSITIVE)
