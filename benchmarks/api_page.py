@@ -11,7 +11,7 @@ from pathlib import Path
 import mecharule_ops
 
 MODULES = (
-    *("front.finished_run", "front.rows", "front.pictures", "front.door"),
+    *("notebook.finished_run", "notebook.rows", "notebook.pictures", "notebook.door"),
     *("config", "errors", "events", "types", "bases", "cha", "predicates.language"),
     *(
         "findings.records",
@@ -19,9 +19,9 @@ MODULES = (
         "findings.controls",
         "findings.accounts",
         "findings.chain",
-        "findings.repair",
+        "findings.repair_outcome",
     ),
-    *("repair.material", "rules.families", "tasks.table", "tasks.text"),
+    *("repair.material", "rules.families", "tasks.from_file", "tasks.text"),
 )
 """Documented beside the package itself."""
 

@@ -138,11 +138,15 @@ class RunConfig(BaseModel):
         return Intervention(basis=basis, baseline=self.baseline, phase=self.phase or default_phase)
 
 
+def misfit(error: ValidationError, whole: str) -> str:
+    """The first thing that does not fit, in a line: its place, or the name of the whole, and what is wrong."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"
+
+
 def make_config(**settings: object) -> RunConfig:
     """A validated config. Raises `UsageError` with one line naming the first wrong field."""
     try:
         return RunConfig(**settings)  # type: ignore[arg-type]
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "config"
-        raise UsageError(f"{field}: {first['msg']}, got {first['input']!r}") from None
+        raise UsageError(f"{misfit(error, 'config')}, got {error.errors()[0]['input']!r}") from None

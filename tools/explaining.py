@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from mecharule_ops.codec import encode
-from mecharule_ops.errors import StoreError
+from mecharule_ops.errors import system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
@@ -116,14 +116,10 @@ def _written(known: Account | Chain, folder: Path) -> list[str]:
 
     figures = chain_figures(known) if isinstance(known, Chain) else account_figures(known)
     files = []
-    try:
+    with system_errors(f"to write figures to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, (svg, _) in figures.items():
             file = folder / f"{name}.svg"
             file.write_text(standalone(svg), encoding="utf-8")
             files.append(str(file))
-    except OSError as error:
-        raise StoreError(
-            f"expected to write figures to {folder}, the system says: {error.strerror}"
-        ) from error
     return files

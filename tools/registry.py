@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from mecharule_ops.config import misfit
 from mecharule_ops.errors import UsageError
 from tools import arguments
 from tools.arguments import Arguments
@@ -100,6 +101,5 @@ def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -
     try:
         return arguments(**given)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "arguments"
-        raise UsageError(f"{name}: {place}: {first['msg']}, got {first['input']!r}") from None
+        wrong = f"{misfit(error, 'arguments')}, got {error.errors()[0]['input']!r}"
+        raise UsageError(f"{name}: {wrong}") from None

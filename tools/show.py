@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.errors import UsageError, system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
@@ -29,10 +29,8 @@ def show(given: ShowArguments, tell: Tell) -> ToolResult:
         data = json.loads(to_json(findings))
         if given.html is None:
             return with_contribution(ToolResult(data=data, text=_text(findings, given)), run)
-    try:
+    with system_errors(f"to write {given.html}"):
         Path(given.html).write_text(report.render_html(findings), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"expected to write {given.html}, the system says: {error.strerror}") from error
     return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
 
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 from textual.app import App
 from textual.worker import Worker, WorkerState
 
-from mecharule_ops.errors import MechaRuleError, StoreError
+from mecharule_ops.errors import MechaRuleError, system_errors
 from mecharule_ops.plain_text import plain
 from tui.backend import Backend
 from tui.session import Session
@@ -35,11 +35,9 @@ class Outbox:
     def write(self, name: str, text: str) -> Path:
         """The path of a file after writing it, in place of an older one. Raises `StoreError`."""
         path = self.folder / re.sub(r"[^\w.-]+", "-", name)
-        try:
+        with system_errors(f"to write {path}"):
             self.folder.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise StoreError(f"expected to write {path}, the system says: {error.strerror}") from error
         if path not in self.written:
             self.written.append(path)
         return path

@@ -25,6 +25,7 @@ from agent.llm.faults import ProviderFault
 from agent.llm.mock import MockModel
 from agent.llm.protocol import LanguageModel
 from agent.llm.retrying import MOST_TOKENS, TokenPrice
+from mecharule_ops.config import misfit
 from mecharule_ops.errors import UsageError
 
 PROVIDERS = ("anthropic", "openai")
@@ -163,9 +164,7 @@ def _config(path: Path) -> _Config:
     try:
         return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"{wanted} in {path}, got {place}: {first['msg']}") from None
+        raise UsageError(f"{wanted} in {path}, got {misfit(error, 'the file')}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{wanted} in {path}, got {error}") from error
 

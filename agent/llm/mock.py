@@ -41,6 +41,7 @@ from agent.llm.faults import (
 from agent.llm.parsing import parsed_as
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Usage, unheard
 from mecharule_ops.codec import canonical_json
+from mecharule_ops.config import misfit
 from mecharule_ops.errors import UsageError
 
 FAULTS: Mapping[str, MechaRuleError] = {
@@ -143,11 +144,8 @@ def _read(path: Path) -> _Script:
     except OSError as error:
         raise UsageError(f"expected a script of a mock model in {path}, got {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(
-            f"expected a script of a mock model in {path}, got {place}: {first['msg']}"
-        ) from None
+        wrong = misfit(error, "the file")
+        raise UsageError(f"expected a script of a mock model in {path}, got {wrong}") from None
     except (ValueError, re.error) as error:
         raise UsageError(f"expected a script of a mock model in {path}, got {error}") from error
     return script

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ValidationError
 
 from agent.llm.faults import ReplyUnusable, scrub
+from mecharule_ops.config import misfit
 
 
 def parsed_as(schema: type[BaseModel] | None, text: str) -> BaseModel | None:
@@ -22,10 +23,8 @@ def parsed_as(schema: type[BaseModel] | None, text: str) -> BaseModel | None:
 
 def unusable(schema: type[BaseModel] | None, error: ValidationError) -> ReplyUnusable:
     """The first thing that does not fit, without the text itself."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(map(str, first["loc"])) or "the reply"
     wanted = "JSON" if schema is None else schema.__name__
-    return ReplyUnusable(f"expected a reply in the schema {wanted}, got {place}: {scrub(first['msg'])}")
+    return ReplyUnusable(f"expected a reply in the schema {wanted}, got {scrub(misfit(error, 'the reply'))}")
 
 
 def arguments_of(name: str, value: object) -> Mapping[str, object]:

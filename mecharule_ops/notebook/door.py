@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.errors import UsageError, system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.shape import read_shape
@@ -156,11 +156,9 @@ def table_file(table: object, folder: Path) -> Path:
     """
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(table))
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
-    try:
+    with system_errors(f"to write {file}"):
         folder.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"expected to write {file}, the system says: {error.strerror}") from error
     return file.resolve()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import Verification, VerificationStatus, verify
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.errors import UsageError, system_errors
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -46,10 +46,8 @@ class Picture:
 
     def save(self, file: str | Path) -> Path:
         """Writes the SVG. Raises `StoreError`."""
-        try:
+        with system_errors(f"to write {file}"):
             Path(file).write_text(self.svg, encoding="utf-8")
-        except OSError as error:
-            raise StoreError(f"expected to write {file}, the system says: {error.strerror}") from error
         return Path(file)
 
     def _repr_html_(self) -> str:

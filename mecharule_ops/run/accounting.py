@@ -93,8 +93,8 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
 def account_forwards(run: Run, regime: Regime) -> int:
     """About how many example-forwards the account of one unit takes, the further records left out.
 
-    An ablation of all of D_b; a clean pass over it with backwards, measured at up to 5.5 forwards with three
-    competitors (docs/accounts.md); an ablation and an integrated drop of two points on some held-out records.
+    An ablation of all of D_b and a clean pass over it with backwards, counted as seven forwards a record together; as
+    much for each held-out record that has an integrated drop.
     """
     eligible = run.observed.eligible(regime)
     some = min(INTEGRATED_ON, int((~run.observed.train[eligible]).sum()))

@@ -65,7 +65,7 @@ def test_listing_shows_every_name_and_what_is_here(cache: Path) -> None:
 
 def test_listing_imports_no_torch() -> None:
     """So that it answers at once."""
-    code = "import sys; from mecharule_ops.loading import registry; model_names.models(); "
+    code = "import sys; from mecharule_ops.loading import model_names; model_names.models(); "
     code += "print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

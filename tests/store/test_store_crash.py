@@ -20,13 +20,13 @@ import sys
 from pathlib import Path
 import numpy as np
 from mecharule_ops.events import Notice
-from mecharule_ops.store.outcome_blocks import Outcomes
+from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_store import RunStore
 store = RunStore.open(Path(sys.argv[1]))
 turn = store.latest(Notice)
 turn = int(turn.text) + 1 if turn else 0
 while True:
-    store.put_outcomes("c", [Outcomes(group=f"{turn}.{k}", example_ids=np.arange(16),
+    store.put_outcomes("c", [StoredAnswers(group=f"{turn}.{k}", example_ids=np.arange(16),
         labels=np.arange(16) % 3 == turn % 3, margins=np.full(16, float(turn))) for k in range(5)])
     store.append([Notice(text=str(turn)), Notice(text=str(turn))])
     sys.stdout.write(f"{turn}\\n")
