@@ -216,7 +216,7 @@ class Drive:
     def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
         if node.verdict is Verdict.SPLIT:
             self._opened[search, node.node] = node.channels
-        above = () if node.parent is None else self._opened[search, node.parent]
+        above = () if node.parent is None else self._opened.get((search, node.parent), ())
         yield tested_event(search, node, self.basis, above)
         if node.verdict is Verdict.KEPT:
             neuron = Neuron(self.basis, node.layer, int(node.channels[0]))
