@@ -2,7 +2,8 @@
 
 For a probe group in every layer of the basis it shows on the path that searches use
 
-1. that the hook fires: replacing the probe by a value far outside its range changes what the unembedding reads;
+1. that the hook fires: replacing the probe by a value far outside its range changes what the unembedding reads; where
+   its two units write nothing, all of the layer are replaced, and where these write nothing either, that is said;
 2. that untouched units are bit-equal at the site, and the probe holds exactly the value asked for;
 3. that restoring works: replacing the probe by its own clean values gives the baseline completions back.
 
@@ -50,12 +51,16 @@ class GuardResult:
     basis: Basis
     layers: int
     records: int
+    silent: int = 0
+    """Layers none of whose units writes anything, so that no ablation in them can change an answer."""
 
     @property
     def sentence(self) -> str:
         """One line for a person."""
+        where = f"in {self.layers - self.silent} of" if self.silent else "in all"
+        nothing = f" (units of the other {self.silent} write nothing)" if self.silent else ""
         return (
-            f"in all {self.layers} layers the {self.basis} hook fires, untouched units are bit-equal, "
+            f"{where} {self.layers} layers the {self.basis} hook fires{nothing}, untouched units are bit-equal, "
             f"and restoring gives the baseline completions back ({self.records} records)"
         )
 
@@ -75,9 +80,12 @@ class _Bench:
         """Two units, one in a layer of one."""
         return sorted({0, self.subject.width(self.basis) // 2})
 
-    def units(self, values: Float[Tensor, "record position channel *head_dim"]) -> Units:
-        """The probe replaced by its part of a site's `values`."""
-        channels = torch.tensor(self.probe, device=values.device)
+    def units(
+        self, values: Float[Tensor, "record position channel *head_dim"], *, every: bool = False
+    ) -> Units:
+        """The probe, or every unit, replaced by its part of a site's `values`."""
+        chosen = range(values.shape[2]) if every else self.probe
+        channels = torch.tensor(list(chosen), device=values.device)
         return Units(channels=channels, values=values[:, :, channels])
 
 
@@ -109,14 +117,10 @@ def check_intervention(
         for layer, value in enumerate(far):
             _check_site(bench, layer, bench.units(value))
         final = _final(bench, [bench.units(value) for value in far])
-        for layer in range(subject.n_layers):
-            if not _moved(bench, final[:, layer], clean.final):
-                raise GuardFailed(
-                    f"expected a replaced unit of layer {layer} to change the output, got the clean output: "
-                    f"the {bench.basis} hook does not fire; do not trust ablations of this model"
-                )
+        still = [at for at in range(subject.n_layers) if not _moved(bench, final[:, at], clean.final)]
+        silent = sum(_silent(bench, layer, far[layer]) for layer in still)
         _check_restored(bench, chosen, _final(bench, [bench.units(site) for site in sites]))
-    return GuardResult(basis=intervention.basis, layers=subject.n_layers, records=len(chosen))
+    return GuardResult(basis=intervention.basis, layers=subject.n_layers, records=len(chosen), silent=silent)
 
 
 def _probed(
@@ -135,10 +139,31 @@ def _probed(
     return chosen, spans
 
 
-def _site(
-    bench: _Bench, layer: int, units: Units | None
-) -> tuple[Float[Tensor, "record position ..."], Float[Tensor, "record position ..."]]:
-    """(what a layer's site holds, what it holds behind the edit) in one call of the block, as units."""
+def _silent(bench: _Bench, layer: int, far: Tensor) -> bool:
+    """Whether no unit of a layer whose probe changed nothing writes anything; False where another one does.
+
+    That the block's own output stays bit-equal with all of them replaced is shown in a call of the block alone, whose
+    edit `_check_site` looks at. Raises `GuardFailed` where it does not while the search's path gives the clean output.
+    """
+    every = bench.units(far, every=True)
+    groups: list[dict[int, Units]] = [{layer: every}]
+    bind = partial(bench.blocks.bind, bench.clean.batch)
+    final = ablated_copies(bench.subject, bench.clean, bench.basis, groups, bind)
+    if _moved(bench, final[:, 0], bench.clean.final):
+        return False
+    if _equal(bench, _site(bench, layer, every)[2], _site(bench, layer, None)[2]):
+        return True
+    raise GuardFailed(
+        f"expected a replaced unit of layer {layer} to change the output, got the clean output: "
+        f"the {bench.basis} hook does not fire; do not trust ablations of this model"
+    )
+
+
+def _site(bench: _Bench, layer: int, units: Units | None) -> tuple[Tensor, Tensor, Tensor]:
+    """(what a layer's site holds, what it holds behind the edit, the block's output) in one call of the block.
+
+    The first two as units, `record position channel(, head_dim)`.
+    """
     block = bench.blocks.stack[layer]
     module, in_input = bench.subject.wiring.site(block, bench.basis)
     seen: list[Tensor] = []
@@ -150,17 +175,17 @@ def _site(
     with editing(bench.subject, block, bench.basis, 1, edits):
         after = hooked(module, in_input, lambda site: seen.append(site.clone()))
         try:
-            calls(layer, bench.clean.inputs[layer])
+            output = calls(layer, bench.clean.inputs[layer])
         finally:
             before.remove()
             after.remove()
     shape = bench.subject.unit_shape(bench.basis)
-    return seen[0].unflatten(-1, shape), seen[1].unflatten(-1, shape)
+    return seen[0].unflatten(-1, shape), seen[1].unflatten(-1, shape), output
 
 
 def _check_site(bench: _Bench, layer: int, units: Units) -> None:
     """Only the probe may change, and it must hold what was asked."""
-    before, after = _site(bench, layer, units)
+    before, after, _ = _site(bench, layer, units)
     before[:, :, units.channels] = units.values
     if not _equal(bench, before, after):
         raise GuardFailed(

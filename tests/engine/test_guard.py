@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ import torch
 from tiny_models import FAMILIES
 from toy_behaviour import Toy, toy, turning
 
+from mecharule_ops.engine.behaviour import completed
 from mecharule_ops.engine.guard import GuardFailed, GuardResult, check_intervention
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.passes import intervention as intervention_module
-from mecharule_ops.types import Baseline, Basis, Intervention
+from mecharule_ops.replacement.baselines import replacement_table
+from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 
 TRUE_APPLY = intervention_module.apply
 
@@ -52,6 +55,36 @@ def test_a_hook_that_does_not_reach_the_output_is_caught(monkeypatch: pytest.Mon
     monkeypatch.setattr("mecharule_ops.passes.ablated.apply", lambda *arguments: None)
     with pytest.raises(GuardFailed, match="layer 0 to change the output"):
         guarded(toy("llama"), Intervention(basis=Basis.MLP_OUT))
+
+
+@contextmanager
+def written_nothing(bench: Toy, layer: int, channels: Sequence[int]) -> Iterator[GuardResult]:
+    """What the guard shows while these hidden neurons of a GPT-2's layer write nothing."""
+    weight = bench.subject.hf.transformer.h[layer].mlp.c_proj.weight
+    before = weight.detach().clone()
+    with torch.no_grad():
+        weight[list(channels)] = 0
+    try:
+        intervention = Intervention(basis=Basis.MLP_HIDDEN, phase=Phase.WHOLE)
+        records = completed(bench.task, bench.subject, [record.example for record in bench.records])
+        table = replacement_table(bench.subject, records, intervention)
+        yield check_intervention(bench.subject, bench.task, records, intervention, table)
+    finally:
+        with torch.no_grad():
+            weight.copy_(before)
+
+
+def test_a_layer_whose_probed_units_write_nothing_is_no_failure() -> None:
+    """Its other units are replaced too; a layer that writes nothing at all is counted."""
+    bench = toy("gpt2")
+    width = bench.subject.width(Basis.MLP_HIDDEN)
+    with written_nothing(bench, 1, (0, width // 2)) as result:
+        assert result.silent == 0
+    with written_nothing(bench, 1, range(width)) as result:
+        assert result.silent == 1
+    assert result.sentence.startswith(
+        "in 2 of 3 layers the mlp_hidden hook fires (units of the other 1 write"
+    )
 
 
 @pytest.mark.parametrize("basis", Basis)
