@@ -88,10 +88,11 @@ def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
     }
 
 
-def slices_words(certificate: Certificate, tau: float, units: int = 0) -> str:
-    """`28 of these 64 of D+ (44 %) and 3 of these 64 of D- (5 %)`; `units` as in `of_these`."""
+def slices_words(certificate: Certificate, known: Unit | None = None) -> str:
+    """`28 of these 64 of D+ (44 %) and 3 of these 64 of D- (5 %)`; of a `known` unit with its search's doubt."""
+    doubt = () if known is None else (known.agonist.tau, known.search.bounded)
     return " and ".join(
-        of_these(FlipCount(flips=total.flips, n=total.n), slice_name(total), tau, units)
+        of_these(FlipCount(flips=total.flips, n=total.n), slice_name(total), *doubt)
         for total in certificate.totals
     )
 
@@ -193,12 +194,10 @@ def finite(value: float) -> float | None:
     return value if value == value else None
 
 
-def flips_fact(certificate: Certificate, tau: float, units: int = 0, kinds: str = "") -> Fact:
-    """What the certified units flip; `units` as in `of_these`."""
+def flips_fact(certificate: Certificate, known: Unit | None = None, kinds: str = "") -> Fact:
+    """What the certified units flip; `known` as in `slices_words`."""
     names, alone = " and ".join(certificate.units), len(certificate.units) == 1
-    said = (
-        f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate, tau, units)}"
-    )
+    said = f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate, known)}"
     return fact(said, f"c:{certificate.id}", unit=names if alone else None, kinds=kinds)
 
 

@@ -21,7 +21,7 @@ def ablate(given: AblateArguments, tell: Tell) -> ToolResult:
         regime = direction(run, given.regime)
         stored = find_certificate(run, units, regime)
         price = price_words(run, 0 if stored else len(run.slices(regime).positions))
-        identifier, tau = run.id, run.config.tau
+        identifier = run.id
     if given.estimate:
         return price.stated(identifier)
     if stored is None:
@@ -37,7 +37,7 @@ def ablate(given: AblateArguments, tell: Tell) -> ToolResult:
         "price": price.data,
         **flipped_data(stored, given.show_text),
     }
-    facts = (flips_fact(stored, tau), flipped_fact(stored, given.show_text))
+    facts = (flips_fact(stored), flipped_fact(stored, given.show_text))
     return stated(data, facts, head=f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}")
 
 

@@ -104,7 +104,7 @@ def _flips(
     """What it flips, by how much more on which slice, and examples; where a chain says what breaks, that is why."""
     agonist, selectivity = known.agonist, known.estimate.signed_selectivity
     why = "" if chain else "why"
-    yield flips_fact(certificate, agonist.tau, known.search.bounded, f"when controls {why}")
+    yield flips_fact(certificate, known, f"when controls {why}")
     yield fact(
         f"{agonist.neuron} ({agonist.regime.arrow}) has strength {agonist.estimate.strength:.2f} "
         f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "

@@ -17,7 +17,7 @@ from mecharule_ops.questions.fates import (
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
 from mecharule_ops.saying.fact import fact
-from mecharule_ops.saying.flips import stronger_slice
+from mecharule_ops.saying.flips import unit_flips
 from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.state.search_view import NodeView
@@ -76,7 +76,7 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         certificate = certificate_now(given.run, (neuron,), regime, tell)
         data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
         data["certificate"] = certificate.id
-        flips = slices_words(certificate, findings.tau)
+        flips = slices_words(certificate)
         facts.append(
             fact(f"Tested alone now it flips {flips}", f"c:{certificate.id}", unit=neuron, kinds="why-not")
         )
@@ -123,7 +123,7 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
 
 def _after_localization(findings: Findings, known: Unit) -> Reason:
     agonist, rule = known.agonist, known.rule
-    flips = stronger_slice(agonist.estimate, agonist.tau, known.search.bounded)
+    flips = unit_flips(known)
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",

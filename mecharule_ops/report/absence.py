@@ -18,7 +18,7 @@ from mecharule_ops.types import Baseline, Basis, Phase
 
 def negative(findings: Findings, outcome: SearchOutcome) -> str:
     """What a search without a τ-agonist found, in one sentence that starts in lower case."""
-    parts = [f"{_scope(outcome, findings.tau)} τ = {findings.tau:g} on the point estimate"]
+    parts = [f"{_scope(findings, outcome)} τ = {findings.tau:g} on the point estimate"]
     if outcome.agonists:
         count = len(outcome.agonists)
         parts[0] += f" ({plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out)"
@@ -28,15 +28,15 @@ def negative(findings: Findings, outcome: SearchOutcome) -> str:
     else:
         parts.append("no unit was tested alone")
     if outcome.whole_layers:
-        parts.append(whole_layer_words(outcome, findings.tau))
+        parts.append(whole_layer_words(findings, outcome))
     return "; ".join(parts) + "."
 
 
-def whole_layer_words(outcome: SearchOutcome, tau: float) -> str:
+def whole_layer_words(findings: Findings, outcome: SearchOutcome) -> str:
     """How many layers reach τ when all their searched units are ablated together, and the strongest one."""
     strongest, every = outcome.strongest_layer, outcome.whole_layers
     assert strongest is not None, "no whole layer was ablated"
-    reach = sum(whole.estimate.reaches(tau) for whole in every)
+    reach = sum(whole.estimate.reaches(findings.tau) for whole in every)
     flips = f"flips {stronger_slice(strongest.estimate)}"
     together = _together(outcome)
     if len(every) == 1:
@@ -56,9 +56,9 @@ def _together(outcome: SearchOutcome) -> str:
     )
 
 
-def _scope(outcome: SearchOutcome, tau: float) -> str:
+def _scope(findings: Findings, outcome: SearchOutcome) -> str:
     """The widest claim of absence that the units tested alone allow."""
-    if missed := len(outcome.missed(tau)):
+    if missed := len(outcome.missed(findings.tau)):
         return f"the search found no unit that reaches τ, yet testing every unit alone finds {missed} of at least"
     total = outcome.cost.candidates
     if outcome.exhaustive is None and outcome.singletons_tested < total:
@@ -69,22 +69,22 @@ def _scope(outcome: SearchOutcome, tau: float) -> str:
 
 
 def suggestions(
-    outcome: SearchOutcome, tau: float, slice_alpha: float, searched: Collection[Basis] = ()
+    findings: Findings, outcome: SearchOutcome, searched: Collection[Basis] = ()
 ) -> tuple[str, ...]:
     """What to change next, most telling first; empty when a τ-agonist was found.
 
-    `searched` are the bases of the whole run: none of them is advised. Expects 0 < τ < 1.
+    `searched` are the bases of the whole run: none of them is advised.
     """
     if outcome.tau_agonists:
         return ()
-    power = _about_power(outcome, tau, slice_alpha)
-    if missed := len(outcome.missed(tau)):
+    power = _about_power(findings, outcome)
+    if missed := len(outcome.missed(findings.tau)):
         return (
             *power,
             f"Trust the exhaustive run here: it finds {plural(missed, 'τ-agonist')} that the search "
             "missed, so groups of this basis are weaker than their own members.",
         )
-    return (*power, *_about_place(outcome, tau, searched), *_about_baseline(outcome))
+    return (*power, *_about_place(findings, outcome, searched), *_about_baseline(outcome))
 
 
 def after_audit(outcome: SearchOutcome) -> tuple[str, ...]:
@@ -97,8 +97,9 @@ def after_audit(outcome: SearchOutcome) -> tuple[str, ...]:
     )
 
 
-def _about_power(outcome: SearchOutcome, tau: float, slice_alpha: float) -> tuple[str, ...]:
-    needed, smallest = flipless_size(slice_alpha, tau), min(outcome.associated_n, outcome.unrelated_n)
+def _about_power(findings: Findings, outcome: SearchOutcome) -> tuple[str, ...]:
+    needed = flipless_size(findings.slice_alpha, findings.tau)
+    smallest = min(outcome.associated_n, outcome.unrelated_n)
     if smallest >= needed:
         return ()
     return (
@@ -107,11 +108,11 @@ def _about_power(outcome: SearchOutcome, tau: float, slice_alpha: float) -> tupl
     )
 
 
-def _about_place(outcome: SearchOutcome, tau: float, searched: Collection[Basis]) -> tuple[str, ...]:
+def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> tuple[str, ...]:
     """Whether the effect is somewhere in this basis at all, judged by whole layers."""
     basis, layers = outcome.intervention.basis, outcome.whole_layers
     other = _another_basis({basis, *searched})
-    reach = [whole.layer for whole in layers if whole.estimate.reaches(tau)]
+    reach = [whole.layer for whole in layers if whole.estimate.reaches(findings.tau)]
     if reach:
         where = f"Layer {reach[0]}" if len(reach) == 1 else f"{len(reach)} of {len(layers)} layers"
         does = "reaches" if len(reach) == 1 else "reach"

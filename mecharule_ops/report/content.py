@@ -94,10 +94,10 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
     if not outcome.tau_agonists:
         blocks.append("Negative result: " + negative(findings, outcome))
     elif outcome.whole_layers:
-        blocks.append(sentence(whole_layer_words(outcome, findings.tau)))
+        blocks.append(sentence(whole_layer_words(findings, outcome)))
     advice = (
         *after_audit(outcome),
-        *suggestions(outcome, findings.tau, findings.slice_alpha, _bases(findings)),
+        *suggestions(findings, outcome, _bases(findings)),
     )
     if advice:
         blocks += ["What to try next:", Bullets(advice)]

@@ -17,7 +17,7 @@ from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import headline
 from mecharule_ops.saying.account_facts import brief_account
 from mecharule_ops.saying.control_facts import brief_claims
-from mecharule_ops.saying.flips import DOUBT, stronger_slice
+from mecharule_ops.saying.flips import DOUBT, unit_flips
 from mecharule_ops.saying.rules import brief_rule
 from mecharule_ops.saying.searches import is_risk, missed_words, search_names
 
@@ -58,13 +58,11 @@ def _beginning(findings: Findings) -> Iterator[str]:
 def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[str]:
     risk = ", a risk" if is_risk(findings, outcome) else ""
     if not outcome.tau_agonists:
-        return _wrapped(
-            f"{name}: {negative(findings, outcome)} {sentence(missed_words(outcome, findings.tau))}"
-        )
+        return _wrapped(f"{name}: {negative(findings, outcome)} {sentence(missed_words(findings, outcome))}")
     among = f"{plural(len(outcome.tau_agonists), 'τ-agonist')}{risk} among {plural(outcome.cost.candidates, 'unit')}"
-    said = [stronger_slice(unit.estimate, unit.tau, outcome.bounded) for unit in outcome.tau_agonists]
+    said = [unit_flips(unit) for unit in findings.units_of(outcome) if unit.is_tau_agonist]
     over = "; the doubts below are over all of these units at once" if DOUBT in "".join(said) else ""
-    return _wrapped(f"{name}: {among}; {missed_words(outcome, findings.tau)}{over}.")
+    return _wrapped(f"{name}: {among}; {missed_words(findings, outcome)}{over}.")
 
 
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
@@ -72,7 +70,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     units = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
     shown = units[:rows]
     names = [str(unit.neuron) for unit in shown]
-    counts = [stronger_slice(unit.estimate, unit.agonist.tau, outcome.bounded, brief=True) for unit in shown]
+    counts = [unit_flips(unit, brief=True) for unit in shown]
     for unit, name, count in zip(shown, names, counts, strict=True):
         cells = f"{name:<{max(map(len, names))}}  {_bar(unit)} {count:<{max(map(len, counts))}}"
         yield _cut(f"  {cells}  {plain(_account(unit))}")
@@ -114,11 +112,7 @@ def _ask_next(findings: Findings) -> Iterator[str]:
 def _advice(findings: Findings) -> list[str]:
     """The most telling advice of each search, once."""
     bases = {outcome.intervention.basis for outcome in findings.searches}
-    first = [
-        advice
-        for outcome in findings.searches
-        for advice in suggestions(outcome, findings.tau, findings.slice_alpha, bases)[:1]
-    ]
+    first = [advice for outcome in findings.searches for advice in suggestions(findings, outcome, bases)[:1]]
     return list(dict.fromkeys(first))
 
 

@@ -7,7 +7,7 @@ from mecharule_ops.numbers import k_of_n, plural, sentence
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets
 from mecharule_ops.saying.control_facts import counted_claims
-from mecharule_ops.saying.flips import by_strength, stronger_slice
+from mecharule_ops.saying.flips import unit_flips
 from mecharule_ops.saying.rules import predicts, short
 from mecharule_ops.saying.searches import is_risk, recall_sentence, search_names, shared_replacement
 from mecharule_ops.saying.unit_rules import shown_of_all
@@ -60,7 +60,7 @@ def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControl
 
 def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     if not outcome.tau_agonists:
-        return [negative(findings, outcome), recall_sentence(outcome, findings.tau)]
+        return [negative(findings, outcome), recall_sentence(findings, outcome)]
     weaker = len(outcome.agonists) - len(outcome.tau_agonists)
     more = (
         f"{plural(weaker, 'further unit')} {'is' if weaker == 1 else 'are'} not ruled out: only the upper bound "
@@ -75,13 +75,13 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
         ),
         _rules(findings, outcome),
         *([more] if weaker else []),
-        recall_sentence(outcome, findings.tau),
+        recall_sentence(findings, outcome),
     ]
 
 
 def _found(findings: Findings, outcome: SearchOutcome) -> str:
-    strong = by_strength(outcome.tau_agonists)
-    flips = f"flips {stronger_slice(strong[0].estimate, findings.tau, outcome.bounded)}"
+    strong = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
+    flips = f"flips {unit_flips(strong[0])}"
     if len(strong) == 1:
         return f"1 τ-agonist among {_searched(outcome)}: {strong[0].neuron}, replaced alone, {flips}."
     return (

@@ -13,7 +13,7 @@ from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two
 from mecharule_ops.report.document import Block, Column, Table
 from mecharule_ops.saying.account_facts import brief_account
 from mecharule_ops.saying.control_facts import CONTROLS_KEY, control_parts, effect_cell, selective_cell
-from mecharule_ops.saying.flips import stronger_slice
+from mecharule_ops.saying.flips import unit_flips
 from mecharule_ops.saying.rules import clipped, is_told, rule_line, score_words, untold_sentence
 from mecharule_ops.saying.searches import is_risk, search_names
 from mecharule_ops.saying.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
@@ -187,7 +187,7 @@ def _not_ruled_out(findings: Findings, outcome: SearchOutcome, weak: Sequence[Un
     """How little it takes to stand in this table."""
     count, weakest = len(weak), weak[-1]
     these = f"{plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out"
-    few = stronger_slice(weakest.estimate, findings.tau, outcome.bounded)
+    few = unit_flips(weakest)
     return (
         f"{these}: the upper bound reaches τ = {findings.tau:g}, the point estimate does not. Few flips suffice "
         f"for that, {few} for {weakest.neuron}, so a place in this table is "

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
+from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import percent, plural
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU, reaches
 from mecharule_ops.types import Agonist, FlipCount, FlipEstimate
@@ -34,6 +35,11 @@ def stronger_slice(estimate: FlipEstimate, tau: float = TAU, units: int = 0, *, 
     """The slice that gives the strength, with its counts: `50 of these 64 of D+ (78 %)`."""
     name, count = estimate.stronger
     return of_these(count, name, tau, units, brief=brief)
+
+
+def unit_flips(unit: Unit, *, brief: bool = False) -> str:
+    """The same of a localized unit, with the doubt over all units of its search."""
+    return stronger_slice(unit.estimate, unit.agonist.tau, unit.search.bounded, brief=brief)
 
 
 def both_slices(estimate: FlipEstimate, tau: float = TAU, units: int = 0) -> str:

@@ -110,7 +110,7 @@ def cost_words(cost: SearchCost) -> str:
     )
 
 
-def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
+def recall_sentence(findings: Findings, outcome: SearchOutcome) -> str:
     """How much of what there is the search found, or what bounds it."""
     if outcome.exhaustive is None:
         untested = max(0, outcome.cost.candidates - outcome.singletons_tested)
@@ -122,22 +122,22 @@ def recall_sentence(outcome: SearchOutcome, tau: float) -> str:
         return (
             f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
         )
-    if not (found := _recalled(outcome, outcome.exhaustive, tau)).n:
+    if not (found := _recalled(findings, outcome, outcome.exhaustive)).n:
         return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
     said = recall_words(found, every=tested_all([outcome]))
     return f"The search found {said} of the τ-agonists that testing every unit alone finds."
 
 
-def _recalled(outcome: SearchOutcome, exhaustive: ExhaustiveRun, tau: float) -> Share:
+def _recalled(findings: Findings, outcome: SearchOutcome, exhaustive: ExhaustiveRun) -> Share:
     """τ-agonists that the search localized, of those that testing every unit alone finds."""
-    truth = sum(unit.estimate.reaches(tau) for unit in exhaustive.units)
-    return Share(count=truth - len(outcome.missed(tau)), n=truth)
+    truth = sum(unit.estimate.reaches(findings.tau) for unit in exhaustive.units)
+    return Share(count=truth - len(outcome.missed(findings.tau)), n=truth)
 
 
-def missed_words(outcome: SearchOutcome, tau: float) -> str:
+def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
     """The same in a few words: `5 found, at most 11 missed: at least 31 % (95 % confidence)`."""
     if outcome.exhaustive is not None:
-        if not (found := _recalled(outcome, outcome.exhaustive, tau)).n:
+        if not (found := _recalled(findings, outcome, outcome.exhaustive)).n:
             return "testing every unit alone finds none"
         said = recall_words(found, every=tested_all([outcome]))
         return f"{said} of those that testing every unit alone finds"

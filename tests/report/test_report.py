@@ -13,13 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from findings_fixture import (
-    ALPHA,
     EPSILON,
     FINDINGS,
     HOSTILE,
     NEGATIVE,
     POSITIVE,
-    TAU,
     agonist,
     anchored,
     estimate,
@@ -207,7 +205,7 @@ def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_t
     assert "yet testing every unit alone finds 4 of at least τ = 0.2 on the point estimate" in said
     assert "no unit of this basis" not in said
     assert "0/4 (0 %, at least 0 %)" in said
-    assert "finds 4 τ-agonists that the search missed" in " ".join(suggestions(found.searches[0], TAU, ALPHA))
+    assert "finds 4 τ-agonists that the search missed" in " ".join(suggestions(found, found.searches[0]))
 
 
 def test_a_layer_of_which_some_units_were_searched_is_not_called_whole() -> None:
@@ -475,7 +473,7 @@ def test_plain_drops_what_a_terminal_would_obey() -> None:
 
 
 def advice(**changes: object) -> str:
-    return " ".join(suggestions(dataclasses.replace(NEGATIVE, **changes), TAU, ALPHA))
+    return " ".join(suggestions(FINDINGS, dataclasses.replace(NEGATIVE, **changes)))
 
 
 def test_advice_follows_from_the_counts() -> None:
@@ -483,9 +481,9 @@ def test_advice_follows_from_the_counts() -> None:
     assert "attn_head" in advice()
     assert "or one unit has it that was pruned with its group" in advice()
     assert "pruned with its group" not in advice(singletons_tested=17_280)
-    other = suggestions(NEGATIVE, TAU, ALPHA, {Basis.ATTN_HEAD, Basis.MLP_OUT})
+    other = suggestions(FINDINGS, NEGATIVE, {Basis.ATTN_HEAD, Basis.MLP_OUT})
     assert "Try another basis: mlp_hidden." in other[0]
-    assert "another basis" not in " ".join(suggestions(NEGATIVE, TAU, ALPHA, set(Basis)))
+    assert "another basis" not in " ".join(suggestions(FINDINGS, NEGATIVE, set(Basis)))
     quiet = (WholeLayer(layer=3, estimate=estimate(5, 5)),)
     assert "No layer as a whole reaches τ" in advice(whole_layers=quiet)
     assert "phase whole" in advice(whole_layers=quiet)
@@ -502,7 +500,7 @@ def test_advice_follows_from_the_counts() -> None:
 
 
 def test_no_advice_is_given_where_a_tau_agonist_was_found() -> None:
-    assert suggestions(POSITIVE, TAU, ALPHA) == ()
+    assert suggestions(FINDINGS, POSITIVE) == ()
     assert POSITIVE.agonists[0].epsilon == EPSILON
 
 
