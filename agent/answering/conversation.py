@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,8 +14,7 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.document import Bullets
-from mecharule_ops.report.summary import summary
+from mecharule_ops.report.summary import in_general, of_searches
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
 from tools.registry import Tell, call
@@ -149,13 +147,8 @@ def _answered(findings: Findings, path: str, route: Route, topic: Topic, tell: T
 
 def _summed(findings: Findings) -> list[Fact]:
     """The report's own summary, sentence by sentence."""
-    paragraphs = [
-        str(text)
-        for block in summary(findings)
-        for text in (block.items if isinstance(block, Bullets) else (block,))
-    ]
-    said = [sentence for text in paragraphs for sentence in re.split(r"(?<=[.?])\s+", text)]
-    return [fact(sentence.rstrip("."), f"run:{findings.run}") for sentence in said]
+    paragraphs = (*in_general(findings), *of_searches(findings))
+    return [fact(said.rstrip("."), f"run:{findings.run}") for paragraph in paragraphs for said in paragraph]
 
 
 def _notes(found: Understood, answered: Sequence[Answered]) -> list[str]:

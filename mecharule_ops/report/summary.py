@@ -15,29 +15,41 @@ from mecharule_ops.saying.unit_rules import shown_of_all
 
 def summary(findings: Findings) -> tuple[Block, ...]:
     """The question, the result in one sentence, then a bullet a search."""
+    paragraphs = tuple(" ".join(said) for said in in_general(findings))
+    items = tuple(" ".join(said) for said in of_searches(findings))
+    return (*paragraphs, Bullets(items)) if items else paragraphs
+
+
+def in_general(findings: Findings) -> tuple[tuple[str, ...], ...]:
+    """What was asked, the notes and the headline, each as its sentences."""
     how = shared_replacement(findings)
     asked = (
         f"Asked: which single units of {findings.model}, replaced one at a time"
-        f"{f' ({how})' if how else ''}, flip whether it succeeds at {findings.task}? Unablated it succeeds on "
-        f"{k_of_n(findings.task_score)} of the records. Flips 1→0 are counted on records that succeed, "
-        "flips 0→1 on records that fail; of either, D+ are those where the splitter rule fires and D- the others."
+        f"{f' ({how})' if how else ''}, flip whether it succeeds at {findings.task}?",
+        f"Unablated it succeeds on {k_of_n(findings.task_score)} of the records.",
+        "Flips 1→0 are counted on records that succeed, flips 0→1 on records that fail; of either, D+ are those "
+        "where the splitter rule fires and D- the others.",
     )
-    if not findings.searches:
-        return (asked, *findings.notes, headline(findings))
-    items = tuple(
-        f"{name}: {_risk(findings, outcome)}{' '.join(_sentences(findings, outcome))}"
-        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
-    )
-    return (asked, *findings.notes, headline(findings), Bullets(items))
+    return (asked, *((note,) for note in findings.notes), (headline(findings),))
 
 
-def _risk(findings: Findings, outcome: SearchOutcome) -> str:
-    """What stands before a search for units whose flips do harm; empty for any other."""
+def of_searches(findings: Findings) -> tuple[tuple[str, ...], ...]:
+    """The sentences of each search, the first with the search's name before it."""
+    said = []
+    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
+        first, *others = [*_risk(findings, outcome), *_sentences(findings, outcome)]
+        said.append((f"{name}: {first}", *others))
+    return tuple(said)
+
+
+def _risk(findings: Findings, outcome: SearchOutcome) -> list[str]:
+    """What stands before a search for units whose flips do harm; nothing for any other."""
     if not is_risk(findings, outcome):
-        return ""
-    hidden = " Their names are hidden; a number stands for each." if outcome.suppressed else ""
+        return []
     words = findings.words
-    return f"Risk, not an improvement: these flips turn {words.failure} into {words.success}.{hidden} "
+    risk = f"Risk, not an improvement: these flips turn {words.failure} into {words.success}."
+    hidden = "Their names are hidden; a number stands for each."
+    return [risk, hidden] if outcome.suppressed else [risk]
 
 
 def headline(findings: Findings) -> str:
