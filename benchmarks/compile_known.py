@@ -23,7 +23,7 @@ from planted_circuits import PLANTED
 from tokenizers import Tokenizer
 
 from mecharule_ops.known_answers.oracle import Oracle
-from mecharule_ops.known_answers.programs import PROGRAMS, Program
+from mecharule_ops.tasks.programs import PROGRAMS, Program
 
 HEADS, DECOYS = 2, 12
 """Of a known model: heads a layer (one more where two heads are planted), hidden neurons beside the circuit's own."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from craft_model import BEGIN, Craft
 
-from mecharule_ops.known_answers.programs import PROGRAMS, Program
+from mecharule_ops.tasks.programs import PROGRAMS, Program
 
 Weights = Mapping[str, float]
 _SURE = 40.0

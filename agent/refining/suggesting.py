@@ -17,11 +17,11 @@ from agent.llm.retrying import Asker
 from agent.proposing import showing
 from agent.proposing.power import held_back
 from agent.refining.refinement_state import Idea, Refinement, Tried, UnitCase
-from mecharule_ops.errors import BudgetSpent, StoreError
+from mecharule_ops.errors import BudgetSpent, DegenerateBehaviour, StoreError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
-from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
+from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import lookup_in, mcc
 from mecharule_ops.rules.ruleshap import LearnedRule, learn_rule
 from mecharule_ops.run.refinement import LEAST, known_scores
@@ -138,7 +138,14 @@ def _best(case: UnitCase, texts: Sequence[str]) -> Idea | None:
 
 
 def table_of(case: UnitCase, accepted: Sequence[str]) -> tuple[PredicateTable, tuple[Refusal, ...]]:
-    """The unit's vocabulary with accepted predicates, scored on train, and who was refused."""
+    """The unit's vocabulary with accepted predicates, scored on train, and who was refused.
+
+    Raises `DegenerateBehaviour` where all train records flip, or none.
+    """
+    if is_one_sided(flipped := case.flips[case.train]):
+        raise DegenerateBehaviour(
+            f"expected some train records to flip, got {flipped.sum()} of {len(flipped)}"
+        )
     return build_table(
         (*case.vocabulary, *accepted),
         case.columns,

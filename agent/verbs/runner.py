@@ -273,14 +273,18 @@ def _before(run: str) -> Findings | None:
 
 
 def report_of(findings: Findings, earlier: Findings | None = None) -> ToolResult:
-    """What a run found as a tool's result, its text one screen; exit code 5 when the budget ended it."""
+    """What a run found as a tool's result, its text one screen.
+
+    Exit code 5 when the budget ended it, 1 when nothing was searched.
+    """
     from mecharule_ops.findings.as_json import to_json
     from mecharule_ops.report import render_screen
     from mecharule_ops.types import SearchStatus
 
     spent = any(SearchStatus.BUDGET_SPENT.value in search.status for search in findings.searches)
+    nothing = all(search.nothing_searched for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),
         text=render_screen(findings, earlier),
-        exit_code=BudgetSpent.exit_code if spent else 0,
+        exit_code=BudgetSpent.exit_code if spent else int(nothing),
     )

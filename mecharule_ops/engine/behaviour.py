@@ -12,7 +12,7 @@ from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.generation import Generation, Progress, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import BehaviourRecord, Example
+from mecharule_ops.types import BehaviourRecord, Example, Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,17 +49,18 @@ def observe(
     subject: Subject,
     examples: Sequence[Example],
     *,
+    regimes: Sequence[Regime] = tuple(Regime),
     batch: int = 64,
     on_progress: Progress = lambda done, total: None,
 ) -> Behaviour:
     """The labelled greedy completion of every example. Cost as `behaviour_on`.
 
-    Raises `DegenerateBehaviour` when there are no examples or all labels agree: then there is nothing to explain.
+    Raises `DegenerateBehaviour` when there are no examples, or none with the outcome that one of `regimes` starts from.
     """
     if not examples:
         raise DegenerateBehaviour(f"expected examples of {task.name}, got none; widen the task's settings")
     behaviour = behaviour_on(task, subject, examples, batch=batch, on_progress=on_progress)
-    _check_varied(task, subject, behaviour.records)
+    _check_any_to_flip(task, subject, behaviour.records, regimes)
     return behaviour
 
 
@@ -111,15 +112,19 @@ def _record(task: Task, subject: Subject, example: Example, tokens: Tokens, marg
     )
 
 
-def _check_varied(task: Task, subject: Subject, records: Sequence[BehaviourRecord]) -> None:
-    successes, words = sum(record.label for record in records), task.words
-    both = f"expected {words.success} and {words.failure} completions, got all {len(records)}"
-    if successes == 0:
-        example = "" if task.concealed else f", such as {records[0].completion!r}"
+def _check_any_to_flip(
+    task: Task, subject: Subject, records: Sequence[BehaviourRecord], regimes: Sequence[Regime]
+) -> None:
+    labels, words = np.array([record.label for record in records], bool), task.words
+    if any(not regime.flipped(labels).all() for regime in regimes):
+        return
+    if labels.all():
         raise DegenerateBehaviour(
-            f"{both} {words.failure}{example}; give {subject.name} an easier {task.name} task or few-shot lines"
+            f"expected {words.failure} completions to flip 0→1, got all {len(records)} {words.success}; give "
+            f"{subject.name} a harder {task.name} task or more examples, or ask what breaks it: --regime 1"
         )
-    if successes == len(records):
-        raise DegenerateBehaviour(
-            f"{both} {words.success}; give {subject.name} a harder {task.name} task or more examples"
-        )
+    example = "" if task.concealed else f", such as {records[0].completion!r}"
+    raise DegenerateBehaviour(
+        f"expected {words.success} completions to flip 1→0, got all {len(records)} {words.failure}{example}; give "
+        f"{subject.name} an easier {task.name} task or few-shot lines, or ask what mends it: --regime 0"
+    )

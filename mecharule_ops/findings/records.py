@@ -41,6 +41,7 @@ from mecharule_ops.types import (
     Neuron,
     OutcomeWords,
     Regime,
+    SearchStatus,
     Share,
     Value,
 )
@@ -131,6 +132,11 @@ class SearchOutcome:
     """Whether both slices were drawn uniformly, so that their bounds hold for D⁺ and D⁻ of the train split."""
     split_note: str = field(default="", metadata=ADDED)
     """Why the splitter is not the rule of highest MCC; empty where it is."""
+
+    @property
+    def nothing_searched(self) -> bool:
+        """Whether no group was ever asked, for want of records; then it says nothing about any unit."""
+        return set(self.status) <= {SearchStatus.UNDERPOWERED.value, SearchStatus.EMPTY.value}
 
     @property
     def tau_agonists(self) -> tuple[Agonist, ...]:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 BUNDLED = "arith-tiny"
 BUNDLED_DIRECTORY = Path(__file__).parent / "arith_tiny"
+KNOWN = "known/"
+"""Begins the names of the models whose circuit is known; the name of the program that they compute follows."""
+KNOWN_DIRECTORY = Path(__file__).parents[1] / "known_answers" / "models"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+\Z")
 _SIZES = {
     BUNDLED: ("4 MB", "small Llama on characters, adds and subtracts; comes with the package"),
@@ -121,6 +124,8 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
             cure = "reinstall the package" if name == BUNDLED else f"run `mecharule models fetch {name}`"
             raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
         return directory
+    if name.startswith(KNOWN):
+        return _known(name)
     path = Path(name).expanduser()
     if path.is_file() and path.suffix == ".gguf":
         return from_gguf(path)
@@ -135,6 +140,13 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
         f"expected a model of: {', '.join(_SIZES)}, a model directory or a hub id such as "
         f"{HUB_IDS['smollm2-135m']}; got {name!r}; see `mecharule models list`"
     )
+
+
+def _known(name: str) -> Path:
+    programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir())
+    if name.removeprefix(KNOWN) not in programs:
+        raise ModelUnavailable(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
+    return KNOWN_DIRECTORY / name.removeprefix(KNOWN)
 
 
 def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:

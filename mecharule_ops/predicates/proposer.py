@@ -18,7 +18,7 @@ from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate
 from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
-from mecharule_ops.predicates.table import PredicateScore, Refusal, build_table
+from mecharule_ops.predicates.table import PredicateScore, Refusal, build_table, is_one_sided
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.types import Columns
 
@@ -60,8 +60,10 @@ class OfflineProposer:
         """Up to `limit` new predicates by falling |AUC − 0.5|; ties in the order of the grammar.
 
         Candidates that a filter of `build_table` would drop, or that fire like a known predicate, are left
-        out. Raises `DegenerateBehaviour` when the labels have one value only.
+        out; where the labels have one value only there are none.
         """
+        if is_one_sided(context.labels):
+            return ()
         candidates = enumerate_candidates(
             context.columns, context.labels, context.schema, context.prompt_columns
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mecharule_ops.errors import DegenerateBehaviour, UsageError
+from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.types import Columns
@@ -76,15 +76,18 @@ class PredicateTable:
         return self.predicates[self.index(text)].reads <= prompt_columns
 
 
+def is_one_sided(target: Bool[np.ndarray, " record"]) -> bool:
+    """Whether all records have the same outcome, so that nothing can tell outcomes apart."""
+    return bool(target.all() or not target.any())
+
+
 def score_predicates(
     matrix: Bool[np.ndarray, "record predicate"], target: Bool[np.ndarray, " record"]
 ) -> tuple[PredicateScore, ...]:
-    """Scores of non-constant predicates. Raises `DegenerateBehaviour` when the target has one value only."""
+    """Scores of non-constant predicates; those of chance where the target has one value only."""
     positives, records = int(target.sum()), len(target)
-    if positives in (0, records):
-        raise DegenerateBehaviour(
-            f"expected successes and failures on the train split, got {positives} successes of {records}"
-        )
+    if is_one_sided(target):
+        return (PredicateScore(auc=0.5, ap_lift=0.0, separation=0.0),) * matrix.shape[1]
     hits = matrix[target].sum(axis=0)
     fires = matrix.sum(axis=0)
     assert ((fires > 0) & (fires < records)).all(), "a constant predicate has no score"
@@ -111,13 +114,14 @@ def build_table(
 
     A text is refused when it is no predicate, is constant on train, fires on the same train records as an
     earlier one, or is dropped by a filter. `prompt_columns` names the columns known before generation (all
-    of them by default). Costs no model call. Raises `DegenerateBehaviour` as `score_predicates` does.
+    of them by default). Where the target has one value only nothing is weak and nothing restates it. Costs no model
+    call.
     """
     parsed, matrix, refusals = _evaluate_distinct(texts, columns, train)
     scores = score_predicates(matrix[train], target[train])
     prompt = frozenset(columns) if prompt_columns is None else prompt_columns
     reads_output = np.array([not predicate.reads <= prompt for _, predicate in parsed], dtype=bool)
-    reasons = _weak(scores) | _restating(scores, reads_output)
+    reasons = {} if is_one_sided(target[train]) else _weak(scores) | _restating(scores, reads_output)
     reasons |= _rarity_outliers(matrix[train])
     alive = [index for index in range(len(parsed)) if index not in reasons]
     reasons |= _near_duplicates(matrix[train], scores, [text for text, _ in parsed], alive)

@@ -207,7 +207,7 @@ def material(run: Run, request: RepairRequest, tell: Tell = lambda line: None) -
     examples = fresh_examples(run, request)
     if examples:
         tell(f"{len(examples):,} fresh records observed")
-        records = observe(run.task, run.subject, examples).records
+        records = observe(run.task, run.subject, examples, regimes=(request.regime,)).records
         held, test = _split(run, records, np.arange(len(records)), 1 / 3)
     else:
         records, train = run.observed.records, run.observed.train

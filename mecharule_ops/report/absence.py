@@ -18,6 +18,8 @@ from mecharule_ops.types import Baseline, Basis, Phase
 
 def negative(findings: Findings, outcome: SearchOutcome) -> str:
     """What a search without a τ-agonist found, in one sentence that starts in lower case."""
+    if outcome.nothing_searched:
+        return f"nothing was searched: {outcome.slice_status}."
     parts = [f"{_scope(findings, outcome)} τ = {findings.tau:g} on the point estimate"]
     if outcome.agonists:
         count = len(outcome.agonists)
@@ -84,6 +86,8 @@ def suggestions(
             f"Trust the exhaustive run here: it finds {plural(missed, 'τ-agonist')} that the search "
             "missed, so groups of this basis are weaker than their own members.",
         )
+    if outcome.nothing_searched:
+        return power
     return (*power, *_about_place(findings, outcome, searched), *_about_baseline(outcome))
 
 
@@ -102,6 +106,13 @@ def _about_power(findings: Findings, outcome: SearchOutcome) -> tuple[str, ...]:
     smallest = min(outcome.associated_n, outcome.unrelated_n)
     if smallest >= needed:
         return ()
+    if not smallest and not max(outcome.associated_n, outcome.unrelated_n):
+        words = findings.words
+        without = words.failure if outcome.regime.value else words.success
+        return (
+            f"Every answer is {without}, so none can flip {outcome.regime.arrow}: ask the other direction, or change "
+            "the task.",
+        )
     return (
         f"Run on more records: {needed} examples a slice are needed before anything can be pruned, "
         f"{smallest} exist.",

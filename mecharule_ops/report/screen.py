@@ -57,6 +57,8 @@ def _beginning(findings: Findings) -> Iterator[str]:
 
 def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[str]:
     risk = ", a risk" if is_risk(findings, outcome) else ""
+    if outcome.nothing_searched:
+        return _wrapped(f"{name}: {negative(findings, outcome)}")
     if not outcome.tau_agonists:
         return _wrapped(f"{name}: {negative(findings, outcome)} {sentence(missed_words(findings, outcome))}")
     among = f"{plural(len(outcome.tau_agonists), 'τ-agonist')}{risk} among {plural(outcome.cost.candidates, 'unit')}"

@@ -56,6 +56,8 @@ def headline(findings: Findings) -> str:
     """How many τ-agonists there are in all, how many flip more than random units, how many rules are shown."""
     if not findings.searches:
         return "Found: no search was run, so nothing is claimed."
+    if all(outcome.nothing_searched for outcome in findings.searches):
+        return "Found: nothing was searched, so nothing is claimed."
     beside = [controls for outcome in findings.searches for controls in _controls(findings, outcome)]
     searches = plural(len(findings.searches), "search", "searches")
     rules = f"; {said}" if (said := shown_of_all(findings)) else ""
@@ -72,7 +74,8 @@ def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControl
 
 def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     if not outcome.tau_agonists:
-        return [negative(findings, outcome), recall_sentence(findings, outcome)]
+        said = negative(findings, outcome)
+        return [said] if outcome.nothing_searched else [said, recall_sentence(findings, outcome)]
     weaker = len(outcome.agonists) - len(outcome.tau_agonists)
     more = (
         f"{plural(weaker, 'further unit')} {'is' if weaker == 1 else 'are'} not ruled out: only the upper bound "

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.codec import encode
-from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.errors import DegenerateBehaviour
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionScore
 from mecharule_ops.findings.shown import account_beside
@@ -80,11 +79,10 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
     wanted = config.records if config.further is None else config.further
     known = {record.example.id for record in run.records}
     fresh = unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
-    try:
-        seen = observe(run.task, run.subject, fresh, on_progress=on_progress)
-    except DegenerateBehaviour:
+    if not fresh:
         run.observe_further((), np.zeros(0, bool))
         return 0
+    seen = behaviour_on(run.task, run.subject, fresh, on_progress=on_progress)
     columns = run.task.columns(seen.records)
     run.observe_further(seen.records, chosen_for_train(run, seen.records, seen.labels, columns))
     return len(seen.records)

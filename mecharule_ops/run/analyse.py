@@ -35,6 +35,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import (
     Localised,
     localise,
+    not_searched,
     rank_candidates,
     whole_layers,
 )
@@ -160,6 +161,8 @@ def _cell(
     """
     slices = run.slices(regime)
     journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
+    if not slices.positions:
+        return search_outcome(run, not_searched(run, basis, slices))
     candidates = rank_candidates(run, journal, basis, slices)
     with journal.stage(f"no-op guard {basis.value}") as stage:
         intervention = run.intervention(basis)

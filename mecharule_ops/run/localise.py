@@ -199,6 +199,20 @@ def localise(
     )
 
 
+def not_searched(run: Run, basis: Basis, slices: CompactSlices) -> Localised:
+    """What there is where no record has the outcome that the regime starts from."""
+    return Localised(
+        basis=basis,
+        regime=slices.regime,
+        slices=slices,
+        candidates=Candidates(basis=basis, layers=()),
+        whole_layers=(),
+        plan=SearchPlan(settings=run.search_settings(slices.regime)),
+        trees=(),
+        exhaustive=(),
+    )
+
+
 def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
     """What asks the run's engine, behind its stored outcomes, on behalf of searches."""
     return Drive(

@@ -23,9 +23,9 @@ from mecharule_ops.held_out import stratified_split
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
-from mecharule_ops.predicates.table import Refusal, build_table
+from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
-from mecharule_ops.rules.ruleshap import learn_rule, permuted
+from mecharule_ops.rules.ruleshap import RuleStatus, learn_rule, permuted
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import E1Condition, best_split
@@ -60,7 +60,7 @@ def _behaviour(run: Run, stage: Stage) -> None:
     drawn = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
     order = some_of([example.id for example in drawn], of="order", seed=run.config.seed)
     examples = [drawn[place] for place in order]
-    behaviour = observe(run.task, run.subject, examples, on_progress=stage.progress)
+    behaviour = observe(run.task, run.subject, examples, regimes=run.regimes, on_progress=stage.progress)
     said = ""
     if more := _more_examples(run, behaviour):
         behaviour += behaviour_on(run.task, run.subject, more, on_progress=stage.progress)
@@ -98,13 +98,14 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
     proposer = proposer or make_proposer(run.config.proposer)
+    rounds = run.config.proposals if _one_sided(run) is None else 0
     refused: tuple[Refusal, ...] = ()
-    for turn in range(run.config.proposals + 1):
+    for turn in range(rounds + 1):
         table, refused = build_table(
             texts, columns, run.labels, train, prompt_columns=run.task.prompt_columns
         )
-        stage.progress(turn, run.config.proposals)
-        if turn == run.config.proposals:
+        stage.progress(turn, rounds)
+        if turn == rounds:
             break
         scores = zip(table.predicates, table.scores, strict=True)
         context = ProposalContext(
@@ -162,7 +163,7 @@ def _splitter(run: Run, stage: Stage) -> None:
     learned = learn_rule(table, target, seed=run.config.seed)
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
-    rule, note = _powered(run, [*rules, *alone]) if rules else (None, learned.status.value)
+    rule, note = _powered(run, [*rules, *alone]) if rules else (None, _without_rule(run, learned.status))
     clauses = [
         keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
         for ranked in learned.clauses[:20]
@@ -175,6 +176,21 @@ def _splitter(run: Run, stage: Stage) -> None:
         summary = f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}"
     run.store.put(keys.SPLITTER.summary, summary)
     run.store.put(keys.SPLITTER, splitter)
+
+
+def _one_sided(run: Run) -> str | None:
+    """The task's word for the outcome that every train record has; None where there are both."""
+    target = run.labels[run.train]
+    if not is_one_sided(target):
+        return None
+    return run.task.words.success if target.all() else run.task.words.failure
+
+
+def _without_rule(run: Run, status: RuleStatus) -> str:
+    """Why there is no splitter rule, and what splits in its place."""
+    all_are = _one_sided(run)
+    why = status.value if all_are is None else f"every answer is {all_are}, so no rule tells right from wrong"
+    return f"{why}; the spectral split stands in"
 
 
 def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None, str]:

@@ -205,4 +205,6 @@ def run_status(findings: Findings) -> str:
     partial = {SearchStatus.BUDGET_SPENT.value, SearchStatus.STOPPED.value}
     ended = {status for search in findings.searches for status in search.status}
     found = f"{strong} τ-agonists" if strong else "no unit reaches τ"
+    if all(search.nothing_searched for search in findings.searches):
+        return "finished: nothing was searched"
     return f"partial: {found}" if ended & partial else f"finished: {found}"

@@ -17,6 +17,7 @@ from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.hans import Hans
 from mecharule_ops.tasks.jailbreak import Jailbreak
+from mecharule_ops.tasks.known_program import KnownProgram
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 
@@ -36,6 +37,7 @@ _TASKS: Mapping[str, type[Arithmetic] | type[TextTask]] = {
     "arithmetic": Arithmetic,
     "hans": Hans,
     "jailbreak": Jailbreak,
+    "program": KnownProgram,
 }
 _SLIPS = (
     *(ImportError, SyntaxError, NameError, AttributeError, LookupError),

@@ -16,7 +16,7 @@ from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.types import Example, Phase, Value
+from mecharule_ops.types import Example, Phase, Regime, Value
 
 FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
 
@@ -81,15 +81,23 @@ def test_score_is_the_share_of_true_labels(subject: Subject) -> None:
     assert behaviour.labels.sum() == right
 
 
-def test_behaviours_without_contrast_are_refused(subject: Subject) -> None:
-    """None, all wrong and all right each say what came and what to try."""
+def test_behaviours_with_nothing_to_flip_are_refused(subject: Subject) -> None:
+    """None, all wrong where a right answer is to break, all right where a wrong one is to be mended."""
     examples = Contains(pattern="").examples(5, np.random.default_rng(0))
     with pytest.raises(DegenerateBehaviour, match="got none; widen"):
         observe(Contains(pattern=""), subject, ())
     with pytest.raises(DegenerateBehaviour, match=r"all 5 wrong, .*easier"):
-        observe(Contains(pattern="Z"), subject, examples)
+        observe(Contains(pattern="Z"), subject, examples, regimes=[Regime.BASELINE_POSITIVE])
     with pytest.raises(DegenerateBehaviour, match=r"all 5 right; .*harder"):
-        observe(Contains(pattern=""), subject, examples)
+        observe(Contains(pattern=""), subject, examples, regimes=[Regime.BASELINE_NEGATIVE])
+
+
+def test_a_saturated_behaviour_has_something_to_flip(subject: Subject) -> None:
+    """All right can break, all wrong can be mended."""
+    examples = Contains(pattern="").examples(5, np.random.default_rng(0))
+    right = observe(Contains(pattern=""), subject, examples, regimes=[Regime.BASELINE_POSITIVE])
+    wrong = observe(Contains(pattern="Z"), subject, examples)
+    assert (right.score, wrong.score) == (1.0, 0.0)
 
 
 @pytest.mark.slow

@@ -16,12 +16,12 @@ from toy_behaviour import BareTask
 
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import completed
-from mecharule_ops.known_answers import MODELS
 from mecharule_ops.known_answers.oracle import Oracle
-from mecharule_ops.known_answers.programs import PROGRAMS, Program
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.model_names import KNOWN_DIRECTORY as MODELS
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table
+from mecharule_ops.tasks.programs import PROGRAMS, Program
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Phase, Value
 
 SURE = 1e-2

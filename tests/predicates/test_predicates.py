@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from mecharule_ops.errors import DegenerateBehaviour, UsageError
+from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates import table as predicate_table
 from mecharule_ops.predicates.table import build_table, score_predicates
 
@@ -147,10 +147,12 @@ def test_lookups_by_text():
         table.fires("b > a")
 
 
-def test_one_sided_targets_are_degenerate_and_no_texts_are_an_empty_table():
-    """Scores need both outcomes on train; a table of nothing is empty and no error."""
+def test_a_one_sided_target_scores_nothing_and_no_texts_are_an_empty_table():
+    """Where every train record has one outcome a predicate is kept at chance; a table of nothing is no error."""
     columns, target, train = _data()
-    with pytest.raises(DegenerateBehaviour, match="0 successes of"):
-        build_table(["a > b"], columns, target & ~train, train)
+    for one_sided in (target & ~train, target | train):
+        table, refusals = build_table(["a > b"], columns, one_sided, train)
+        assert ([each.text for each in table.predicates], refusals) == (["a > b"], ())
+        assert [score.auc for score in table.scores] == [0.5]
     table, refusals = build_table([], columns, target, train)
     assert (table.matrix.shape, table.predicates, refusals) == ((2000, 0), (), ())

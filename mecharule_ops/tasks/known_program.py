@@ -1,0 +1,58 @@
+"""The program of a known model as a task: all its inputs, a column a token, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.programs import PROGRAMS, Program
+from mecharule_ops.tasks.text import Row, TextTask
+from mecharule_ops.types import Phase, Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownProgram(TextTask):
+    """Right when the model's token is the program's answer. Columns `t1`, `t2`, …, whole numbers where tokens are."""
+
+    name: ClassVar[str] = "program"
+    max_new_tokens: int = 1
+    phase: Phase = Phase.LAST_PROMPT
+    program: str = "hist"
+    """Which program, one of those that `known/` models compute."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.program not in PROGRAMS:
+            raise UsageError(f"expected task.program of: {', '.join(PROGRAMS)}; got {self.program!r}")
+
+    @property
+    def _program(self) -> Program:
+        return PROGRAMS[self.program]
+
+    @property
+    def solution_columns(self) -> frozenset[str]:
+        """The program's answer."""
+        return frozenset({"answer"})
+
+    def rows(self) -> Sequence[Row]:
+        """Every input, in the order of the alphabet."""
+        return [self._row(tokens) for tokens in self._program.inputs()]
+
+    def question(self, row: Row) -> str:
+        """The tokens with spaces between them."""
+        return " ".join(str(row[f"t{place}"]) for place in range(1, self._program.length + 1))
+
+    def success(self, row: Row, completion: str) -> bool:
+        """Whether the model's token is the answer."""
+        return completion.strip() == f"={row['answer']}"
+
+    def _row(self, tokens: Sequence[str]) -> Row:
+        answer = self._program.answer(tokens)
+        cells: dict[str, Value] = {f"t{place}": _value(token) for place, token in enumerate(tokens, 1)}
+        return {**cells, "answer": "" if answer is None else _value(answer)}
+
+
+def _value(token: str) -> Value:
+    return int(token) if token.isdecimal() else token
