@@ -11,7 +11,7 @@ OTHER_KERNELS := MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
 COMPUTE := tests/engine tests/loading tests/mechanism tests/replacement tests/workers
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test test-slow test-kernels check bench gpu experiments notebooks faults docs format clean
+.PHONY: help install run demo selftest test test-slow test-kernels check bench gpu experiments notebooks faults docs format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ notebooks: $(STAMP)  ## run the notebooks of examples/ and write their outputs i
 
 faults: $(STAMP)  ## faults on purpose: kills, full disks, damaged files, forgeries; writes docs/reliability.md
 	$(BIN)/python -m benchmarks.faults
+
+selftest: $(STAMP)  ## the whole product on six models whose circuit is known; exits 0 only if all is exact
+	$(BIN)/mecharule selftest
 
 docs: $(STAMP)  ## the API page, from the docstrings; writes site/
 	$(BIN)/python benchmarks/api_page.py site

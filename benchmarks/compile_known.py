@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 from craft_model import BEGIN, Craft, save
 from planted_circuits import PLANTED
-from tokenizers import Tokenizer
 
-from mecharule_ops.known_answers.oracle import Oracle
+from mecharule_ops.known_answers.known_model import KnownModel, write_sums
 from mecharule_ops.tasks.programs import PROGRAMS, Program
 
 HEADS, DECOYS = 2, 12
@@ -171,19 +170,6 @@ def make(name: str, folder: Path, heads: int = HEADS, decoys: int = DECOYS) -> N
     save(circuit(name), folder, heads + (name == "backup"), decoys, seed=tuple(PROGRAMS).index(name))
 
 
-def wrong_answers(program: Program, folder: Path) -> list[tuple[str, ...]]:
-    """Inputs on which the saved model does not give the program's answer, where it has one."""
-    place = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab(with_added_tokens=True)
-    inputs = program.inputs()
-    ids = np.array([[place[BEGIN], *(place[token] for token in tokens)] for tokens in inputs])
-    said = Oracle(folder).logits(ids, {}).argmax(-1)
-    return [
-        tokens
-        for tokens, answer in zip(inputs, said, strict=True)
-        if (expected := program.answer(tokens)) is not None and place[f"={expected}"] != answer
-    ]
-
-
 def main() -> None:
     """Makes them and compares every answer."""
     parser = argparse.ArgumentParser(
@@ -199,9 +185,12 @@ def main() -> None:
     for name in given.only:
         folder = given.folder / name
         make(name, folder, given.heads, given.decoys)
-        inputs, wrong = PROGRAMS[name].inputs(), wrong_answers(PROGRAMS[name], folder)
+        known = KnownModel(name, given.folder)
+        defined = [PROGRAMS[name].answer(tokens) is not None for tokens in PROGRAMS[name].inputs()]
+        wrong = int((defined & ~known.right).sum())
         size = sum(file.stat().st_size for file in folder.iterdir())
-        print(f"{name}: {len(inputs):,} inputs, {len(wrong)} wrong, {size:,} bytes")
+        print(f"{name}: {len(defined):,} inputs, {wrong} wrong, {size:,} bytes")
+    write_sums(given.folder)
 
 
 if __name__ == "__main__":

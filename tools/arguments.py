@@ -371,5 +371,12 @@ class DoctorArguments(Arguments):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field("auto", description="of the weights")
 
 
+class SelftestArguments(Arguments):
+    """run the whole product on six small models whose circuit is known, and compare every figure with what is so"""
+
+    positional: ClassVar[tuple[str, ...]] = ("case",)
+    case: str | None = Field(None, description="one of the six alone")
+
+
 class SpecArguments(Arguments):
     """print every tool's arguments as JSON schema"""

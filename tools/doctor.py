@@ -49,6 +49,7 @@ def doctor(given: DoctorArguments, tell: Tell) -> ToolResult:
         "model": model,
         **proof,
         "ok": passed,
+        "next": "`mecharule selftest` compares all that is claimed with models whose circuit is known",
     }
     return ToolResult(data=data, text=_text(data), exit_code=0 if passed else 3)
 

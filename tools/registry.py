@@ -80,6 +80,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("data", arguments.DataArguments, works=True, home="inventory"),
         Tool("plan", arguments.PlanArguments, works=True),
         Tool("doctor", arguments.DoctorArguments, works=True),
+        Tool("selftest", arguments.SelftestArguments, works=True),
         Tool("spec", arguments.SpecArguments, home="schemas"),
     )
 }

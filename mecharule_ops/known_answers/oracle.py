@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 from mecharule_ops.types import Basis
 
-Held = Mapping[tuple[Basis, int, int], np.ndarray]
+UnitsHeld = Mapping[tuple[Basis, int, int], np.ndarray]
 """Values that units are set to, by basis, layer and channel: one for all inputs and places, or any that broadcast to
 `input place` (and a head's size)."""
 _LAST = slice(-1, None)
@@ -34,7 +34,7 @@ class Oracle:
     def logits(
         self,
         ids: np.ndarray,
-        held: Held,
+        held: UnitsHeld,
         whole: bool = False,
         seen: dict[tuple[Basis, int], np.ndarray] | None = None,
     ) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,7 +17,7 @@ from toy_behaviour import BareTask
 
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import completed
-from mecharule_ops.known_answers.oracle import Oracle
+from mecharule_ops.known_answers.known_model import SUMS, SURE, KnownModel, changed_files, margins
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY as MODELS
 from mecharule_ops.loading.model_names import load
@@ -24,8 +25,6 @@ from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.tasks.programs import PROGRAMS, Program
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Phase, Value
 
-SURE = 1e-2
-"""A margin below which the oracle's float64 and the engine's float32 may name different tokens."""
 COMBINATIONS = tuple(
     product(Basis, (Baseline.ZERO, Baseline.MEAN, Baseline.MEAN_POSITIONAL), (Phase.LAST_PROMPT, Phase.WHOLE))
 )
@@ -62,14 +61,8 @@ class AnswerTask(BareTask):
 
 
 @dataclass(frozen=True)
-class Known:
-    """A known model, loaded, with what it says on all inputs."""
-
-    name: str
-
-    @property
-    def program(self) -> Program:
-        return PROGRAMS[self.name]
+class Known(KnownModel):
+    """A known model in the engine too, with what it says on all inputs."""
 
     @cached_property
     def task(self) -> AnswerTask:
@@ -77,59 +70,32 @@ class Known:
 
     @cached_property
     def subject(self) -> Subject:
-        return load(str(MODELS / self.name))
+        return load(str(self.folder / self.name))
 
     @cached_property
     def records(self) -> Sequence[BehaviourRecord]:
         return completed(self.task, self.subject, self.task.examples(0, np.random.default_rng(0)))
 
-    @cached_property
-    def oracle(self) -> Oracle:
-        return Oracle(MODELS / self.name)
-
-    @cached_property
-    def ids(self) -> np.ndarray:
-        return np.array(self.subject.encode([record.example.prompt for record in self.records]))
-
-    @cached_property
-    def clean(self) -> np.ndarray:
-        return self.oracle.logits(self.ids, {})
-
-    @cached_property
-    def seen(self) -> dict[tuple[Basis, int], np.ndarray]:
-        seen: dict[tuple[Basis, int], np.ndarray] = {}
-        self.oracle.logits(self.ids, {}, seen=seen)
-        return seen
-
-    def units(self, basis: Basis) -> list[Neuron]:
-        return [
-            Neuron(basis, layer, channel)
-            for layer in range(self.oracle.layers)
-            for channel in range(self.seen[basis, layer].shape[2])
-        ]
-
-    def flips(self, *units: Neuron, value: float | None = 0.0) -> np.ndarray:
+    def changed(self, *units: Neuron, value: float | None = 0.0) -> np.ndarray:
         """Inputs whose answer changes when the units are at a value, or at their mean, at the last place."""
+        everywhere = range(len(self.ids))
         held = {
-            (unit.basis, unit.layer, unit.channel): np.asarray(
-                self.seen[unit.basis, unit.layer][:, -1, unit.channel].mean(0) if value is None else value
+            (unit.basis, unit.layer, unit.channel): self.replacement(
+                unit, Baseline.MEAN, Phase.LAST_PROMPT, everywhere
             )
+            if value is None
+            else np.asarray(value)
             for unit in units
         }
-        return self.oracle.logits(self.ids, held).argmax(-1) != self.clean.argmax(-1)
+        return self.oracle.logits(self.ids, held).argmax(-1) != self.logits.argmax(-1)
 
     def mattering(self, basis: Basis, of: Callable[[Neuron], bool] = lambda unit: True) -> list[Neuron]:
-        return [unit for unit in self.units(basis) if of(unit) and self.flips(unit).any()]
+        return [unit for unit in self.units(basis) if of(unit) and self.changed(unit).any()]
 
 
 @cache
 def known(name: str) -> Known:
     return Known(name)
-
-
-def margins(logits: np.ndarray) -> np.ndarray:
-    ordered = np.sort(logits, -1)
-    return ordered[:, -1] - ordered[:, -2]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -142,7 +108,7 @@ def test_a_model_answers_as_its_program(name: str) -> None:
     assert [record.label for record in case.records] == list(
         [int(p[0]) % 2 != int(p[-1]) % 2 for p in case.program.inputs()] if name == "fault" else defined
     )
-    assert margins(case.clean)[defined].min() > 1.9
+    assert margins(case.logits)[defined].min() > 1.9
 
 
 @pytest.mark.parametrize(("name", "basis", "baseline", "phase"), CASES)
@@ -159,30 +125,20 @@ def test_every_unit_does_in_the_engine_what_it_does_in_the_oracle(
     units = case.units(basis)
     found = engine.completions([[unit] for unit in units], range(len(case.records)))
     for unit, tokens in zip(units, found.tokens, strict=True):
-        values = case.seen[basis, unit.layer][measured][:, :, unit.channel]
-        held = replaced(values, baseline, phase)
+        held = case.replacement(unit, baseline, phase, measured)
         logits = case.oracle.logits(
             case.ids, {(basis, unit.layer, unit.channel): held}, whole=phase is Phase.WHOLE
         )
-        sure = (margins(logits) > SURE) & (margins(case.clean) > SURE)
+        sure = (margins(logits) > SURE) & (margins(case.logits) > SURE)
         assert ([token for (token,) in tokens] == logits.argmax(-1))[sure].all(), unit
-
-
-def replaced(values: np.ndarray, baseline: Baseline, phase: Phase) -> np.ndarray:
-    """What a unit is set to, from its values by input and place."""
-    if baseline is Baseline.ZERO:
-        return np.zeros_like(values[0, 0])
-    if phase is Phase.LAST_PROMPT:
-        return np.asarray(values[:, -1].mean(0))
-    return np.asarray(values.mean((0, 1)) if baseline is Baseline.MEAN else values.mean(0))
 
 
 def test_the_comparison_can_fail() -> None:
     """Another value than the baseline's gives other answers."""
     case = known("hist")
     unit = case.mattering(Basis.MLP_HIDDEN)[0]
-    assert case.flips(unit, value=0.0).any()
-    assert (case.flips(unit, value=0.0) != case.flips(unit, value=50.0)).any()
+    assert case.changed(unit, value=0.0).any()
+    assert (case.changed(unit, value=0.0) != case.changed(unit, value=50.0)).any()
 
 
 def test_either_of_two_heads_suffices() -> None:
@@ -190,28 +146,28 @@ def test_either_of_two_heads_suffices() -> None:
     first, second = (Neuron(Basis.ATTN_HEAD, 0, channel) for channel in (0, 1))
     others = np.array([record.example.prompt[0] != "a" for record in case.records])
     for value in (0.0, None):
-        assert not case.flips(first, value=value).any()
-        assert not case.flips(second, value=value).any()
-        assert (case.flips(first, second, value=value) == others).all()
+        assert not case.changed(first, value=value).any()
+        assert not case.changed(second, value=value).any()
+        assert (case.changed(first, second, value=value) == others).all()
 
 
 def test_two_neurons_cancel() -> None:
     case = known("cancelling")
     on = np.array([record.example.prompt[0] in "ab" for record in case.records])
-    pair = [unit for unit in case.mattering(Basis.MLP_HIDDEN) if (case.flips(unit) == on).all()]
+    pair = [unit for unit in case.mattering(Basis.MLP_HIDDEN) if (case.changed(unit) == on).all()]
     assert len(pair) == 2
-    assert not case.flips(*pair).any()
-    assert all(case.flips(unit, value=None).all() for unit in pair)
-    assert not case.flips(*pair, value=None).any()
+    assert not case.changed(*pair).any()
+    assert all(case.changed(unit, value=None).all() for unit in pair)
+    assert not case.changed(*pair, value=None).any()
 
 
 def test_a_saturated_head_moves_nothing_to_first_order_and_everything_when_ablated() -> None:
     case = known("saturated")
     head = Neuron(Basis.ATTN_HEAD, 0, 0)
-    written = case.seen[Basis.ATTN_HEAD, 0][:, -1, 0]
+    written = case.values[Basis.ATTN_HEAD, 0][:, -1, 0]
     nearly = case.oracle.logits(case.ids, {(Basis.ATTN_HEAD, 0, 0): 0.999 * written[:, None]})
-    assert np.abs(nearly - case.clean).max() < 0.02
-    assert (case.flips(head) == [record.example.prompt[0] != "a" for record in case.records]).all()
+    assert np.abs(nearly - case.logits).max() < 0.02
+    assert (case.changed(head) == [record.example.prompt[0] != "a" for record in case.records]).all()
 
 
 def test_one_neuron_is_an_or_of_two_ands_which_act_only_through_it() -> None:
@@ -219,19 +175,19 @@ def test_one_neuron_is_an_or_of_two_ands_which_act_only_through_it() -> None:
     ends = [(record.example.prompt[0], record.example.prompt[-1]) for record in case.records]
     (union,) = case.mattering(Basis.MLP_HIDDEN, lambda unit: unit.layer == 1)
     conjunctions = case.mattering(Basis.MLP_HIDDEN, lambda unit: unit.layer == 0)
-    assert (case.flips(union) == [pair in (("a", "b"), ("c", "d")) for pair in ends]).all()
-    assert sorted(int(case.flips(unit).sum()) for unit in conjunctions) == [16, 16]
-    held = {(union.basis, 1, union.channel): case.seen[union.basis, 1][:, -1, union.channel][:, None]}
+    assert (case.changed(union) == [pair in (("a", "b"), ("c", "d")) for pair in ends]).all()
+    assert sorted(int(case.changed(unit).sum()) for unit in conjunctions) == [16, 16]
+    held = {(union.basis, 1, union.channel): case.values[union.basis, 1][:, -1, union.channel][:, None]}
     for unit in conjunctions:
         both = {**held, (unit.basis, 0, unit.channel): np.zeros(())}
-        assert (case.oracle.logits(case.ids, both).argmax(-1) == case.clean.argmax(-1)).all()
+        assert (case.oracle.logits(case.ids, both).argmax(-1) == case.logits.argmax(-1)).all()
 
 
 def test_the_fault_is_mended_by_its_neuron_where_it_acts_and_nothing_is_broken() -> None:
     case = known("fault")
     wrong = np.array([not record.label for record in case.records])
     (unit,) = case.mattering(Basis.MLP_HIDDEN, lambda unit: unit.layer == 1)
-    assert (case.flips(unit) == wrong).all()
+    assert (case.changed(unit) == wrong).all()
     said = case.oracle.logits(case.ids, {(unit.basis, 1, unit.channel): np.zeros(())}).argmax(-1)
     words = case.subject.tokenizer.convert_ids_to_tokens(said.tolist())
     assert words == [f"={record.example.prompt[-1]}" for record in case.records]
@@ -246,6 +202,18 @@ def test_the_models_of_the_repository_are_what_the_compiler_makes(name: str, tmp
     make(name, tmp_path)
     for file in sorted((MODELS / name).iterdir()):
         assert (tmp_path / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_the_digests_are_those_of_the_files(tmp_path: Path) -> None:
+    """Each file has its line; one byte changed or a file gone is named."""
+    assert changed_files() == ()
+    copy = Path(shutil.copytree(MODELS, tmp_path / "models"))
+    names = sorted(str(file.relative_to(copy)) for file in copy.rglob("*") if file.is_file())
+    lines = (copy / SUMS).read_text(encoding="utf-8").splitlines()
+    assert sorted(line.split("  ")[1] for line in lines) == [name for name in names if name != SUMS]
+    (copy / "hist" / "config.json").unlink()
+    (copy / "mod4" / "model.safetensors").write_bytes(b"")
+    assert changed_files(copy) == ("hist/config.json", "mod4/model.safetensors")
 
 
 def test_all_models_together_are_small() -> None:

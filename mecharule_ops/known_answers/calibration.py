@@ -1,0 +1,316 @@
+"""The whole product on models whose circuit is known, held against what numpy alone says of them.
+
+A case is one run as a person would start it: search, audit, rules, chain, certificates and, where a fault was planted,
+a repair. Whatever it claims is then counted by the oracle on the same inputs: which units flip, how often, when and
+through which others. Near ties, where float64 and float32 may say different tokens, agree with either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mecharule_ops.config import make_config
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.repair_outcome import Repair
+from mecharule_ops.known_answers.known_model import Flips, KnownModel
+from mecharule_ops.mechanism.holds import Hold, LayerSizes
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.thresholds import reaches
+from mecharule_ops.types import AnchoredRule, Basis, FlipEstimate, Neuron, Phase, Regime
+
+if TYPE_CHECKING:
+    from mecharule_ops.run.live_run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One run on a known model."""
+
+    program: str
+    basis: Basis
+    regime: Regime = Regime.BASELINE_POSITIVE
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Settings of the run that differ from `SETTINGS`."""
+    repaired: bool = False
+    """Whether gates are learned for what is wrong."""
+
+    def __str__(self) -> str:
+        return f"{self.program} {self.basis.value} {self.regime.arrow}"
+
+
+RARE = 0.01
+"""Share of the inputs below which a unit's rule has too few of one kind to be learned from."""
+SETTINGS: Mapping[str, object] = {"records": 2000, "chains_for": 2, "accounts_for": 0, "controls": 9}
+"""All inputs; accounts and controls say nothing that the oracle could be asked."""
+CASES = (
+    Case(program="hist", basis=Basis.MLP_HIDDEN),
+    Case(program="mod4", basis=Basis.MLP_HIDDEN, settings={"tau": 0.05}),
+    Case(program="saturated", basis=Basis.ATTN_HEAD),
+    Case(program="cancelling", basis=Basis.MLP_HIDDEN),
+    Case(program="either", basis=Basis.MLP_HIDDEN, settings={"tau": 0.05}),
+    Case(
+        program="fault",
+        basis=Basis.MLP_HIDDEN,
+        regime=Regime.BASELINE_NEGATIVE,
+        settings={"baseline": "zero"},
+        repaired=True,
+    ),
+)
+"""Those of the self-test: one layer and two, units that cancel, a head to which first order is blind, an OR of two
+ANDs, units that act through exactly one other, a fault to be mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """k of n."""
+
+    k: int = 0
+    n: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.k}/{self.n}"
+
+    @property
+    def all(self) -> bool:
+        """Whether k is n."""
+        return self.k == self.n
+
+    @classmethod
+    def of(cls, outcomes: Sequence[bool]) -> Tally:
+        """How many are true."""
+        return cls(sum(outcomes), len(outcomes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What a run claimed, beside what is so."""
+
+    case: Case
+    units: int
+    """Of the basis."""
+    planted: tuple[Neuron, ...]
+    """τ-agonists of the run's slices by the oracle."""
+    tied: tuple[Neuron, ...]
+    """Units that are τ-agonists or not by the way near ties go; either claim about them is right."""
+    found: tuple[Neuron, ...]
+    counts: Tally
+    """Found units whose flips on both slices are the oracle's."""
+    ties: int
+    """Inputs of the slices that are near ties under some found unit."""
+    rules: Tally
+    """Found units with a rule that holds on exactly the inputs they flip, of those with both kinds of inputs."""
+    chain: Tally
+    """Counts of chains, of a unit with others held and of pairs, that are the oracle's."""
+    certificates: Tally
+    """That match when run again on the reference path."""
+    queries: int
+    """Group ablations."""
+    mended: Tally
+    """Test records that were wrong and are right under the gates; 0 of 0 where nothing was repaired."""
+    broken: int
+
+    @property
+    def missed(self) -> tuple[Neuron, ...]:
+        """Planted and not found."""
+        return tuple(sorted(set(self.planted) - set(self.found)))
+
+    @property
+    def wrong(self) -> tuple[Neuron, ...]:
+        """Found and not planted."""
+        return tuple(sorted(set(self.found) - set(self.planted) - set(self.tied)))
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What of it is not so, in words; nothing where all is."""
+        tallies = (
+            (self.counts, "found units have the oracle's counts"),
+            (self.rules, "rules hold on exactly the inputs that their unit flips"),
+            (self.chain, "counts of chains are the oracle's"),
+            (self.mended, "wrong answers are mended"),
+            (self.certificates, "certificates match"),
+        )
+        units = (self.missed, "missed"), (self.wrong, "found though it flips less than τ")
+        return (
+            *(f"{what}: {', '.join(map(str, some))}" for some, what in units if some),
+            *(f"only {tally.k} of {tally.n} {what}" for tally, what in tallies if not tally.all),
+            *([f"a gate breaks {self.broken} right answers"] if self.broken else []),
+        )
+
+
+def calibrate(
+    case: Case, folder: Path, model: KnownModel | None = None, tell: Callable[[str], None] = lambda line: None
+) -> Calibration:
+    """Run a case in a file of this folder and hold it against the oracle, on another `model` where one is given.
+
+    Cost: the run, its certificates again on the reference path, and a numpy forward of all inputs a unit.
+    """
+    from mecharule_ops.run.analyse import analyse
+    from mecharule_ops.run.live_run import Run
+
+    known = model or KnownModel(case.program)
+    config = make_config(
+        **{
+            **SETTINGS,
+            "model": str(known.folder / known.name),
+            "task": "program",
+            "task_settings": {"program": case.program},
+            "bases": (case.basis,),
+            "regimes": (int(case.regime.value),),
+            **case.settings,
+        }
+    )
+    name = "-".join((case.program, case.basis.value, str(case.regime.value)))
+    path = folder / f"{name}.mecharule"
+    with RunStore.create(path, {"run": name, "settings": config.model_dump(mode="json")}) as store:
+        run = Run(store)
+        findings = analyse(run, lambda event: None, clock=lambda: 0.0)
+        repair = _repaired(run, case, tell) if case.repaired else None
+        return held_against(case, run, findings, known, repair)
+
+
+def held_against(
+    case: Case, run: Run, findings: Findings, known: KnownModel, repair: Repair | None = None
+) -> Calibration:
+    """A finished run beside the oracle."""
+    (search,) = findings.searches
+    truth = _Truth(run, known, case)
+    planted, tied = truth.agonists()
+    found = tuple(sorted(agonist.neuron for agonist in search.tau_agonists))
+    rules = {rule.neuron: rule for rule in search.anchored}
+    test = None if repair is None or repair.test is None else repair.test
+    return Calibration(
+        case=case,
+        units=len(known.units(case.basis)),
+        planted=planted,
+        tied=tied,
+        found=found,
+        counts=Tally.of([truth.counted(unit.neuron, unit.estimate) for unit in search.tau_agonists]),
+        ties=truth.ties(found),
+        rules=Tally.of([truth.holds_exactly(rules[unit]) for unit in found if truth.varies(unit)]),
+        chain=Tally.of([one for chain in findings.chains for one in truth.of_chain(chain)]),
+        certificates=_verified(run),
+        queries=search.cost.queries,
+        mended=Tally() if test is None else Tally(test.fixed, test.n - test.before),
+        broken=0 if test is None else test.broken,
+    )
+
+
+class _Truth:
+    """What the oracle says of the records of one run, each an input of the program by its id."""
+
+    def __init__(self, run: Run, known: KnownModel, case: Case) -> None:
+        self._run, self._known, self._case = run, known, case
+        self._how = run.intervention(case.basis)
+        self._measured = list(run.replacement(self._how).records)
+        slices = run.slices(case.regime)
+        self._eligible = run.eligible(case.regime)
+        self._slices = slices.associated.tolist(), slices.unrelated.tolist()
+        self._flips: dict[tuple[tuple[Neuron, ...], str], Flips] = {}
+        self._input = np.array([record.example.id for record in run.records])
+
+    def agonists(self) -> tuple[tuple[Neuron, ...], tuple[Neuron, ...]]:
+        """(τ-agonists of the slices, units that are some or none by the way near ties go)."""
+        planted, open_ = [], []
+        for unit in self._known.units(self._case.basis):
+            flips = self.flips((unit,))
+            least, most = (
+                max((float(one[places].mean()) for places in self._slices if places), default=0.0)
+                for one in (flips.flipped & flips.sure, flips.flipped | ~flips.sure)
+            )
+            if reaches(least, self._run.config.tau):
+                planted.append(unit)
+            elif reaches(most, self._run.config.tau):
+                open_.append(unit)
+        return tuple(planted), tuple(open_)
+
+    def flips(self, units: tuple[Neuron, ...], hold: Hold | None = None) -> Flips:
+        """Records that flip when units are replaced as in the run, while a hold keeps others as they were."""
+        key = units, str(hold)
+        if key not in self._flips:
+            of_inputs = self._known.flips(
+                {(one.basis, one.layer, one.channel): self._replacement(one) for one in units},
+                () if hold is None else self._held(units, hold),
+                whole=self._how.phase is Phase.WHOLE,
+            )
+            self._flips[key] = Flips(of_inputs.flipped[self._input], of_inputs.sure[self._input])
+        return self._flips[key]
+
+    def counted(self, unit: Neuron, estimate: FlipEstimate) -> bool:
+        """Whether a unit's counts on both slices are so."""
+        parts = zip((estimate.associated, estimate.unrelated), self._slices, strict=True)
+        return all(
+            part.n == len(places) and self.flips((unit,)).allow(part.flips, places) for part, places in parts
+        )
+
+    def ties(self, units: Sequence[Neuron]) -> int:
+        """Near ties of the slices, over these units."""
+        return sum(self.flips((unit,)).ties(places) for unit in units for places in self._slices)
+
+    def varies(self, unit: Neuron) -> bool:
+        """Whether it flips some and leaves some of the eligible inputs, `RARE` of them at least."""
+        flips = self.flips((unit,)).flipped[self._eligible]
+        return RARE <= float(flips.mean()) <= 1 - RARE
+
+    def holds_exactly(self, rule: AnchoredRule) -> bool:
+        """Whether the rule shown is true on exactly the inputs that the unit flips, of all eligible ones."""
+        if rule.rule is None or (rule.chance is not None and rule.chance.failed):
+            return False
+        fires, flips = Rule.parse(rule.rule).fires(self._run.fires), self.flips((rule.neuron,))
+        among = self._eligible[flips.sure[self._eligible]]
+        return bool((fires[among] == flips.flipped[among]).all())
+
+    def of_chain(self, chain: Chain) -> Iterator[bool]:
+        """Of each count of a chain whether it is so: alone, with each hold, with each other unit."""
+        places = [place for some in self._slices for place in some]
+        alone = self.flips((chain.unit,))
+        yield alone.allow(chain.mediation.flips.flips, places)
+        for entry in chain.mediation.through:
+            under = self.flips((chain.unit,), entry.hold)
+            gone, new = alone.flipped & ~under.flipped, under.flipped & ~alone.flipped
+            sure = alone.sure & under.sure
+            yield Flips(gone, sure).allow(entry.gone.count, places)
+            yield Flips(new, sure).allow(entry.new.flips, places)
+        for pair in chain.pairs:
+            other = Neuron.parse(pair.other)
+            two, together = self.flips((other,)), self.flips(tuple(sorted((chain.unit, other))))
+            either = Flips(alone.flipped | two.flipped, alone.sure & two.sure)
+            yield two.allow(pair.other_alone, places)
+            yield either.allow(pair.either, places)
+            yield together.allow(pair.together, places)
+
+    def _replacement(self, unit: Neuron) -> np.ndarray:
+        return self._known.replacement(unit, self._how.baseline, self._how.phase, self._measured)
+
+    def _held(self, units: tuple[Neuron, ...], hold: Hold) -> Iterator[Neuron]:
+        oracle = self._known.oracle
+        channels = len(self._known.units(Basis.MLP_OUT)) // oracle.layers
+        shape = LayerSizes(layers=oracle.layers, heads=oracle.heads, channels=channels)
+        return hold.units(units[0], shape)
+
+
+def _repaired(run: Run, case: Case, tell: Callable[[str], None]) -> Repair:
+    from mecharule_ops.repair.keeping import new_repair
+    from mecharule_ops.repair.material import RepairRequest
+
+    request = RepairRequest(regime=case.regime, basis=case.basis, random=False)
+    return new_repair(run, request, run.task.words.of(True), tell)
+
+
+def _verified(run: Run) -> Tally:
+    """How many of the run's certificates match on the reference path."""
+    from mecharule_ops.certificates.verification import VerificationStatus, verify
+    from mecharule_ops.run.second_run import bench_of_run, rerun
+
+    bench = bench_of_run(run)
+    made = [
+        verify(one, lambda asked: rerun(bench, asked), numbers=bench.numbers)
+        for one in run.store.certificates()
+    ]
+    return Tally.of([one.status is VerificationStatus.MATCH for one in made])
