@@ -9,6 +9,9 @@ What is bounded is the number of τ-agonists by point estimate on these very sli
 a single unit enters, and nothing is assumed about monotonicity, about why a unit was missed or about what was
 predicted of it: predictions only name the strata.
 
+A τ-agonist that is met refutes the pruning of its group, whose other units are then asked too. The bound is that of the
+draws; what is found besides is no longer missed.
+
 With `slip` a drawn unit is not asked for all examples: looks at a part of each slice rule it out, with the small
 chance of error that the bound accounts for (`exclusion`). So the same money draws two to three times as many
 units. This needs examples in an order drawn after the search and independently of it, since the search decided by
@@ -17,8 +20,9 @@ the first ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,7 +31,7 @@ from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.thresholds import TAU
-from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron, Verdict
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
 """For each stage: τ-agonists found with which it can still end the audit, and its share of α."""
@@ -88,20 +92,14 @@ class AuditResult:
     """What an audit may state."""
 
     strata: tuple[StratumResult, ...]
+    drawn: frozenset[Neuron]
     found: Mapping[Neuron, FlipEstimate]
     """The τ-agonists that the search had missed and the audit met; no longer missed."""
+    reopened: int
+    """Units asked besides, because they were pruned together with one that was met."""
     missed_at_most: int
     """Upper bound on the τ-agonists among the units not tested."""
     confidence: float
-
-    @property
-    def sentence(self) -> str:
-        """The finding in words."""
-        tested, units = sum(part.tested for part in self.strata), sum(part.units for part in self.strata)
-        return (
-            f"at most {self.missed_at_most} τ-agonists missed among {units - tested:,} untested units, "
-            f"{self.confidence:.0%} confidence ({tested:,} drawn at random, {len(self.found)} found)"
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,22 +137,40 @@ def unsettled(tree: ChaTree, basis: Basis, full_test: int) -> tuple[Neuron, ...]
     return tuple(Neuron(basis, tree.layer, channel) for channel in sorted(seen - exact))
 
 
+def pruned_together(trees: Iterable[ChaTree], basis: Basis) -> dict[Neuron, tuple[Neuron, ...]]:
+    """For every unit that was pruned with others, the units of the smallest such group."""
+    groups: dict[Neuron, tuple[Neuron, ...]] = {}
+    for tree in trees:
+        for node in sorted(tree.nodes, key=lambda node: -len(node.channels)):
+            if node.verdict is Verdict.PRUNED:
+                members = tuple(Neuron(basis, tree.layer, channel) for channel in node.channels)
+                groups |= dict.fromkeys(members, members)
+    return groups
+
+
 class Audit:
     """Draws units and asks for their exact tests until `done`; then `result` bounds what was missed."""
 
     def __init__(
-        self, strata: Mapping[str, Sequence[Neuron]], *, settings: AuditSettings, rng: np.random.Generator
+        self,
+        strata: Mapping[str, Sequence[Neuron]],
+        *,
+        settings: AuditSettings,
+        rng: np.random.Generator,
+        together: Mapping[Neuron, Sequence[Neuron]] = MappingProxyType({}),
     ) -> None:
         """Nothing is drawn yet; `strata` names disjoint parts of the population, each sampled at the same rate.
 
-        They are cut by layer, for example, by the size of the pruned group or by rank in attribution.
+        They are cut by layer, for example, by the size of the pruned group or by rank in attribution. `together` names
+        the units that each was pruned with.
         """
-        self._settings, self._names = settings, tuple(strata)
+        self._settings, self._names, self._together = settings, tuple(strata), together
         self._drawn = [[units[i] for i in rng.permutation(len(units))] for units in strata.values()]
         self._sample = (0,) * len(self._drawn)
         self._found: dict[Neuron, FlipEstimate] = {}
         self._asked: list[_Drawn] = []
         self._waiting: dict[int, GroupQuery] = {}
+        self._reopened: set[Neuron] = set()
         self._stages, self._alpha = list(STAGES), 0.0
         self._most = sum(self._population)
         self._advance()
@@ -167,8 +183,9 @@ class Audit:
     @property
     def result(self) -> AuditResult:
         """What may be stated now; also after `stop`, from the stages that were completed."""
-        asked = {drawn.unit for node, drawn in enumerate(self._asked) if node not in self._waiting}
-        tested = [[unit for unit in units if unit in asked] for units in self._drawn]
+        asked = {each.unit for node, each in enumerate(self._asked) if node not in self._waiting}
+        drawn = asked - self._reopened
+        tested = [[unit for unit in units if unit in drawn] for units in self._drawn]
         strata = tuple(
             StratumResult(
                 name=name, units=len(units), tested=len(done), found=len(self._found.keys() & set(done))
@@ -179,8 +196,10 @@ class Audit:
         unknown = sum(self._population) - len(known)
         return AuditResult(
             strata=strata,
+            drawn=frozenset(drawn),
             found=dict(self._found),
-            missed_at_most=min(self._most - len(self._found), unknown),
+            reopened=len(asked & self._reopened),
+            missed_at_most=max(0, min(self._most - len(self._found), unknown)),
             confidence=self._settings.confidence,
         )
 
@@ -214,13 +233,23 @@ class Audit:
         return tuple(len(units) for units in self._drawn)
 
     def _conclude(self) -> None:
-        """End a stage: bound the agonists, and go on if that is not enough."""
-        most = most_agonists(
-            self._population, self._sample, len(self._found), self._alpha, self._settings.slip
-        )
-        self._most = min(self._most, most)
-        if self._most - len(self._found) > self._settings.at_most:
-            self._advance()
+        """End a stage: bound the agonists, and go on if that is not enough; then reopen what was refuted."""
+        if not self._reopened:
+            most = most_agonists(
+                self._population, self._sample, len(self._found), self._alpha, self._settings.slip
+            )
+            self._most = min(self._most, most)
+            if self._most - len(self._found) > self._settings.at_most:
+                self._advance()
+        if not self._waiting:
+            self._reopen()
+
+    def _reopen(self) -> None:
+        """Ask for all units of the population that were pruned together with one that was met."""
+        left = {unit for units in self._drawn for unit in units} - {each.unit for each in self._asked}
+        more = left & {member for unit in self._found for member in self._together.get(unit, ())}
+        self._reopened |= more
+        self._ask(sorted(more))
 
     def _advance(self) -> None:
         """Ask for the next stage's draws, if there is one; one that the budget cuts short is the last."""
@@ -237,10 +266,13 @@ class Audit:
             self._stages.clear()
         self._alpha = error * share
         for units, begin, end in zip(self._drawn, self._sample, sample, strict=True):
-            for unit in units[begin:end]:
-                self._asked.append(_Drawn(unit=unit))
-                self._proceed(len(self._asked) - 1, self._asked[-1])
+            self._ask(units[begin:end])
         self._sample = tuple(np.maximum(sample, self._sample).tolist())
+
+    def _ask(self, units: Iterable[Neuron]) -> None:
+        for unit in units:
+            self._asked.append(_Drawn(unit=unit))
+            self._proceed(len(self._asked) - 1, self._asked[-1])
 
     def _proceed(self, node: int, drawn: _Drawn) -> None:
         """Ask for a drawn unit's next look, or close its question."""

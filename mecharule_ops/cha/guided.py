@@ -11,8 +11,11 @@ Theory of operation. Every layer is searched by itself (`GuidedSearch`), with th
     sweep      per layer all that is left, in neighbours of the    every group is pruned, or opened down to its
                order, as many as are predicted to flip `quiet`     units
                of a slice together
+    part       per layer, units pruned together that first order is silent        no such group is left, or testing
+               about, once more in other groups (`parting`), so that of any       their units singly could pass the
+               two one is asked without the other                                 limit on cost
     fallback   a layer on which first order fails (`prediction_failure`): what was    as in `cha`
-               not tested alone, by the rules of `ChaSearch`
+               not tested alone, by the rules of `ChaSearch`, then parted as above
 
 *When confirming ends.* If units come in order of promise, the chance that the next one is a τ-agonist is at most
 that of the last wave. From a Beta(½, ½) prior its posterior mean is (hits + ½) / (n + 1). The first wave is the
@@ -24,8 +27,9 @@ its own in the sweep, so ending too early costs an agonist nothing but the order
 unit weighs what it is predicted to flip plus the mean of its group, for surprises. So one promising unit
 among many is asked alone, with the rest as a group again; a group without predictions is halved.
 
-What this cannot promise: units of a group may hide one another, and the larger a group, the more. Sweeping finds
-strong surprises; what it misses is bounded by the audit alone.
+What this cannot promise: units of a group may hide one another, and the larger a group, the more. Where first order is
+right about two units that cancel they were asked alone; where it says that they flip nothing, parting finds them,
+unless a third unit hides them again. Whatever else is missed is bounded by the audit alone.
 
 *Together* an example counts once, however many units of a group are predicted to flip it alone. A near tie, which half
 of all units flip, would otherwise cut every layer into groups of a handful.
@@ -41,16 +45,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from mecharule_ops.cha.group_search import Fallback, GroupSearch, starting_groups
+from mecharule_ops.cha.parting import Parting
 from mecharule_ops.cha.partition import Channels, bisect
 from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
 from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import ChaNode, GroupQuery, LayerCandidates, Regime, SearchStatus, Verdict
+from mecharule_ops.types import (
+    ChaNode,
+    FlipEstimate,
+    GroupQuery,
+    LayerCandidates,
+    Regime,
+    SearchStatus,
+    Verdict,
+)
 
 SWEEP = 512
 """Units of the largest group of a sweep."""
@@ -95,7 +108,8 @@ class GuidedSearch(GroupSearch):
         self._order: Channels = tuple(candidates.channels[order].tolist())
         self._rates = np.stack([prediction.associated, prediction.unrelated])[:, order]
         self._rank = np.argsort(order)
-        self._confirmed = self._judged = 0
+        self._confirmed = self._judged = self._parted = 0
+        self._parting: Parting | None = None
         self._record = PredictionRecord(units=self._units)
         self._status = self._obstacle(min(settings.sweep, self._units))
 
@@ -146,9 +160,10 @@ class GuidedSearch(GroupSearch):
         alone = [node for node in found if len(node.channels) == 1]
         return sum(self._enter(node) for node in alone)
 
-    def end(self) -> None:
-        """End the layer, or search it again without predictions where they failed."""
-        if not self.fall_back_if_failed():
+    def go_on(self) -> None:
+        """Fall back, part what was pruned together, or end: the first of them that there is a reason for."""
+        parts = self._parting is not None
+        if not ((not parts and self.fall_back_if_failed()) or self._part()):
             self._status = SearchStatus.COMPLETE
 
     def fall_back_if_failed(self) -> bool:
@@ -176,22 +191,21 @@ class GuidedSearch(GroupSearch):
     def _run_out(self) -> None:
         if self.follows:
             self._guide.proceed()
-        else:
+        elif not self._part():
             self._status = SearchStatus.COMPLETE
 
     def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:
         if not self.follows:
             return bisect(group.query.channels, group.cut)
-        begin = self._rank_of(group.query.channels[0])
-        weights = self._rates[:, begin : begin + group.size].max(axis=0)
+        weights = self._rates[:, self._ranks_of(group.query.channels)].max(axis=0)
         return bisect(group.query.channels, half_of_the_weight(weights))
 
     def _open_stretch(self, begin: int, end: int) -> None:
         """Ask about neighbours of the order; first of the slice that they are predicted to flip more."""
-        self._open(self._order[begin:end], parent=None, depth=0, first=self._louder(begin, end))
+        self._open(self._order[begin:end], parent=None, depth=0, first=self._louder(self._places[begin:end]))
 
-    def _louder(self, begin: int, end: int) -> int:
-        associated, unrelated = self._prediction.together(self._places[begin:end])[:, -1]
+    def _louder(self, places: Int[np.ndarray, " unit"]) -> int:
+        associated, unrelated = self._prediction.together(places)[:, -1]
         return int(unrelated > associated)
 
     def _first_look(self, place: int) -> GroupQuery:
@@ -208,7 +222,7 @@ class GuidedSearch(GroupSearch):
             depth=0,
             cut=0,
             slices=self._settings.slices(1, self._units),
-            first=self._louder(place, place + 1),
+            first=self._louder(self._places[place : place + 1]),
         )
         return unit.next_query(self._settings.together)
 
@@ -236,10 +250,46 @@ class GuidedSearch(GroupSearch):
         if reaches(self._rates[:, rank].max(), self._settings.tau):
             self._record.promised += 1
             self._record.delivered += kept
-        hit = kept and node.estimate.reaches(self._settings.tau)
-        if hit:
+        if hit := self._is_hit(node):
             self._record.ranks.append(rank)
         return hit
+
+    def _part(self) -> bool:
+        """Open the next groups that part what was pruned together; whether there were any within the limit on cost."""
+        if self._parting is None:
+            since = self._fallback.node if self._fallback else 0
+            self._parting = Parting(
+                {
+                    node.channels: _flipped(node.estimate)
+                    for node in self._nodes
+                    if node.verdict is Verdict.PRUNED and node.node >= since
+                },
+                of=lambda unit: bool(self._fallback) or not self._rates[:, self._rank_of(unit)].any(),
+                quiet=self._guided.quiet,
+                largest=(self._settings.largest or self._units) if self._fallback else self._guided.sweep,
+            )
+            self._parted = len(self._nodes)
+        for node in self._nodes[self._parted :]:
+            if self._is_hit(node):
+                self._parting.refute(node.channels[0])
+        self._parted = len(self._nodes)
+        full, settled = (
+            self._settings.full_test,
+            {node.channels[0] for node in self._nodes if len(node.channels) == 1},
+        )
+        room = self._budget.limit - self._budget.spent - self._budget.reserve
+        groups = self._parting.following(settled, max(int(room // full), 0))
+        again = full * sum(map(len, groups))
+        if again + full * sum(len(group) > 1 for group in groups) > room:
+            return False
+        self._budget.reserve += again
+        for group in groups:
+            self._open(group, parent=None, depth=0, first=self._louder(self._places_of(group)))
+        return bool(groups)
+
+    def _is_hit(self, node: ChaNode) -> bool:
+        """Whether a node is a unit alone that is a τ-agonist."""
+        return node.verdict is Verdict.KEPT and node.estimate.reaches(self._settings.tau)
 
     def _to_search_again(self) -> LayerCandidates:
         """The units not tested alone; those pruned in a group only as far as the limit on cost allows it."""
@@ -255,7 +305,13 @@ class GuidedSearch(GroupSearch):
         return self._candidates.without(alone)
 
     def _rank_of(self, channel: int) -> int:
-        return int(self._rank[np.searchsorted(self._candidates.channels, channel)])
+        return int(self._ranks_of((channel,))[0])
+
+    def _ranks_of(self, channels: Channels) -> Int[np.ndarray, " unit"]:
+        return np.asarray(self._rank[np.searchsorted(self._candidates.channels, channels)])
+
+    def _places_of(self, channels: Channels) -> Int[np.ndarray, " unit"]:
+        return np.asarray(self._places[self._ranks_of(channels)])
 
 
 class Guide:
@@ -303,7 +359,7 @@ class Guide:
         hits = sum(search.enter() for search in following)
         if self._sweeping:
             for search in following:
-                search.end()
+                search.go_on()
             return
         for search in following:
             search.fall_back_if_failed()
@@ -332,6 +388,11 @@ class Guide:
         self._wave = len(open_)
         self._tested += self._wave
         return self._wave
+
+
+def _flipped(estimate: FlipEstimate) -> float:
+    """Posterior mean of the larger share of a slice, from a Beta(½, ½) prior."""
+    return max((part.flips + 0.5) / (part.n + 1) for part in (estimate.associated, estimate.unrelated))
 
 
 def half_of_the_weight(strengths: Float[np.ndarray, " unit"]) -> int:

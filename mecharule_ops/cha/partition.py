@@ -69,6 +69,16 @@ def bisect(channels: Channels, cut: int = 0) -> tuple[Channels, Channels]:
     return channels[:middle], channels[middle:]
 
 
+def separated(channels: Channels) -> tuple[Channels, ...]:
+    """⌈log₂ (n + 1)⌉ groups, one of which holds exactly one of any two units; each unit is in one at least.
+
+    Those whose place, from 1, has a bit; fewer cannot do (a separating system: Rényi 1961).
+    """
+    places = dict(enumerate(channels, 1))
+    bits = range(len(channels).bit_length())
+    return tuple(tuple(unit for place, unit in places.items() if place >> bit & 1) for bit in bits)
+
+
 def _rank(layer: LayerCandidates, order: Order, rng: np.random.Generator) -> Shaped[np.ndarray, " channel"]:
     """What units are sorted by; ties keep the order of coordinates."""
     if order is Order.ATTRIBUTION:

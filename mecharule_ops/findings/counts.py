@@ -136,15 +136,32 @@ class SearchAudit:
     tested: int
     """Those of them that were drawn and tested."""
     untested: int
+    """Neither drawn nor reopened."""
     missed_at_most: int
     """Upper bound on the τ-agonists among the units that the audit does not count as found."""
     confidence: float
     exact: bool = field(default=False, metadata=ADDED)
     """Whether every drawn unit was tested on all examples; else a part of them ruled out the quiet ones."""
+    reopened: int = field(default=0, metadata=ADDED)
+    """Units tested alone because the search had pruned them with a τ-agonist that was met."""
     found_in_all: int = field(default=0, metadata=ADDED)
     """τ-agonists that search and audit found; 0 in runs that did not keep it."""
     recall: float = field(default=0.0, metadata=ADDED)
     """What share of all these are at least, rounded down to whole percents, one decimal below 1 %."""
+
+    @property
+    def summary(self) -> str:
+        """The bound, and on what it rests, in a line."""
+        besides = f", {self.reopened:,} reopened" if self.reopened else ""
+        return (
+            f"at most {self.missed_at_most} τ-agonists missed among {self.untested:,} untested units, "
+            f"{self.confidence:.0%} confidence ({self.tested:,} drawn at random{besides}, {len(self.found)} found)"
+        )
+
+    @property
+    def found_reopened(self) -> int:
+        """τ-agonists among the reopened units."""
+        return len(self.found) - sum(each.found for each in self.strata)
 
     @classmethod
     def of(
@@ -156,6 +173,7 @@ class SearchAudit:
         *,
         exact: bool,
         found_in_all: int,
+        reopened: int = 0,
     ) -> SearchAudit:
         """With the strata summed: every number that a sentence names is a field that it can cite."""
         unknown, tested = sum(each.units for each in strata), sum(each.tested for each in strata)
@@ -164,7 +182,8 @@ class SearchAudit:
             found=found,
             unknown=unknown,
             tested=tested,
-            untested=unknown - tested,
+            untested=unknown - tested - reopened,
+            reopened=reopened,
             missed_at_most=missed_at_most,
             confidence=confidence,
             exact=exact,

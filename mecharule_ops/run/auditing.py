@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
+from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together, unsettled
 from mecharule_ops.findings.records import SearchAudit
 from mecharule_ops.run.driver import found_event
 from mecharule_ops.run.journal import Journal, Stage
@@ -31,7 +31,8 @@ money less draws fewer units, and more widens the bound once agonists are met.""
 def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     """The search with what its audit says; as it was when brute force ran, it was cut short, or nothing was pruned.
 
-    Cost: one singleton test a drawn unit at most, less what is stored. Raises `AblationStopped`.
+    Cost: at most one singleton test for each unit that is drawn or was pruned with a τ-agonist that is met, less what
+    is stored. Raises `AblationStopped`.
     """
     strata = _by_promise(found) if found.plan.predictions else _by_fate(found)
     population = sum(map(len, strata.values()))
@@ -56,15 +57,16 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
         for one in agonists:
             search = search_id(found.plan.kind, one.regime, one.neuron.basis, one.neuron.layer)
             journal.emit(found_event(search, one.regime, one.neuron, one.estimate, one.ucb, one.tau))
-        stage.summary = result.sentence
-    audit = SearchAudit.of(
-        result.strata,
-        tuple(agonists),
-        result.missed_at_most,
-        result.confidence,
-        exact=not settings.slip,
-        found_in_all=sum(agonist.is_tau_agonist for agonist in found.agonists) + len(agonists),
-    )
+        audit = SearchAudit.of(
+            result.strata,
+            tuple(agonists),
+            result.missed_at_most,
+            result.confidence,
+            exact=not settings.slip,
+            found_in_all=sum(agonist.is_tau_agonist for agonist in found.agonists) + len(agonists),
+            reopened=result.reopened,
+        )
+        stage.summary = audit.summary
     return replace(found, audit=audit)
 
 
@@ -112,7 +114,8 @@ def _drawn(
 ) -> AuditResult:
     """Ask the audit's questions until it has none left, those about the same examples together."""
     seed = [run.config.seed, found.regime.value, len(found.trees)]
-    audit = Audit(strata, settings=settings, rng=np.random.default_rng(seed))
+    together = pruned_together(found.trees, found.basis)
+    audit = Audit(strata, settings=settings, rng=np.random.default_rng(seed), together=together)
     associated, unrelated = found.slices.associated, found.slices.unrelated
     if settings.slip:
         order = np.random.default_rng([*seed, 1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, cast
 
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.candidates import top_candidates
+from mecharule_ops.cha.guided import SWEEP
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
@@ -282,12 +283,16 @@ class RunContents:
     def recorded_plan(self, basis: Basis, regime: Regime) -> SearchPlan:
         """How a search of the run was made, from what is stored: guided where first order was asked."""
         settings, predictions = self.search_settings(regime), self.predictions(basis, regime)
-        kind = SearchKind(self.config.search)
-        if self.config.parity or (kind is SearchKind.GUIDED and not predictions):
-            kind = SearchKind.CHA
+        kind, largest = SearchKind(self.config.search), self.config.largest
+        if self.config.parity:
+            return SearchPlan(settings=settings)
         if kind is not SearchKind.GUIDED:
             return SearchPlan(kind=kind, settings=settings)
-        return SearchPlan(kind=kind, settings=settings, predictions=predictions)
+        if not predictions:
+            return SearchPlan(settings=replace(settings, largest=largest or 1))
+        return SearchPlan(
+            kind=kind, settings=settings, sweep=min(SWEEP, largest or SWEEP), predictions=predictions
+        )
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""

@@ -37,9 +37,15 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
         if price.competitors:
             _predict(run, journal, candidates, slices, price)
         else:
+            largest = run.config.largest
             journal.notice(
                 f"first order is not asked: it would cost {price.share:.0%} of testing every one of "
-                f"{candidates.total:,} units alone; they are searched without predictions"
+                f"{candidates.total:,} units alone; "
+                + (
+                    f"they are searched in groups of {largest} at most"
+                    if largest
+                    else "so each is tested alone"
+                )
             )
     return replace(run.recorded_plan(candidates.basis, slices.regime), prediction_forwards=spent)
 

@@ -93,12 +93,20 @@ def guaranteed_words(audit: SearchAudit, found: int) -> str:
 
 def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
     """How many τ-agonists the search missed at most, on what that rests, and the recall that follows."""
+    met = len(audit.found) - audit.found_reopened
     drawn = (
         f"Of the {plural(audit.unknown, 'unit')} whose full strength the search left unknown, "
         f"{audit.tested:,} were drawn at random and tested alone"
-        f"{'' if audit.exact else ', until a part of the examples ruled them out'}: {len(audit.found) or 'none'} "
-        f"{'reaches' if len(audit.found) <= 1 else 'reach'} τ"
+        f"{'' if audit.exact else ', until a part of the examples ruled them out'}: {met or 'none'} "
+        f"{'reaches' if met <= 1 else 'reach'} τ"
     )
+    if audit.reopened:
+        more = audit.found_reopened
+        drawn += (
+            f", so the {plural(audit.reopened, 'unit')} pruned together with {'it' if met == 1 else 'them'} "
+            f"{'was' if audit.reopened == 1 else 'were'} tested alone too, of which {more or 'none'} "
+            f"{'reaches' if more <= 1 else 'reach'} τ"
+        )
     return f"{drawn}. So {guaranteed_words(audit, len(outcome.tau_agonists))}."
 
 

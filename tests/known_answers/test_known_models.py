@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from toy_behaviour import BareTask
 
+from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import completed
 from mecharule_ops.known_answers.known_model import SUMS, SURE, KnownModel, changed_files, margins
@@ -22,7 +23,9 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY as MODELS
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table
+from mecharule_ops.tasks.known_program import KnownProgram
 from mecharule_ops.tasks.programs import PROGRAMS, Program
+from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Phase, Value
 
 COMBINATIONS = tuple(
@@ -214,6 +217,13 @@ def test_the_digests_are_those_of_the_files(tmp_path: Path) -> None:
     (copy / "hist" / "config.json").unlink()
     (copy / "mod4" / "model.safetensors").write_bytes(b"")
     assert changed_files(copy) == ("hist/config.json", "mod4/model.safetensors")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_known_model_has_its_program_as_its_task(name: str) -> None:
+    task = task_of(make_config(model=f"known/{name}", task="program"))
+    assert isinstance(task, KnownProgram)
+    assert task.program == name
 
 
 def test_all_models_together_are_small() -> None:

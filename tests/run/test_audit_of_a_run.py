@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bundled_run import finish, opened
+from bundled_run import finish, new_run, opened
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
 from mecharule_ops import confidence
@@ -71,6 +71,32 @@ def test_an_audit_of_every_pruned_unit_leaves_nothing_unknown(finished_run: Path
     assert (searched.audit.untested, searched.audit.missed_at_most) == (0, 0)
     strong = {unit.neuron for unit in truth.units if unit.estimate.strength >= 0.2}
     assert {each.neuron for each in searched.tau_agonists} == strong
+
+
+def test_a_unit_that_the_audit_meets_reopens_its_group(tmp_path: Path) -> None:
+    """Of two units that cancel, Algorithm 1 prunes both with others; five draws of eighteen meet one of them."""
+    settings = {
+        "model": "known/cancelling",
+        "task": "program",
+        "bases": ("mlp_hidden",),
+        "regimes": (1,),
+        "parity": True,
+        "audit": 5,
+        "controls": 1,
+        "chains_for": 0,
+        "accounts_for": 0,
+        "anchor_for": 0,
+    }
+    with new_run(tmp_path / "a.mecharule", settings) as run:
+        (searched,) = finish(run)[0].searches
+    assert searched.audit is not None
+    assert len(searched.audit.found) == len(searched.tau_agonists) == 2
+    assert (searched.audit.found_reopened, searched.audit.untested) == (1, 6)
+    assert audit_sentence(searched, searched.audit) == (
+        "Of the 15 units whose full strength the search left unknown, 5 were drawn at random and tested alone: 1 "
+        "reaches τ, so the 4 units pruned together with it were tested alone too, of which 1 reaches τ. So 2 found, "
+        "at most 6 missed: at least 25 % (95 % confidence)."
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from mecharule_ops.types import Regime
 HIST = {
     "model": "known/hist",
     "task": "program",
-    "task_settings": {"program": "hist"},
     "bases": ("attn_head",),
     "controls": 1,
     "chains_for": 0,
