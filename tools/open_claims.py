@@ -80,9 +80,12 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
         if outcome.audit is not None:
             return row | {
                 "untested": outcome.audit.untested,
+                "reopened": outcome.audit.reopened,
                 "found": len(outcome.tau_agonists),
                 "missed_at_most": outcome.audit.missed_at_most,
                 "confidence": outcome.audit.confidence,
+                "group_ablations": outcome.cost.queries,
+                "share_of_testing_every_unit": outcome.cost.share_of_exhaustive_forwards,
                 "sentence": f"{audit_sentence(outcome, outcome.audit).removesuffix('.')}; {cost_words(outcome.cost)}",
             }
         sentence = (

@@ -3,58 +3,128 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bundled_run import BUNDLED, QUICK, made_once
 from stated_numbers import known_numbers, numbers_in, unborne
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import searched_alpha
+from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.saying.fact import Fact
+from mecharule_ops.types import Basis, Regime
 from tools.registry import call
 from tools.result import ToolResult
 
 Given = dict[str, Any]
-TOOLS: dict[str, Callable[[str, str], Given]] = {
-    "why": lambda unit, other: {"neuron": unit},
-    "why-not": lambda unit, other: {"neuron": other, "test": True},
-    "flip": lambda unit, other: {"neuron": unit, "prompt": "120 - 7 =", "neighbours": 5},
-    "ablate": lambda unit, other: {"units": f"{unit},{other}", "yes": True},
-    "anchor": lambda unit, other: {"neuron": unit, "yes": True},
-    "control": lambda unit, other: {"neuron": unit, "yes": True},
-    "covers": lambda unit, other: {"neuron": unit},
-    "shared": lambda unit, other: {"neuron": unit},
-    "versus": lambda unit, other: {"first": unit, "second": other, "yes": True},
-    "layer": lambda unit, other: {"layer": int(unit[1:].split(".")[0])},
-    "disguise": lambda unit, other: {"neuron": unit},
-    "weakest": lambda unit, other: {"limit": 3},
-    "missed": lambda unit, other: {},
-    "compare": lambda unit, other: {"second": "last"},
-    "neurons": lambda unit, other: {},
-    "rules": lambda unit, other: {},
-    "evidence": lambda unit, other: {},
+
+
+@dataclass(frozen=True)
+class Facing:
+    """A search of a run, and what a tool is told of it."""
+
+    name: str
+    basis: Basis
+    regime: Regime
+    settings: Mapping[str, object]
+    prompt: str
+    """One of the task's."""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.basis.value} {self.regime.arrow}"
+
+
+TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
+    "why": lambda unit, other, of: {"neuron": unit},
+    "why-not": lambda unit, other, of: {"neuron": other, "test": True},
+    "flip": lambda unit, other, of: {"neuron": unit, "prompt": of.prompt, "neighbours": 5},
+    "ablate": lambda unit, other, of: {"units": f"{unit},{other}", "yes": True},
+    "anchor": lambda unit, other, of: {"neuron": unit, "yes": True},
+    "control": lambda unit, other, of: {"neuron": unit, "yes": True},
+    "covers": lambda unit, other, of: {"neuron": unit},
+    "shared": lambda unit, other, of: {"neuron": unit},
+    "versus": lambda unit, other, of: {"first": unit, "second": other, "yes": True},
+    "layer": lambda unit, other, of: {"layer": int(unit[1:].split(".")[0])},
+    "disguise": lambda unit, other, of: {"neuron": unit},
+    "weakest": lambda unit, other, of: {"limit": 3},
+    "missed": lambda unit, other, of: {},
+    "compare": lambda unit, other, of: {"second": "last"},
+    "neurons": lambda unit, other, of: {},
+    "rules": lambda unit, other, of: {},
+    "evidence": lambda unit, other, of: {},
 }
 """Every tool that states facts about a run, with what it is told of the strongest and the second unit."""
+BOTH = {**QUICK, "bases": ("attn_head", "mlp_out"), "regimes": (1, 0), "accounts_for": 1, "chains_for": 1}
+PROGRAM = {
+    "task": "program",
+    "tau": 0.05,
+    "proposals": 0,
+    "controls": 3,
+    "controls_for": 1,
+    "anchor_for": 2,
+    "accounts_for": 1,
+    "chains_for": 1,
+}
+REPEATS = {**PROGRAM, "model": "known/repeats", "bases": tuple(Basis), "regimes": (1,)}
+FAULT = {
+    **PROGRAM,
+    "model": "known/fault",
+    "bases": ("mlp_out", "mlp_hidden"),
+    "regimes": (0,),
+    "baseline": "zero",
+    "tau": 0.2,
+}
+FACINGS = (
+    Facing("b00d", Basis.MLP_OUT, Regime.BASELINE_POSITIVE, BUNDLED, "120 - 7 ="),
+    *(Facing("b07a", Basis.ATTN_HEAD, regime, BOTH, "120 - 7 =") for regime in Regime),
+    Facing("b07a", Basis.MLP_OUT, Regime.BASELINE_NEGATIVE, BOTH, "120 - 7 ="),
+    *(Facing("4e9e", basis, Regime.BASELINE_POSITIVE, REPEATS, "a b a b c") for basis in Basis),
+    *(
+        Facing("fa01", basis, Regime.BASELINE_NEGATIVE, FAULT, "1 2 3 1")
+        for basis in (Basis.MLP_OUT, Basis.MLP_HIDDEN)
+    ),
+)
+"""Both kinds of task, all bases, both regimes."""
 
 
-def _told(path: Path, tool: str) -> tuple[ToolResult, set[float]]:
-    """(what a tool states, the numbers of its data, of the certificates that it cites and of the run's findings)."""
+@pytest.fixture
+def faced(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a finished run that a test may write to."""
+    name, settings = request.param.name, request.param.settings
+    made = made_once(tmp_path_factory, f"{name}.mecharule", settings)
+    return Path(shutil.copy(made, tmp_path / made.name))
+
+
+def _told(path: Path, tool: str, of: Facing = FACINGS[0]) -> tuple[ToolResult, set[float]]:
+    """(what a tool states, the numbers of its data, of the certificates that it cites and of the run's findings).
+
+    A claim that is refused states why.
+    """
     with opened(str(path)) as run:
         findings = findings_of(run)
-        first, second, *_ = findings.searches[0].agonists
+        (search,) = (
+            one for one in findings.searches if (one.intervention.basis, one.regime) == (of.basis, of.regime)
+        )
+        first, second, *_ = search.agonists
     name = "first" if tool == "compare" else "run"
-    result = call(tool, {name: str(path), **TOOLS[tool](str(first.neuron), str(second.neuron))})
+    try:
+        result = call(tool, {name: str(path), **TOOLS[tool](str(first.neuron), str(second.neuron), of)})
+    except ClaimNotSupported as refusal:
+        result = ToolResult(data={}, text="", facts=(Fact(sentence=str(refusal), sources=()),))
     with opened(str(path)) as run:
         certificates = {f"c:{certificate.id}": certificate for certificate in run.store.certificates()}
     cited = {source for fact in result.facts for source in fact.sources}
     assert cited <= {f"run:{findings.run}", *certificates}
-    units = findings.searches[0].cost.candidates
-    levels = (findings.alpha, findings.alpha / 2, searched_alpha(findings.alpha, units) / 2)
+    searched = [searched_alpha(findings.alpha, each.cost.candidates) / 2 for each in findings.searches]
+    levels = (findings.alpha, findings.alpha / 2, *searched)
     data = [
         result.data,
         json.loads(to_json(findings)),
@@ -68,13 +138,14 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
     return {name: body[name] for name in ("totals", "rule", "example_ids", "units") if name in body}
 
 
+@pytest.mark.parametrize(("faced", "of"), [(one, one) for one in FACINGS], indirect=["faced"], ids=str)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_each_number_of_each_fact_is_one_of_the_tools_data(
-    copied_run: Path, tool: str, monkeypatch: pytest.MonkeyPatch
+    faced: Path, of: Facing, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against the numbers of the data and of what it cites, with no sentence of either."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-    result, known = _told(copied_run, tool)
+    monkeypatch.setenv("MECHARULE_RUNS", str(faced.parent))
+    result, known = _told(faced, tool, of)
     assert result.facts
     for fact in result.facts:
         assert unborne(fact.sentence, known) == [], fact.sentence
