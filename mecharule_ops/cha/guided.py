@@ -57,7 +57,6 @@ from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import (
     ChaNode,
-    FlipEstimate,
     GroupQuery,
     LayerCandidates,
     Regime,
@@ -66,7 +65,7 @@ from mecharule_ops.types import (
 )
 
 SWEEP = 512
-"""Units of the largest group of a sweep."""
+"""Units of the largest group of a sweep, in layers of up to 32 times as many."""
 _ROUNDING = 1e-9
 
 
@@ -78,8 +77,9 @@ class GuidedSettings:
     """How a group is tested, the limit on cost, and how a layer is searched on which first order fails."""
     worth: float = 0.05
     """Chance of a τ-agonist below which no further unit is confirmed: one in twenty tests."""
-    sweep: int = SWEEP
-    """Units of the largest group of the sweep."""
+    sweep: int | None = None
+    """Units of the largest group; None for `SWEEP`, or 1/32 of a layer where that is more, and 1/4 where groups part
+    others."""
     quiet: float = 0.1
     """Share of a slice that a group of the sweep is predicted to flip at most: less makes more groups, more opens
     more of them."""
@@ -111,7 +111,8 @@ class GuidedSearch(GroupSearch):
         self._confirmed = self._judged = self._parted = 0
         self._parting: Parting | None = None
         self._record = PredictionRecord(units=self._units)
-        self._status = self._obstacle(min(settings.sweep, self._units))
+        self._together = settings.sweep or max(SWEEP, self._units // 32)
+        self._status = self._obstacle(min(self._together, self._units))
 
     @property
     def follows(self) -> bool:
@@ -238,7 +239,7 @@ class GuidedSearch(GroupSearch):
         """What is left, cut where a group would be too large or is predicted to flip more than `quiet`."""
         begin = self._confirmed
         while begin < self._units:
-            together = self._prediction.together(self._places[begin : begin + self._guided.sweep])
+            together = self._prediction.together(self._places[begin : begin + self._together])
             quiet = (together <= self._guided.quiet + _ROUNDING).all(axis=0)
             end = begin + max(1, int(quiet.sum()))
             yield begin, end
@@ -258,15 +259,16 @@ class GuidedSearch(GroupSearch):
         """Open the next groups that part what was pruned together; whether there were any within the limit on cost."""
         if self._parting is None:
             since = self._fallback.node if self._fallback else 0
+            largest = self._settings.largest if self._fallback else self._guided.sweep
             self._parting = Parting(
                 {
-                    node.channels: _flipped(node.estimate)
+                    node.channels: node.estimate.strength
                     for node in self._nodes
                     if node.verdict is Verdict.PRUNED and node.node >= since
                 },
                 of=lambda unit: bool(self._fallback) or not self._rates[:, self._rank_of(unit)].any(),
                 quiet=self._guided.quiet,
-                largest=(self._settings.largest or self._units) if self._fallback else self._guided.sweep,
+                largest=largest or max(SWEEP, self._units // 4),
             )
             self._parted = len(self._nodes)
         for node in self._nodes[self._parted :]:
@@ -388,11 +390,6 @@ class Guide:
         self._wave = len(open_)
         self._tested += self._wave
         return self._wave
-
-
-def _flipped(estimate: FlipEstimate) -> float:
-    """Posterior mean of the larger share of a slice, from a Beta(½, ½) prior."""
-    return max((part.flips + 0.5) / (part.n + 1) for part in (estimate.associated, estimate.unrelated))
 
 
 def half_of_the_weight(strengths: Float[np.ndarray, " unit"]) -> int:

@@ -8,6 +8,7 @@ through which others. Near ties, where float64 and float32 may say different tok
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,8 @@ class Case:
 
 RARE = 0.01
 """Share of the inputs below which a unit's rule has too few of one kind to be learned from."""
+CLAUSES = 8
+"""Of a rule that can still be called short, as many as RuleSHAP combines."""
 SETTINGS: Mapping[str, object] = {"records": 2000, "chains_for": 2, "accounts_for": 0, "controls": 9}
 """All inputs; accounts and controls say nothing that the oracle could be asked."""
 CASES = (
@@ -106,6 +109,10 @@ class Calibration:
     """Inputs of the slices that are near ties under some found unit."""
     rules: Tally
     """Found units with a rule that holds on exactly the inputs they flip, of those with both kinds of inputs."""
+    sayable: Tally
+    """The same, of those of them for which some short rule over the run's predicates does."""
+    good: int
+    """HQ-T: found units whose anchored rule reaches the floors of MCC and coverage held out."""
     chain: Tally
     """Counts of chains, of a unit with others held and of pairs, that are the oracle's."""
     certificates: Tally
@@ -151,10 +158,18 @@ def calibrate(
 
     Cost: the run, its certificates again on the reference path, and a numpy forward of all inputs a unit.
     """
+    known = model or KnownModel(case.program)
+    with finished(case, folder, known) as (run, findings):
+        repair = _repaired(run, case, tell) if case.repaired else None
+        return held_against(case, run, findings, known, repair)
+
+
+@contextmanager
+def finished(case: Case, folder: Path, known: KnownModel) -> Iterator[tuple[Run, Findings]]:
+    """The run of a case in a file of this folder, and what it found."""
     from mecharule_ops.run.analyse import analyse
     from mecharule_ops.run.live_run import Run
 
-    known = model or KnownModel(case.program)
     config = make_config(
         **{
             **SETTINGS,
@@ -170,9 +185,7 @@ def calibrate(
     path = folder / f"{name}.mecharule"
     with RunStore.create(path, {"run": name, "settings": config.model_dump(mode="json")}) as store:
         run = Run(store)
-        findings = analyse(run, lambda event: None, clock=lambda: 0.0)
-        repair = _repaired(run, case, tell) if case.repaired else None
-        return held_against(case, run, findings, known, repair)
+        yield run, analyse(run, lambda event: None, clock=lambda: 0.0)
 
 
 def held_against(
@@ -184,6 +197,7 @@ def held_against(
     planted, tied = truth.agonists()
     found = tuple(sorted(agonist.neuron for agonist in search.tau_agonists))
     rules = {rule.neuron: rule for rule in search.anchored}
+    exact = {unit: truth.holds_exactly(rules[unit]) for unit in found if unit in rules and truth.varies(unit)}
     test = None if repair is None or repair.test is None else repair.test
     return Calibration(
         case=case,
@@ -193,7 +207,9 @@ def held_against(
         found=found,
         counts=Tally.of([truth.counted(unit.neuron, unit.estimate) for unit in search.tau_agonists]),
         ties=truth.ties(found),
-        rules=Tally.of([truth.holds_exactly(rules[unit]) for unit in found if truth.varies(unit)]),
+        rules=Tally.of(list(exact.values())),
+        sayable=Tally.of([so for unit, so in exact.items() if so or truth.is_sayable(unit)]),
+        good=sum(map(findings.is_hq_t, rules.values())),
         chain=Tally.of([one for chain in findings.chains for one in truth.of_chain(chain)]),
         certificates=_verified(run),
         queries=search.cost.queries,
@@ -265,6 +281,26 @@ class _Truth:
         fires, flips = Rule.parse(rule.rule).fires(self._run.fires), self.flips((rule.neuron,))
         among = self._eligible[flips.sure[self._eligible]]
         return bool((fires[among] == flips.flipped[among]).all())
+
+    def is_sayable(self, unit: Neuron) -> bool:
+        """Whether `CLAUSES` clauses of at most two of the run's predicates, negated or not, can say when it flips.
+
+        Those that never fire elsewhere are taken greedily, so a rule that needs others may be overlooked.
+        """
+        flips = self.flips((unit,))
+        among = self._eligible[flips.sure[self._eligible]]
+        flipped, columns = flips.flipped[among], self._run.table.matrix[among]
+        literals = np.unique(np.concatenate([columns, ~columns], axis=1), axis=1).astype(np.float32)
+        misfires = literals.T @ (literals * ~flipped[:, None]) > 0
+        first, second = np.nonzero(~misfires)
+        left = flipped.copy()
+        for _ in range(CLAUSES):
+            covered = (literals.T @ (literals * left[:, None]))[first, second]
+            if not left.any() or not len(covered) or not covered.max():
+                break
+            best = int(covered.argmax())
+            left &= ~(literals[:, first[best]] * literals[:, second[best]]).astype(bool)
+        return not left.any()
 
     def of_chain(self, chain: Chain) -> Iterator[bool]:
         """Of each count of a chain whether it is so: alone, with each hold, with each other unit."""

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.candidates import top_candidates
-from mecharule_ops.cha.guided import SWEEP
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
@@ -290,9 +289,7 @@ class RunContents:
             return SearchPlan(kind=kind, settings=settings)
         if not predictions:
             return SearchPlan(settings=replace(settings, largest=largest or 1))
-        return SearchPlan(
-            kind=kind, settings=settings, sweep=min(SWEEP, largest or SWEEP), predictions=predictions
-        )
+        return SearchPlan(kind=kind, settings=settings, sweep=largest, predictions=predictions)
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""

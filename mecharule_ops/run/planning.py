@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.group_search import Search
-from mecharule_ops.cha.guided import SWEEP, GuidedSettings, guided_searches
+from mecharule_ops.cha.guided import GuidedSettings, guided_searches
 from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
@@ -76,8 +76,8 @@ class SearchPlan:
     kind: SearchKind = SearchKind.CHA
     settings: ChaSettings
     """How a group is tested, whatever the kind."""
-    sweep: int = SWEEP
-    """Units of the largest group of a guided sweep."""
+    sweep: int | None = None
+    """Units of the largest group of a guided sweep, where the run bounds it."""
     predictions: Sequence[LayerPrediction] = ()
     """Of each layer of the candidates, for a guided search."""
     prediction_forwards: int = 0
