@@ -93,7 +93,12 @@ def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
     return _work(
         options,
         lambda show: runner.resume(
-            asked.run, show, llm_budget=asked.llm_budget, device=asked.device, wanted=wanted
+            asked.run,
+            show,
+            runner.approval(asked.yes, sys.stdin.isatty()),
+            llm_budget=asked.llm_budget,
+            device=asked.device,
+            wanted=wanted,
         ),
     )
 

@@ -114,7 +114,7 @@ class Backend:
         """An earlier run, from its checkpoint."""
         from agent.verbs import runner
 
-        runner.resume(run, session.show, session.should_stop)
+        runner.resume(run, session.show, session.approve, session.should_stop)
         self.conclude(session)
 
     def read(self, run: str, session: Session) -> None:

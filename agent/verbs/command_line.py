@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from agent.verbs.options import VERBS
 from mecharule_ops.errors import UsageError
+from tools.arguments import Arguments
 from tools.registry import TOOLS
 from tools.schemas import options_of
 
+ABOUT = "Find the units of a language model that control a behaviour, attach a rule to each, prove it."
 EXIT_CODES = (
     "Exit codes: 0 ok · 1 run failed · 2 usage or config · 3 model or provider unavailable · 4 claim not supported or "
     "verify mismatch · 5 budget spent, partial result kept · 124 time limit · 130 interrupted."
 )
 DISPLAYS = ("full", "rich", "plain", "log", "none")
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
+    "ask about a unit": (
+        *("why", "why-not", "flip", "ablate", "control", "account", "path", "anchor", "covers", "shared"),
+        *("versus", "layer", "disguise", "repair"),
+    ),
+    "look through a run": (
+        *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
+        *("replay", "export", "serve"),
+    ),
+    "work step by step": (
+        *("score", "extract", "slices", "candidates", "localise", "refine", "fork", "experiment"),
+    ),
+    "models, data, machine": ("models", "data", "plan", "doctor", "spec"),
+}
+"""Every verb once, as `--help` lists them."""
+_INVALID_VERB = re.compile(r"argument VERB: invalid choice: '([^']*)'")
+_WIDTH, _NAME = 80, 12
 _ON_OUTPUT = frozenset({"verb", "json", "display", "output"})
 
 
@@ -23,23 +47,33 @@ class Parser(argparse.ArgumentParser):
     """Reports a wrong command line as every other error is reported."""
 
     def error(self, message: str) -> NoReturn:
-        """Raises `UsageError` naming the help to read."""
+        """Raises `UsageError` naming the help to read, and for a mistyped verb the nearest."""
+        if wrong := _INVALID_VERB.match(message):
+            nearest = get_close_matches(wrong[1], [verb for group in GROUPS.values() for verb in group], n=1)
+            message = (
+                f"expected a verb, got {wrong[1]!r}{f'; did you mean {nearest[0]!r}?' if nearest else ''}"
+            )
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
+    every = {**VERBS, **{tool.name: tool.arguments for tool in TOOLS.values()}}
     command = Parser(
         prog="mecharule",
-        description="Find the units of a language model that control a behaviour, attach a rule to each, prove it.",
-        epilog=EXIT_CODES,
+        description=textwrap.fill(ABOUT, _WIDTH),
+        epilog="\n\n".join([*_listed(every), textwrap.fill(EXIT_CODES, _WIDTH)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("--version", action="version", version="mecharule 0.1.0")
-    verbs = command.add_subparsers(dest="verb", metavar="VERB", required=True)
-    every = {**VERBS, **{tool.name: tool.arguments for tool in TOOLS.values()}}
+    verbs = command.add_subparsers(
+        dest="verb",
+        metavar="VERB",
+        required=True,
+        help="one of those below; `mecharule VERB --help` says more",
+    )
     for name, arguments in every.items():
-        help = " ".join((arguments.__doc__ or "").split())
-        verb = verbs.add_parser(name, help=help, description=help)
+        verb = verbs.add_parser(name, description=_does(arguments))
         verb.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
         verb.set_defaults(output=None, display=None)
         if name in VERBS and name != "serve":
@@ -58,6 +92,25 @@ def _add_display(verb: argparse.ArgumentParser) -> None:
         help="default: rich on a terminal, else plain",
     )
     verb.add_argument("--output", choices=["jsonl"], help="print every event as one JSON line instead")
+
+
+def _does(arguments: type[Arguments]) -> str:
+    return " ".join((arguments.__doc__ or "").split())
+
+
+def _listed(every: Mapping[str, type[Arguments]]) -> Iterable[str]:
+    """A block a group: its verbs with what each does."""
+    for title, names in GROUPS.items():
+        lines = [
+            textwrap.fill(
+                _does(every[name]),
+                _WIDTH,
+                initial_indent=f"  {name:{_NAME}}",
+                subsequent_indent=" " * (_NAME + 2),
+            )
+            for name in names
+        ]
+        yield "\n".join([f"{title}:", *lines])
 
 
 def told(options: argparse.Namespace) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent.answering.conversation import ask
-from agent.verbs.runner import Show, config_from, start
+from agent.verbs.runner import Show, agreed, config_from, start
 from mecharule_ops.events import Notice
 from tools.registry import call
 from tools.result import ToolResult
@@ -34,7 +34,7 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
         show(Notice(text=line))
 
     config = config_from(task="arithmetic", model="arith-tiny", settings=SETTINGS)
-    report = start(config, show, lambda price: True, should_stop)
+    report = start(config, show, agreed, should_stop)
     run = str(report.data["findings"]["run"])  # type: ignore[index]
     tell(f"asking: {QUESTION}")
     answer = ask(run, QUESTION, tell)

@@ -144,6 +144,8 @@ class _Resumed(_Verb):
     llm_budget: LlmBudget = None
     device: str | None = None
     """go on there: auto, cpu, cuda, cuda:N or mps (default: as it began)"""
+    yes: bool = False
+    """accept a price that was not agreed to when the run began"""
 
 
 class ResumeOptions(_OnWorkers, _Resumed):

@@ -22,7 +22,7 @@ from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun
 from mecharule_ops.run.outlook import outlook
-from mecharule_ops.store.keys import CONTRIBUTION, PROPOSALS
+from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
@@ -90,12 +90,22 @@ def plan(config: RunConfig) -> ToolResult:
     return ToolResult(data={"dry_run": True, "settings": data, **as_data(found)}, text="\n".join(lines))
 
 
+def agreed(price: Price) -> bool:
+    """Yes to any price, before one is known."""
+    return True
+
+
+def nobody(price: Price) -> bool:
+    """No to any price, since nobody is there to be asked."""
+    return False
+
+
 def approval(granted: bool, interactive: bool) -> Approve:
-    """Who says yes to a price: a flag, else a person at the terminal, else nobody."""
+    """Who says yes to a price: a flag, else a person at the terminal, else `nobody`."""
+    if granted or not interactive:
+        return agreed if granted else nobody
 
     def ask(price: Price) -> bool:
-        if granted or not interactive:
-            return granted
         question = f"{price.ablations}, {price.time(lambda seconds: f'{seconds:,.0f} s')}. Go on? [y/N] "
         sys.stderr.write(question)
         sys.stderr.flush()
@@ -121,7 +131,9 @@ def start(
     place(read_shape(resolve(config.model)), this_machine(), config.device, config.dtype)
     _choice(config)
     judge = _judge(config)
+    _check_asked(approve)
     with hired(wanted) as workers, begun(config) as store:
+        _remember(approve, store)
         run = Run(store, should_stop, judge)
         run.workers = workers
         return _finish(run, show, approve, llm_budget)
@@ -130,22 +142,61 @@ def start(
 def resume(
     run: str,
     show: Show,
+    approve: Approve,
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
     device: str | None = None,
     wanted: Wanted = ALONE,
 ) -> ToolResult:
-    """An earlier run, from where it was; its price was accepted when it began. `device` is where it goes on."""
-    path = find_run(run, runs_directory())
+    """An earlier run, from where it was. `device` is where it goes on; one that is finished stays as it is.
+
+    `approve` is asked for a price that was not agreed to when the run began.
+    """
+    path = find_run(run, runs_directory(), to_resume=True)
+    if done := _finished(path, device):
+        return done
     if wanted.any:
         _check_workers(config_of(run), wanted, show)
     with hired(wanted) as workers, RunStore.open(path) as store:
+        if not store.find(keys.AGREED):
+            _check_asked(approve)
+            _remember(approve, store)
         _take_over_late(store)
         going_on = Run(store, should_stop, _judge(Run(store).config), device)
-        if device is not None:
-            place(read_shape(resolve(going_on.config.model)), this_machine(), device, going_on.dtype)
         going_on.workers = workers
-        return _finish(going_on, show, lambda price: True, llm_budget)
+        return _finish(going_on, show, approve, llm_budget)
+
+
+def _check_asked(approve: Approve) -> None:
+    """Raises `UsageError` where nobody can be asked for a price, before anything is done."""
+    if approve is nobody:
+        raise UsageError(
+            "expected --yes, or --budget N to cap the price, since nobody is at the terminal to be asked for it; "
+            "--dry-run says what it is at most"
+        )
+
+
+def _remember(approve: Approve, store: RunStore) -> None:
+    """That every price was agreed to, if so."""
+    if approve is agreed:
+        store.put(keys.AGREED, [keys.EVERY])
+
+
+def _finished(path: Path, device: str | None) -> ToolResult | None:
+    """What to say of a run that has nothing left to do; None of one that has, or that a budget ended.
+
+    Raises `UsageError` for a device that is not here.
+    """
+    with RunStore.open(path, read_only=True) as store:
+        run = Run(store)
+        if device is not None:
+            place(read_shape(resolve(run.config.model)), this_machine(), device, run.dtype)
+        if not run.finished or report_of(run.findings).exit_code == BudgetSpent.exit_code:
+            return None
+    return ToolResult(
+        data={"run": path.stem, "finished": True},
+        text=f"run {path.stem} is finished, nothing is left to do; `mecharule show {path.stem}` tells what it found",
+    )
 
 
 def config_of(run: str) -> RunConfig:
@@ -160,6 +211,7 @@ def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: 
 
     path = find_run(earlier, runs_directory())
     check_fork(config_of(earlier), config)
+    _check_asked(approve)
     _check_workers(config, wanted, show)
     with (
         RunStore.open(path, read_only=True) as source,
@@ -167,6 +219,7 @@ def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: 
         begun(config, forked_from=path.stem) as store,
     ):
         take_over(store, source)
+        _remember(approve, store)
         run = Run(store, judge=_judge(config))
         run.workers = workers
         return _finish(run, show, approve)
@@ -249,7 +302,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = Non
         proposer=_proposer(run, show, llm_budget),
     )
     report = report_of(findings, _before(run.id))
-    if run.store.has(PROPOSALS) and not run.store.has(CONTRIBUTION):
+    if run.store.has(keys.PROPOSALS) and not run.store.has(keys.CONTRIBUTION):
         from agent.proposing.contribution import contribution_of
 
         for line in contribution_of(run).lines():

@@ -90,9 +90,9 @@ def _round(runs: Path, number: int) -> None:
         call(name, given)
     config = make_config(**{**QUICK, "seed": number})
     with suppress(AblationStopped):
-        runner.start(config, _nobody, lambda price: True, _after(3 + number % 8))
+        runner.start(config, _nobody, runner.agreed, _after(3 + number % 8))
     (made,) = (path for path in runs.glob(f"*{SUFFIX}") if path.stem != "b00d")
-    runner.resume(made.stem, _nobody)
+    runner.resume(made.stem, _nobody, runner.agreed)
     for part in runs.glob(f"{made.stem}*"):
         part.unlink()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.codec import parse_json
-from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape, unreadable
@@ -136,16 +136,16 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
         return path
     if _HUB_ID.match(name):
         return from_hub(name)
-    raise ModelUnavailable(
+    raise UsageError(
         f"expected a model of: {', '.join(_SIZES)}, a model directory or a hub id such as "
         f"{HUB_IDS['smollm2-135m']}; got {name!r}; see `mecharule models list`"
     )
 
 
 def _known(name: str) -> Path:
-    programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir())
+    programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir() if each.is_dir())
     if name.removeprefix(KNOWN) not in programs:
-        raise ModelUnavailable(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
+        raise UsageError(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
     return KNOWN_DIRECTORY / name.removeprefix(KNOWN)
 
 

@@ -175,8 +175,10 @@ def _cell(
     plan = search_plan(run, journal, candidates, slices)
     cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
-    if not approve(cost):
+    where, agreed = f"{basis.value} {regime.arrow}", run.store.find(keys.AGREED) or []
+    if not {where, keys.EVERY} & set(agreed) and not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
+    run.store.put(keys.AGREED, [*agreed, where])
     found = localise(run, journal, candidates, slices, whole, plan)
     try:
         found = audited(run, journal, found)

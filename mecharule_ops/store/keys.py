@@ -115,6 +115,9 @@ VOCABULARY = Artefact[Vocabulary]("vocabulary")
 SPLITTER = Artefact[StoredSplitter]("splitter")
 FINDINGS = Artefact[str]("findings")
 """The report's data as JSON; there once the run has finished."""
+AGREED = Artefact[list[str]]("agreed")
+"""Searches whose price was agreed to, such as `mlp_out 1→0`, or `EVERY` where all were before any was known."""
+EVERY = "every price"
 SUPPRESSION_KEY = Artefact[str]("suppression-key")
 """Hexadecimal."""
 JUDGEMENTS = Artefact[dict[str, bool]]("judgements")

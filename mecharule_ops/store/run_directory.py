@@ -53,14 +53,15 @@ def new_run_id(folder: Path, token_source: Callable[[int], str]) -> str:
     raise StoreError(f"expected a free run id in {folder}, none was found; its token source repeats itself")
 
 
-def find_run(wanted: str, folder: Path) -> Path:
+def find_run(wanted: str, folder: Path, *, to_resume: bool = False) -> Path:
     """The file of a run given as a path, an id, a unique prefix of one, or `last`.
 
+    `last` is the run written to last that is finished, or, `to_resume`, that is not; else the newest there is.
     Raises `UsageError` when there is none or more than one.
     """
     paths = _newest_first(folder)
     if wanted == "last" and paths:
-        return paths[0]
+        return next((path for path in paths if _is_finished(path) is not to_resume), paths[0])
     if run_path(wanted, folder) in paths:
         return run_path(wanted, folder)
     if Path(wanted).is_file():
@@ -70,6 +71,14 @@ def find_run(wanted: str, folder: Path) -> Path:
         names = ", ".join(path.stem for path in found or paths[:5]) or "no runs yet"
         raise UsageError(f"expected a run id, prefix, path or 'last', got {wanted!r}; in {folder}: {names}")
     return found[0]
+
+
+def _is_finished(path: Path) -> bool:
+    try:
+        with RunStore.open(path, read_only=True, whole=False) as store:
+            return store.latest(RunFinished) is not None
+    except StoreError:
+        return False
 
 
 def list_runs(folder: Path) -> tuple[RunSummary, ...]:

@@ -89,7 +89,8 @@ def test_a_flag_accepts_the_price() -> None:
 
 def test_without_a_terminal_nobody_accepts() -> None:
     """A pipe must say --yes or --budget."""
-    assert not runner.approval(False, False)(PRICE)
+    assert runner.approval(False, False) is runner.nobody
+    assert not runner.nobody(PRICE)
 
 
 @pytest.mark.parametrize(
@@ -190,13 +191,13 @@ def test_prompts_that_do_not_fit_are_a_usage_error(tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_an_unknown_model_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_model_is_exit_code_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that says what to do."""
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
     config = runner.config_from(model=str(tmp_path / "nowhere"))
-    with pytest.raises(ModelUnavailable) as caught:
+    with pytest.raises(UsageError) as caught:
         runner.start(config, lambda event: None, bool)
-    assert caught.value.exit_code == 3
+    assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
 
 
@@ -215,4 +216,4 @@ def test_resuming_needs_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """`last` in an empty folder is a usage error."""
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
     with pytest.raises(UsageError, match="no runs yet"):
-        runner.resume("last", lambda event: None)
+        runner.resume("last", lambda event: None, runner.agreed)

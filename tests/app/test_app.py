@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from command_process import Commands, Done
 
 import app
-from agent.verbs.command_line import Parser
+from agent.verbs.command_line import GROUPS, Parser
+from agent.verbs.options import VERBS
 from mecharule_ops.errors import UsageError
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.run_store import RunStore
+from tools.registry import TOOLS
 
 TINY = (
     *("--basis", "attn_head", "--records", "60", "--regime", "1"),
@@ -35,9 +38,9 @@ def _refused(done: Done, code: int, *words: str) -> None:
 
 
 def test_an_unknown_model_is_named_with_the_known_ones(commands: Commands, runs: Path) -> None:
-    """Exit 3."""
+    """Exit 2."""
     _refused(
-        commands.main("run", "arithmetic", "-m", "gpt9", "--yes"), 3, "gpt9", "arith-tiny", "models list"
+        commands.main("run", "arithmetic", "-m", "gpt9", "--yes"), 2, "gpt9", "arith-tiny", "models list"
     )
 
 
@@ -104,8 +107,8 @@ def test_predicates_that_are_wrong_are_refused_one_by_one_with_reasons(
     }
     script = tmp_path / "rounds.json"
     script.write_text(json.dumps([[*wrong, "a > 150"]]))
-    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY)
-    _refused(done, 2, "--yes")
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY, "--yes")
+    assert done.code == 0, done.err
     newest = max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime)
     with RunStore.open(newest, read_only=True) as store:
         refusals = {row["text"]: row["reason"] for row in store.get(Artefact("vocabulary"))["refusals"]}
@@ -121,7 +124,7 @@ def test_a_script_of_proposals_that_does_not_read_is_refused(
     """Exit 2, with the shape that was expected."""
     script = tmp_path / "rounds.json"
     script.write_text(content)
-    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY)
+    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY, "--yes")
     _refused(done, 2, "expected a", str(script))
 
 
@@ -148,6 +151,49 @@ def test_a_full_disk_ends_the_run_in_one_line_and_what_was_stored_is_kept(
     with RunStore.open(path, read_only=True) as store:
         assert store.has("findings")
     path.unlink()
+
+
+def test_nothing_is_done_before_the_price_is_agreed_to(commands: Commands, runs: Path) -> None:
+    """Where nobody can be asked: exit 2 and no run. `resume` of one that was never agreed to likewise."""
+    before = set(runs.iterdir())
+    _refused(
+        commands.main("run", "arithmetic", "-m", "arith-tiny", *TINY), 2, "--yes", "--budget N", "--dry-run"
+    )
+    assert set(runs.iterdir()) == before
+    path = runs / "feed.mecharule"
+    settings = {"model": "arith-tiny", "bases": ["attn_head"], "records": 60}
+    with RunStore.create(path, {"run": "feed", "settings": settings}):
+        pass
+    _refused(commands.main("resume", "feed"), 2, "--yes")
+    with RunStore.open(path, read_only=True) as store:
+        assert not store.names()
+        assert not list(store.events())
+    path.unlink()
+
+
+def test_a_finished_run_stays_as_it_is(commands: Commands, runs: Path, finished_run: Path) -> None:
+    """`resume` says so in a line, exit 0, and not one byte is changed."""
+    path = Path(shutil.copy(finished_run, runs / finished_run.name))
+    before = path.read_bytes()
+    done = commands.main("resume", path.stem)
+    assert (done.code, done.out) == (
+        0,
+        f"run {path.stem} is finished, nothing is left to do; `mecharule show {path.stem}` tells what it found\n",
+    )
+    assert path.read_bytes() == before
+    path.unlink()
+
+
+def test_a_mistyped_verb_is_answered_with_the_nearest(commands: Commands) -> None:
+    _refused(commands.main("rnu"), 2, "expected a verb, got 'rnu'; did you mean 'run'?")
+
+
+def test_help_lists_every_verb_once(commands: Commands) -> None:
+    listed = [verb for group in GROUPS.values() for verb in group]
+    assert sorted(listed) == sorted([*VERBS, *(tool.name for tool in TOOLS.values())])
+    shown = commands.main("--help").out
+    assert all(f"\n  {verb}" in shown for verb in listed)
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_second_process_on_one_run_is_told_who_holds_it(commands: Commands, runs: Path) -> None:
@@ -241,26 +287,6 @@ def test_a_dry_run_loads_nothing_and_prints_the_settings(commands: Commands, run
     assert done.data["settings"]["device"] == "auto"
     assert " free" in done.data["memory"]["placed"]
     assert set(runs.iterdir()) == before
-
-
-def test_help_lists_every_verb(commands: Commands) -> None:
-    """The tools and the verbs that work for a while."""
-    done = commands.main("--help")
-    assert done.code == 0
-    for verb in (
-        "run",
-        "resume",
-        "demo",
-        "ask",
-        "why",
-        "why-not",
-        "flip",
-        "verify",
-        "export",
-        "doctor",
-        "replay",
-    ):
-        assert f"    {verb} " in done.out
 
 
 def test_interrupting_ends_with_130_and_says_how_to_go_on(

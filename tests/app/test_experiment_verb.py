@@ -62,9 +62,9 @@ def test_wrong_input_is_one_line_and_exit_2(
     _refused(commands.main("experiment", *arguments), *words)
 
 
-def test_an_unknown_model_is_exit_3(commands: Commands) -> None:
+def test_an_unknown_model_is_exit_2(commands: Commands) -> None:
     """As for `run`."""
-    assert commands.main("experiment", "e0", "-m", "gpt9", "--yes").code == 3
+    assert commands.main("experiment", "e0", "-m", "gpt9", "--yes").code == 2
 
 
 @pytest.mark.parametrize(("unit", "words"), [("m0.1", "--basis mlp_out"), ("a7.h0", "2 layers")])
