@@ -5,6 +5,7 @@ Defaults are the paper's (§5, "Pipeline instantiation") unless the field says o
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -149,4 +150,10 @@ def make_config(**settings: object) -> RunConfig:
     try:
         return RunConfig(**settings)  # type: ignore[arg-type]
     except ValidationError as error:
+        if unknown := sorted(settings.keys() - RunConfig.model_fields):
+            nearest = get_close_matches(unknown[0], RunConfig.model_fields, n=1)
+            meant = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            raise UsageError(
+                f"expected a setting, got {unknown[0]!r}{meant}; --dry-run prints them all"
+            ) from None
         raise UsageError(f"{misfit(error, 'config')}, got {error.errors()[0]['input']!r}") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.table import build_table
@@ -17,7 +19,7 @@ from tools.result import ToolResult
 def score(given: ScoreArguments, tell: Tell) -> ToolResult:
     """A row a predicate: AUC, average precision above base rate, Δ/σ; or why it is refused.
 
-    Only train records are read. Raises `UsageError` without a predicate.
+    Only train records are read. Exit code 2 when one is refused. Raises `UsageError` without a predicate.
     """
     texts = [text.strip() for text in given.predicates.split(";") if text.strip()]
     if not texts:
@@ -35,7 +37,8 @@ def score(given: ScoreArguments, tell: Tell) -> ToolResult:
     header = ("predicate", "AUC", "AP lift", "Δ/σ", "refused because")
     scores = Table(header=header, rows=tuple(rows), align="lrrrl")
     title = f"predicates against success on the train records of run {identifier}"
-    return shown(title, scores, TableArguments(run=given.run, limit=max(1, len(rows))), run=identifier)
+    result = shown(title, scores, TableArguments(run=given.run, limit=max(1, len(rows))), run=identifier)
+    return replace(result, exit_code=UsageError.exit_code) if refusals else result
 
 
 def extract(given: ExtractArguments, tell: Tell) -> ToolResult:

@@ -94,7 +94,8 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         "certificates": list(certificates),
         "follow_ups": [other for other in going_on if other != question],
     }
-    return ToolResult(data=data, text=laid_out(who, data), facts=facts)
+    code = 0 if data["understood"] else UsageError.exit_code
+    return ToolResult(data=data, text=laid_out(who, data), exit_code=code, facts=facts)
 
 
 def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:

@@ -68,7 +68,7 @@ def test_task_settings_can_be_given_whole() -> None:
         ("[1]", "expected a JSON object of settings"),
         ("{", "expected a JSON file of settings"),
         ('{"model": "m", "task_settings": 3}', "task_settings"),
-        ('{"model": "m", "colour": 3}', "^colour"),
+        ('{"model": "m", "colour": 3}', "^expected a setting, got 'colour'"),
     ],
 )
 def test_a_wrong_file_is_one_line(tmp_path: Path, content: str, said: str) -> None:
