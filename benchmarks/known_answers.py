@@ -27,7 +27,7 @@ from pages import ROOT, made_at, put_between, put_table
 from safetensors.numpy import load_file
 
 from mecharule_ops.cha.audit import Audit, AuditSettings
-from mecharule_ops.known_answers.calibration import CASES, Calibration, Case, Tally, calibrate, finished
+from mecharule_ops.known_answers.calibration import CASES, Calibration, Case, Exactly, calibrate, finished
 from mecharule_ops.known_answers.known_model import KnownModel
 from mecharule_ops.tasks.programs import PROGRAMS
 from mecharule_ops.types import (
@@ -150,7 +150,7 @@ def pair_of_backups() -> str:
     )
 
 
-def audits() -> list[tuple[str, Tally, Tally]]:
+def audits() -> list[tuple[str, Exactly, Exactly]]:
     """(how misses are planted, audits whose bound holds, misses found), over `SEEDS` seeds each.
 
     299 units were pruned in groups of 23; 38 are drawn, and a group of which one is met is reopened.
@@ -173,7 +173,7 @@ def audits() -> list[tuple[str, Tally, Tally]]:
             met += len(audit.result.found)
             holds += len(missed) - len(audit.result.found) <= audit.result.missed_at_most
         named = " + ".join(map(str, spread)) or "none"
-        rows.append((named, Tally(holds, SEEDS), Tally(met, SEEDS * len(missed))))
+        rows.append((named, Exactly(holds, SEEDS), Exactly(met, SEEDS * len(missed))))
     return rows
 
 
@@ -186,10 +186,10 @@ def _answer(question: GroupQuery, flips: bool) -> GroupAnswer:
     return GroupAnswer(node=question.node, estimate=estimate)
 
 
-def total(rows: Iterable[Row], part: Callable[[Calibration], Tally]) -> Tally:
+def total(rows: Iterable[Row], part: Callable[[Calibration], Exactly]) -> Exactly:
     """Summed over runs."""
     tallies = [part(row.result) for row in rows]
-    return Tally(sum(one.k for one in tallies), sum(one.n for one in tallies))
+    return Exactly(sum(one.k for one in tallies), sum(one.n for one in tallies))
 
 
 HEADER = (
@@ -219,7 +219,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def figures(
-    rows: Sequence[Row], besides: Sequence[str], simulated: Sequence[tuple[str, Tally, Tally]]
+    rows: Sequence[Row], besides: Sequence[str], simulated: Sequence[tuple[str, Exactly, Exactly]]
 ) -> str:
     """What stands between the page's marks."""
     named = {search: [row for row in rows if row.search == search] for search in SEARCHES}

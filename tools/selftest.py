@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.known_answers.calibration import CASES, Calibration, Tally, calibrate
+from mecharule_ops.known_answers.calibration import CASES, Calibration, Exactly, calibrate
 from mecharule_ops.known_answers.known_model import KnownModel, changed_files
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.numbers import plural
@@ -86,5 +86,5 @@ def _all_is_so(rows: Sequence[Calibration]) -> str:
     )
 
 
-def _summed(rows: Sequence[Calibration], part: Callable[[Calibration], Tally]) -> Tally:
-    return Tally(sum(part(row).k for row in rows), sum(part(row).n for row in rows))
+def _summed(rows: Sequence[Calibration], part: Callable[[Calibration], Exactly]) -> Exactly:
+    return Exactly(sum(part(row).k for row in rows), sum(part(row).n for row in rows))

@@ -71,7 +71,7 @@ ANDs, units that act through exactly one other, a fault to be mended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Exactly:
     """k of n."""
 
     k: int = 0
@@ -86,7 +86,7 @@ class Tally:
         return self.k == self.n
 
     @classmethod
-    def of(cls, outcomes: Sequence[bool]) -> Tally:
+    def of(cls, outcomes: Sequence[bool]) -> Exactly:
         """How many are true."""
         return cls(sum(outcomes), len(outcomes))
 
@@ -103,23 +103,23 @@ class Calibration:
     tied: tuple[Neuron, ...]
     """Units that are τ-agonists or not by the way near ties go; either claim about them is right."""
     found: tuple[Neuron, ...]
-    counts: Tally
+    counts: Exactly
     """Found units whose flips on both slices are the oracle's."""
     ties: int
     """Inputs of the slices that are near ties under some found unit."""
-    rules: Tally
+    rules: Exactly
     """Found units with a rule that holds on exactly the inputs they flip, of those with both kinds of inputs."""
-    sayable: Tally
+    sayable: Exactly
     """The same, of those of them for which some short rule over the run's predicates does."""
     good: int
     """HQ-T: found units whose anchored rule reaches the floors of MCC and coverage held out."""
-    chain: Tally
+    chain: Exactly
     """Counts of chains, of a unit with others held and of pairs, that are the oracle's."""
-    certificates: Tally
+    certificates: Exactly
     """That match when run again on the reference path."""
     queries: int
     """Group ablations."""
-    mended: Tally
+    mended: Exactly
     """Test records that were wrong and are right under the gates; 0 of 0 where nothing was repaired."""
     broken: int
 
@@ -205,15 +205,15 @@ def held_against(
         planted=planted,
         tied=tied,
         found=found,
-        counts=Tally.of([truth.counted(unit.neuron, unit.estimate) for unit in search.tau_agonists]),
+        counts=Exactly.of([truth.counted(unit.neuron, unit.estimate) for unit in search.tau_agonists]),
         ties=truth.ties(found),
-        rules=Tally.of(list(exact.values())),
-        sayable=Tally.of([so for unit, so in exact.items() if so or truth.is_sayable(unit)]),
+        rules=Exactly.of(list(exact.values())),
+        sayable=Exactly.of([so for unit, so in exact.items() if so or truth.is_sayable(unit)]),
         good=sum(map(findings.is_hq_t, rules.values())),
-        chain=Tally.of([one for chain in findings.chains for one in truth.of_chain(chain)]),
+        chain=Exactly.of([one for chain in findings.chains for one in truth.of_chain(chain)]),
         certificates=_verified(run),
         queries=search.cost.queries,
-        mended=Tally() if test is None else Tally(test.fixed, test.n - test.before),
+        mended=Exactly() if test is None else Exactly(test.fixed, test.n - test.before),
         broken=0 if test is None else test.broken,
     )
 
@@ -339,7 +339,7 @@ def _repaired(run: Run, case: Case, tell: Callable[[str], None]) -> Repair:
     return new_repair(run, request, run.task.words.of(True), tell)
 
 
-def _verified(run: Run) -> Tally:
+def _verified(run: Run) -> Exactly:
     """How many of the run's certificates match on the reference path."""
     from mecharule_ops.certificates.verification import VerificationStatus, verify
     from mecharule_ops.run.second_run import bench_of_run, rerun
@@ -349,4 +349,4 @@ def _verified(run: Run) -> Tally:
         verify(one, lambda asked: rerun(bench, asked), numbers=bench.numbers)
         for one in run.store.certificates()
     ]
-    return Tally.of([one.status is VerificationStatus.MATCH for one in made])
+    return Exactly.of([one.status is VerificationStatus.MATCH for one in made])
