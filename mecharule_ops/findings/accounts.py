@@ -16,6 +16,8 @@ from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.trees import Pushes
 from mecharule_ops.types import Neuron, Regime
 
+PREDICTION_HOLDS = 0.70
+"""Held-out MCC from which a unit's first-order prediction is supported; registered in the ledger beforehand."""
 MOVES, SEEN = 0.5, 0.1
 """First order is called blind to a unit whose ablation moves the lead by `MOVES` logits or more in the median, of which
 the first-order drop has less than this share."""

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.events import Event
-from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionScore
+from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, LeadsAndDrops, PredictionScore
 from mecharule_ops.findings.shown import account_beside
 from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
@@ -37,8 +37,6 @@ from mecharule_ops.types import Neuron, Regime
 
 LEARNED_FROM = 2000
 """Train records that rules and trees are learned from, at most; held-out ones are all scored."""
-PREDICTION_HOLDS = 0.70
-"""Held-out MCC from which a unit's first-order prediction is supported."""
 DRAWN, PUSHED = 240, 40
 """Held-out records at most in the figure of leads and drops, and in that of the free-form predictor."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
+from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, OneUnit
 from mecharule_ops.mechanism.links import FLIPPED, Written
@@ -127,6 +127,9 @@ def prediction_sentence(account: Account, run: str) -> Fact:
         f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "
         f"{beside_words(scored, account.predictions)}"
     )
+    if not account.nothing_above:
+        held = "so it is supported" if scored.held_out.mcc >= PREDICTION_HOLDS else "so it is refuted"
+        said += f"; registered beforehand to reach {PREDICTION_HOLDS:.2f}, {held}"
     right = account.becomes_right
     if right is not None and right.held_out is not None:
         said += f"; that the new answer is right, {beside_words(right, account.beside_right)}"

@@ -282,8 +282,10 @@ class RunStore:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._guard, store_errors(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
+            if self._connection.in_transaction:  # Left by an interrupt before the block below was entered.
+                self._connection.execute("ROLLBACK")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:

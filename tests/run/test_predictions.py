@@ -24,7 +24,7 @@ from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.report.account_lines import account_links
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.prediction_scores import (
@@ -246,6 +246,21 @@ def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> N
     assert seen.drop_error.spearman == pytest.approx(1)
     assert not seen.drop_error.blind
     assert "the gradient does not see" not in prediction_sentence(seen, "b00d").sentence
+
+
+@pytest.mark.parametrize(("mcc", "verdict"), [(0.69, "refuted"), (0.7, "supported")])
+def test_what_was_registered_of_first_order_and_what_came_out_is_said(mcc: float, verdict: str) -> None:
+    """As the ledger says it; of a unit with nothing above it, where first order is arithmetic, it is not."""
+    seen = account_of(saturated(bias=5.0))
+    interval = MccInterval(mcc=mcc, low=0.1, high=0.9, n=90, positives=30)
+    score = PredictionScore(
+        kind=PredictionKind.STEADY, predicted=30, held_out=interval, records=90, happened=30
+    )
+    for above, said in ((False, f"; registered beforehand to reach 0.70, so it is {verdict}"), (True, "")):
+        made = replace(seen, predictions=(score,), nothing_above=above)
+        sentence = prediction_sentence(made, "b00d").sentence
+        assert said in sentence
+        assert ("registered" in sentence) is not above
 
 
 def test_an_account_says_what_its_prediction_is_set_beside() -> None:

@@ -184,6 +184,17 @@ def test_outcomes_match_a_dictionary_under_random_partial_answers(store: RunStor
     assert len(naive) > 100
 
 
+def test_a_transaction_that_an_interrupt_left_open_is_undone(store: RunStore) -> None:
+    """As ^C between its beginning and its first write does; what comes after is written, and nothing of it."""
+    store._connection.execute("BEGIN IMMEDIATE")
+    store._connection.execute("DELETE FROM setting")
+    before = dict(store.config)
+    store.put(Artefact("after"), "written")
+    assert store.get(Artefact("after")) == "written"
+    with RunStore.open(store.path, read_only=True) as again:
+        assert dict(again.config) == before
+
+
 def test_a_failed_batch_of_outcomes_leaves_nothing(store: RunStore) -> None:
     """Many groups are stored together or not at all, and the store works on afterwards."""
     good = StoredAnswers(group="g", example_ids=[1, 2], labels=np.array([True, False]), margins=np.zeros(2))
