@@ -197,7 +197,7 @@ def held_against(
     planted, tied = truth.agonists()
     found = tuple(sorted(agonist.neuron for agonist in search.tau_agonists))
     rules = {rule.neuron: rule for rule in search.anchored}
-    exact = {unit: truth.holds_exactly(rules[unit]) for unit in found if unit in rules and truth.varies(unit)}
+    exact = {unit: unit in rules and truth.holds_exactly(rules[unit]) for unit in found if truth.varies(unit)}
     test = None if repair is None or repair.test is None else repair.test
     return Calibration(
         case=case,

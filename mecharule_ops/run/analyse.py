@@ -178,7 +178,8 @@ def _cell(
     where, agreed = f"{basis.value} {regime.arrow}", run.store.find(keys.AGREED) or []
     if not {where, keys.EVERY} & set(agreed) and not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
-    run.store.put(keys.AGREED, [*agreed, where])
+    if where not in agreed:
+        run.store.put(keys.AGREED, [*agreed, where])
     found = localise(run, journal, candidates, slices, whole, plan)
     try:
         found = audited(run, journal, found)

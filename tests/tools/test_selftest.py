@@ -93,6 +93,19 @@ def test_a_rule_shortened_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "only 2 of 3 rules" in " ".join(result.text.split())
 
 
+def test_a_rule_left_out_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One anchored rule is not there at all."""
+
+    def forge(findings: Findings) -> Findings:
+        (search,) = findings.searches
+        anchored = tuple(one for one in search.anchored if " and " not in (one.rule or ""))
+        return replace(findings, searches=(replace(search, anchored=anchored),))
+
+    result = _forged(monkeypatch, "either", forge)
+    assert result.exit_code == 1
+    assert "only 1 of 3 rules" in " ".join(result.text.split())
+
+
 def test_a_case_that_is_none_of_the_six_is_refused() -> None:
     with pytest.raises(UsageError, match=r"expected a case of: hist, mod4, .*; got 'nothing'"):
         _one("nothing")
