@@ -69,6 +69,8 @@ class RunConfig(BaseModel):
     """Interpolation steps of EAP-IG."""
     cap: int = Field(100_000, ge=1)
     """Units kept by attribution, M."""
+    attribution: Literal["read", "always"] = "read"
+    """EAP-IG is asked where something reads it: `cap` leaves units out, or groups are formed by it; or `always`."""
     condition: Literal["rule-spectral", "spectral-split", "rule-random", "fake-rule"] = "rule-random"
     """How slices are split and drawn: `rule-random` bounds rates on all of D⁺ and D⁻; the paper's `rule-spectral`,
     which `parity` takes, covers them by k-center; the others are those of experiment E1."""
@@ -92,7 +94,8 @@ class RunConfig(BaseModel):
     chains_for: int = Field(1, ge=0, le=1000)
     """Of how many τ-agonists a regime it is measured how their flips come about, strongest first."""
     further: int | None = Field(None, ge=0, le=1_000_000)
-    """Examples observed for the accounts beyond `records`, where there are more; None is as many again."""
+    """Examples observed for the accounts beyond `records`, where there are more; None is as many as narrow an interval
+    by what a reader sees, and at most as many again."""
     engine: Literal["fast", "plain"] = "fast"
     """`plain` is the slow reference path on TransformerLens."""
     rows: int | None = Field(None, ge=1)

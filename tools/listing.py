@@ -124,7 +124,10 @@ def _nodes(view: SearchView) -> Iterator[_Placed]:
 
 
 def candidates(given: CandidatesArguments, tell: Tell) -> ToolResult:
-    """A row a unit: rank by |EAP-IG|, signed score, and whether the search localized it."""
+    """A row a unit: rank by |EAP-IG|, signed score, and whether the search localized it.
+
+    Without scores, where nothing read them, in the order of channels.
+    """
     with opened(given.run) as run:
         asked = regime_of(given.regime)
         if asked is not None:
@@ -136,9 +139,10 @@ def candidates(given: CandidatesArguments, tell: Tell) -> ToolResult:
             for search in (run.findings.searches if run.finished else ())
             for agonist in search.agonists
         }
-        tables = []
+        tables, scored = [], False
         for basis in run.config.bases:
             for regime in regimes:
+                scored |= bool(run.attribution(basis, regime).any())
                 rows = _ranked(run.candidates(basis, regime), given.layer)
                 said = tuple((*row, found.get((regime, unit), "")) for unit, row in rows)
                 header = ("rank", "unit", "score", "search")
@@ -146,7 +150,13 @@ def candidates(given: CandidatesArguments, tell: Tell) -> ToolResult:
                     (f"{basis.value} {regime.arrow}", Table(header=header, rows=said, align="rlrl"))
                 )
         identifier = run.id
-    return shown(f"candidates of run {identifier} by EAP-IG", joined(tables), given, run=identifier)
+    by = (
+        "by EAP-IG"
+        if scored
+        else "in the order of channels: first order ordered the search, so EAP-IG was not asked "
+        "(--set attribution=always asks it)"
+    )
+    return shown(f"candidates of run {identifier} {by}", joined(tables), given, run=identifier)
 
 
 def _ranked(kept_units: Ranked, layer: int | None) -> list[tuple[Neuron, tuple[str, ...]]]:

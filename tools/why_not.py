@@ -41,7 +41,8 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
     with opened(given.run) as run:
         asked = Asked.of(run, given)
         findings, neuron, regime = asked.findings, asked.neuron, asked.regime
-        rank = attribution_rank(neuron, run.attribution(neuron.basis, regime))
+        scores = run.attribution(neuron.basis, regime)
+        rank = attribution_rank(neuron, scores)
         path = settled_by(run, neuron, regime)
         predicted = _promise(run, neuron, regime)
     node = path[-1] if path else None
@@ -51,17 +52,16 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         "search": search_name(asked.search),
         "reason": reason.word,
         "sentence": reason.sentence,
-        "attribution": {"rank": rank.rank, "of": rank.units, "score": rank.score},
+        "attribution": {"rank": rank.rank, "of": rank.units, "score": rank.score} if scores.any() else None,
         "path": [_node_data(step) for step in path],
     }
-    ranked = (
-        f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
-        "evidence of causation"
-    )
-    facts = [
-        *asked.facts([f"{neuron} ({regime.arrow}): {reason.sentence}"], "why-not"),
-        *asked.facts([ranked], "why-not how"),
-    ]
+    facts = asked.facts([f"{neuron} ({regime.arrow}): {reason.sentence}"], "why-not")
+    if scores.any():
+        ranked = (
+            f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
+            "evidence of causation"
+        )
+        facts += asked.facts([ranked], "why-not how")
     if predicted is not None:
         told = encode(predicted)
         data["predicted"] = {"of": told.pop("units"), **told}

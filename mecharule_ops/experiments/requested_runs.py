@@ -103,8 +103,11 @@ MAIN = "main"
 
 
 def planned(base: RunConfig, seed: int, label: str = MAIN, **changes: object) -> PlannedRun:
-    """The base settings with a seed and changes, validated. Raises `UsageError`."""
-    settings = {**base.model_dump(), **changes, "seed": seed}
+    """The base settings with a seed and changes, validated; attribution is always asked, for it is one of the measures.
+
+    Raises `UsageError`.
+    """
+    settings = {**base.model_dump(), "attribution": "always", **changes, "seed": seed}
     return PlannedRun(label=label, config=make_config(**settings))
 
 

@@ -53,6 +53,9 @@ from mecharule_ops.run.unit_flips import (
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Regime
 
+PACED = 10
+"""Every so many layers one is ablated as a whole before the search, from the last one down: their pace prices it."""
+
 
 class PriceDeclined(UsageError):
     """Nobody accepted the price; nothing slow was started."""
@@ -169,10 +172,10 @@ def _cell(
         table = run.replacement(intervention)
         guard = check_intervention(run.subject, run.task, run.records, intervention, table)
         stage.summary = guard.sentence
-    began, before = journal.clock(), run.cost.example_forwards
-    whole = whole_layers(run, journal, candidates, slices)
-    pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
     plan = search_plan(run, journal, candidates, slices)
+    began, before = journal.clock(), run.cost.example_forwards
+    whole_layers(run, journal, candidates, slices, candidates.layers[::-PACED])
+    pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
     cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
     where, agreed = f"{basis.value} {regime.arrow}", run.store.find(keys.AGREED) or []
@@ -180,8 +183,10 @@ def _cell(
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
     if where not in agreed:
         run.store.put(keys.AGREED, [*agreed, where])
-    found = localise(run, journal, candidates, slices, whole, plan)
+    found = localise(run, journal, candidates, slices, plan)
     try:
+        whole = whole_layers(run, journal, candidates, slices, candidates.layers)
+        found = replace(found, whole_layers=whole)
         found = audited(run, journal, found)
         return _explain(run, journal, found)
     except AblationStopped:

@@ -18,6 +18,7 @@ from mecharule_ops.run.driver import Drive, NamedSearch, count
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import SearchKind, SearchPlan
+from mecharule_ops.run.predicting import first_order_price
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.types import (
@@ -26,6 +27,7 @@ from mecharule_ops.types import (
     Candidates,
     FlipEstimate,
     Intervention,
+    LayerCandidates,
     Neuron,
     Regime,
     SearchStatus,
@@ -43,12 +45,13 @@ class Localised:
     regime: Regime
     slices: CompactSlices
     candidates: Candidates
-    whole_layers: tuple[WholeLayer, ...]
     plan: SearchPlan
     """How it was searched."""
     trees: tuple[ChaTree, ...]
     exhaustive: tuple[ChaTree, ...]
     """Singletons of every unit; empty when they were not asked for."""
+    whole_layers: tuple[WholeLayer, ...] = ()
+    """Empty where a stop came before they were ablated."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when it was not audited."""
 
@@ -82,10 +85,17 @@ class Localised:
 
 
 def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
-    """EAP-IG candidates of one basis on the slices' pairs; every unit with score 0 when there is no pair."""
-    name = keys.attribution(basis, slices.regime)
+    """EAP-IG candidates of one basis on the slices' pairs.
+
+    Every unit with score 0, in the order of channels, where there is no pair or nothing reads the scores.
+    """
+    name, read = keys.attribution(basis, slices.regime), _attribution_is_read(run, basis, slices)
+    if not read:
+        if not run.store.has(name):
+            run.store.put(name, _no_scores(run, basis))
+        return run.candidates(basis, slices.regime)
     with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
-        stage.reused = run.store.has(name)
+        stage.reused = run.store.has(name) and bool(run.attribution(basis, slices.regime).any())
         if not stage.reused:
             run.store.put(name, _scores(run, basis, slices, stage))
         candidates = run.candidates(basis, slices.regime)
@@ -93,12 +103,26 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
     return candidates
 
 
+def _attribution_is_read(run: Run, basis: Basis, slices: CompactSlices) -> bool:
+    """Whether attribution leaves units out or forms groups; where first order orders all units, it does neither."""
+    units = run.subject.n_layers * run.subject.width(basis)
+    return (
+        run.config.attribution == "always"
+        or units > run.config.cap
+        or not first_order_price(run, slices, units).competitors
+    )
+
+
+def _no_scores(run: Run, basis: Basis) -> Float[np.ndarray, "layer channel"]:
+    return np.zeros((run.subject.n_layers, run.subject.width(basis)))
+
+
 def _scores(
     run: Run, basis: Basis, slices: CompactSlices, stage: Stage
 ) -> Float[np.ndarray, "layer channel"]:
     subject, records = run.subject, run.records
     if not len(slices.pairs):
-        return np.zeros((subject.n_layers, subject.width(basis)))
+        return _no_scores(run, basis)
     prompts = subject.encode([records[int(position)].example.prompt for position in slices.pairs.reshape(-1)])
     pairs = [
         AttributionPair(clean=clean, corrupt=corrupt, completion=records[int(associated)].tokens)
@@ -115,21 +139,25 @@ def _scores(
 
 
 def whole_layers(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices
+    run: Run,
+    journal: Journal,
+    candidates: Candidates,
+    slices: CompactSlices,
+    some: Sequence[LayerCandidates],
 ) -> tuple[WholeLayer, ...]:
-    """Each layer with all its candidates ablated together. Cost: one group ablation a layer.
+    """Each of some layers with all its candidates ablated together. Cost: one group ablation a layer.
 
-    It is what a report can say when no unit alone reaches τ, and its pace prices the search.
+    It is what a report can say when no unit alone reaches τ, and its pace prices the search. Raises `AblationStopped`.
     """
     groups = [
         tuple(Neuron(candidates.basis, layer.layer, channel) for channel in layer.channels.tolist())
-        for layer in candidates.layers
+        for layer in some
     ]
     where = f"{candidates.basis.value} {slices.regime.arrow}"
     with journal.stage(f"whole layers {where}", len(groups), "ablations") as stage:
         intervention = run.intervention(candidates.basis)
         estimates = slice_estimates(run, slices, intervention, groups, stage.progress)
-        layers = zip(candidates.layers, estimates, strict=True)
+        layers = zip(some, estimates, strict=True)
         whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
         strongest = max(whole, key=lambda one: one.estimate.strength)
         stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
@@ -171,7 +199,6 @@ def localise(
     journal: Journal,
     candidates: Candidates,
     slices: CompactSlices,
-    whole: tuple[WholeLayer, ...],
     plan: SearchPlan,
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
@@ -192,7 +219,6 @@ def localise(
         regime=slices.regime,
         slices=slices,
         candidates=candidates,
-        whole_layers=whole,
         plan=plan,
         trees=tuple(named.search.tree for named in searches),
         exhaustive=tuple(named.search.tree for named in singly),
@@ -206,7 +232,6 @@ def not_searched(run: Run, basis: Basis, slices: CompactSlices) -> Localised:
         regime=slices.regime,
         slices=slices,
         candidates=Candidates(basis=basis, layers=()),
-        whole_layers=(),
         plan=SearchPlan(settings=run.search_settings(slices.regime)),
         trees=(),
         exhaustive=(),

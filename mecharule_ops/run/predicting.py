@@ -30,9 +30,8 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
     Cost of the predictions: that of `PredictionPrice`, told before it is spent.
     """
     spent = 0
-    if run.config.search == SearchKind.GUIDED and not run.config.parity:
-        records = [run.records[position] for position in slices.positions]
-        price = PredictionPrice.of(len(records), tokens_in_reach(records), candidates.total)
+    if _guided(run):
+        price = first_order_price(run, slices, candidates.total)
         spent = price.example_forwards
         if price.competitors:
             _predict(run, journal, candidates, slices, price)
@@ -48,6 +47,17 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
                 )
             )
     return replace(run.recorded_plan(candidates.basis, slices.regime), prediction_forwards=spent)
+
+
+def first_order_price(run: Run, slices: CompactSlices, units: int) -> PredictionPrice:
+    """What asking first order about so many units takes; no competitor where the run's search does not ask it."""
+    records = [run.records[position] for position in slices.positions]
+    price = PredictionPrice.of(len(records), tokens_in_reach(records), units)
+    return price if _guided(run) else replace(price, competitors=0)
+
+
+def _guided(run: Run) -> bool:
+    return run.config.search == SearchKind.GUIDED and not run.config.parity
 
 
 def _predict(

@@ -20,7 +20,7 @@ from mecharule_ops.run.controlling import (
 )
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import Localised, localise, rank_candidates, whole_layers
+from mecharule_ops.run.localise import Localised, localise, rank_candidates
 from mecharule_ops.run.planning import SearchPlan
 from mecharule_ops.run.unit_flips import UnitFlips, anchor_rules, coverage, share_of_union, tell_layers
 from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
@@ -51,9 +51,8 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         journal = Journal(run.store, told.append, lambda: 0.0)
         slices = run.slices(Regime.BASELINE_POSITIVE)
         candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
-        whole = whole_layers(run, journal, candidates, slices)
         plan = SearchPlan(settings=run.search_settings(slices.regime))
-        found = localise(run, journal, candidates, slices, whole, plan)
+        found = localise(run, journal, candidates, slices, plan)
         neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
         flips = coverage(run, found, neurons, journal.progress("rules"))
         first = replace(flips, neurons=flips.neurons[:1], flips=flips.flips[:1])

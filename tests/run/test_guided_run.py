@@ -45,7 +45,7 @@ def searched(run: Run, plan: SearchPlan) -> tuple[Localised, list[Event]]:
     run.config = run.config.model_copy(update={"exhaustive_up_to": 0})
     candidates, slices = run.candidates(Basis.MLP_OUT, REGIME), run.slices(REGIME)
     journal = Journal(run.store, told.append, lambda: 0.0)
-    found = localise(run, journal, candidates, slices, (), plan)
+    found = localise(run, journal, candidates, slices, plan)
     return audited(run, journal, found), told
 
 

@@ -17,7 +17,7 @@ from mecharule_ops.predicates.proposer import OfflineProposer
 from mecharule_ops.run import preparation
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import localise, rank_candidates, whole_layers
+from mecharule_ops.run.localise import localise, rank_candidates
 from mecharule_ops.run.predicting import search_plan
 from mecharule_ops.run.preparation import make_proposer, prepare
 from mecharule_ops.slices import CompactSlices
@@ -75,9 +75,8 @@ def select(run: Run, *, search: bool) -> Selected:
     if not search:
         return made
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
-    whole = whole_layers(run, journal, candidates, slices)
     plan = search_plan(run, journal, candidates, slices)
-    found = localise(run, journal, candidates, slices, whole, plan)
+    found = localise(run, journal, candidates, slices, plan)
     return replace(made, agonists=found.agonists)
 
 

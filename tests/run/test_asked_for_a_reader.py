@@ -1,0 +1,64 @@
+"""What a run does only for somebody who reads it: attribution, further records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.events import Event, StageStarted
+from mecharule_ops.run.accounting import PORTION, VISIBLE, held_out_gain
+from mecharule_ops.run.journal import Journal
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import rank_candidates
+from mecharule_ops.types import Basis, Regime
+
+REGIME = Regime.BASELINE_POSITIVE
+
+
+def ranked(path: Path, **changes: object) -> tuple[bool, list[str], Run]:
+    """Whether there are scores, the stages told, when candidates are ranked anew under changed settings."""
+    told: list[Event] = []
+    with opened(path) as run:
+        run.config = run.config.model_copy(update=changes)
+        rank_candidates(run, Journal(run.store, told.append, lambda: 0.0), Basis.MLP_OUT, run.slices(REGIME))
+        stages = [event.stage for event in told if isinstance(event, StageStarted)]
+        return bool(run.attribution(Basis.MLP_OUT, REGIME).any()), stages, run
+
+
+def test_a_guided_search_that_keeps_every_unit_asks_no_attribution(finished_run: Path) -> None:
+    """First order orders all units and no unit is left out, so that no stage scores them."""
+    with opened(finished_run, read_only=True) as run:
+        assert not run.attribution(Basis.MLP_OUT, REGIME).any()
+        assert run.predictions(Basis.MLP_OUT, REGIME)
+        started = [event.stage for _, _, event in run.store.events() if isinstance(event, StageStarted)]
+    assert not [stage for stage in started if stage.startswith("EAP-IG")]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"search": "cha"}, {"parity": True}, {"cap": 200}, {"attribution": "always"}]
+)
+def test_whoever_reads_attribution_gets_it(copied_run: Path, changes: dict[str, object]) -> None:
+    """Groups by attribution, the paper's search, a cap on units, or who asks; also of a run that had none."""
+    scored, stages, _ = ranked(copied_run, **changes)
+    assert scored
+    assert stages == ["EAP-IG mlp_out 1→0"]
+
+
+@pytest.mark.parametrize(("held_out", "visible"), [(40, True), (5_000, False)])
+def test_further_records_are_drawn_while_an_interval_visibly_narrows(
+    finished_run: Path, held_out: int, visible: bool
+) -> None:
+    """With few held-out records a portion narrows the interval by more than a hundredth, with thousands by less."""
+    with opened(finished_run, read_only=True) as run:
+        own = int((~Regime(1).flipped(run.labels) & ~run.train).sum())
+        some_right = next(record for record in run.records if record.label)
+        right = [some_right] * max(0, round((held_out - own) / run.config.test_share))
+        gain = held_out_gain(run, right, PORTION)
+        n = own + round(run.config.test_share * len(right))
+        share = np.concatenate([run.labels, np.ones(len(right), bool)]).mean()
+        by_hand = 1.96 / np.sqrt(n) - 1.96 / np.sqrt(n + run.config.test_share * PORTION * share)
+    assert gain == pytest.approx(by_hand)
+    assert (gain >= VISIBLE) is visible
