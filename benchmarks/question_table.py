@@ -1,0 +1,177 @@
+"""How many of 150 questions that users ask are answered rightly, refused or answered wrongly, with no language model.
+
+    python benchmarks/question_table.py [--show seen]
+
+The questions were worded, and the truth of each taken from the run's data, without a look at what answers them. They
+were parted once, by the sha256 of their words: the half with the lowest is `unseen`, and its answers are never printed,
+so that nothing is built to fit them. Every question is asked of a fresh copy of the stored run of `tests/golden`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import lzma
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pages import ROOT
+
+from agent.answering.chat import ask
+from mecharule_ops.errors import MechaRuleError
+
+RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
+HALVES = ("seen", "unseen")
+REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
+PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
+
+Verdict = Literal["right", "refused", "wrong"]
+VERDICTS: tuple[Verdict, ...] = ("right", "refused", "wrong")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a user asks, and what is so."""
+
+    ask: str
+    first: str | None = None
+    """What was asked before it, where it follows on something."""
+    answerable: bool
+    """Whether the run, its certificates or the program's own definitions hold the answer."""
+    must: tuple[tuple[str, ...], ...]
+    """Of each of these lists of patterns one is found in a right answer."""
+    must_not: tuple[str, ...] = ()
+    """Patterns that show a wrong answer."""
+    about: str
+    """What a right answer says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back."""
+
+    text: str
+    refused: bool
+    """It says that it did not understand or that it cannot, and claims nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A question, its reply and what the reply is."""
+
+    question: Question
+    reply: Reply
+    verdict: Verdict
+
+
+def questions(half: str) -> tuple[Question, ...]:
+    """The committed questions of one half."""
+    rows = json.loads((ROOT / "benchmarks" / f"questions_{half}.json").read_text(encoding="utf-8"))
+    return tuple(_question(row) for row in rows)
+
+
+def _question(row: dict[str, Any]) -> Question:
+    must = tuple(tuple(one) for one in row["must"])
+    return Question(**{**row, "must": must, "must_not": tuple(row["must_not"])})
+
+
+def parted(asked: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Seen and unseen: the half with the lowest sha256 of its words is unseen."""
+    ordered = sorted(asked, key=lambda words: hashlib.sha256(words.encode()).hexdigest())
+    middle = len(ordered) // 2
+    return frozenset(ordered[middle:]), frozenset(ordered[:middle])
+
+
+def judged(question: Question, reply: Reply) -> Verdict:
+    """Right, refused or wrong.
+
+    Where nothing holds the answer a refusal is right; else a right reply has all that it must have and nothing that
+    it must not, whatever it says beside that.
+    """
+    if reply.refused:
+        return "refused" if question.answerable else "right"
+    text = " ".join(reply.text.translate(PLAIN).split())
+    whole = all(any(_found(pattern, text) for pattern in one) for one in question.must)
+    return "right" if whole and not any(_found(one, text) for one in question.must_not) else "wrong"
+
+
+def _found(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+def replied(question: Question, packed: bytes) -> Reply:
+    """What the program says to it, asked of a fresh copy of the run, after the question before it if there is one."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "b00d.mecharule"
+        run.write_bytes(packed)
+        try:
+            if question.first is not None:
+                ask(str(run), question.first, _quiet, llm="none", earlier=())
+            earlier = () if question.first is None else None
+            data = ask(str(run), question.ask, _quiet, llm="none", earlier=earlier).data
+        except MechaRuleError as error:
+            return Reply(text=str(error), refused=True)
+    text = str(data["answer"])
+    return Reply(text=text, refused=data.get("understood") is False or REFUSES.search(text) is not None)
+
+
+def _quiet(line: str) -> None:
+    """Narration is not judged."""
+
+
+def row(half: str, of: Sequence[Judged]) -> str:
+    """One line of the table: how many are right, refused, wrong, and of those that nothing answers."""
+    held, beyond = (
+        Counter(one.verdict for one in of if one.question.answerable is which) for which in (True, False)
+    )
+    counts = "  ".join(f"{held[verdict] + beyond[verdict]:>4} {verdict}" for verdict in VERDICTS)
+    return (
+        f"{half:<7} {len(of):>3} asked  {counts}   "
+        f"(answerable: {held['right']} of {held.total()} right, {held['wrong']} wrong; "
+        f"not answerable: {beyond['right']} of {beyond.total()} right)"
+    )
+
+
+def missed(of: Iterable[Judged]) -> str:
+    """Each question that was not answered rightly, what a right answer says, and what came back."""
+    return "\n\n".join(
+        "\n".join(
+            (
+                f"{one.verdict}: {one.question.ask}",
+                *([f"  after: {one.question.first}"] if one.question.first else []),
+                f"  right: {one.question.about}",
+                f"  said:  {one.reply.text}",
+            )
+        )
+        for one in of
+        if one.verdict != "right"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Ask them all and print the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--show", choices=("seen",), help="print each miss of the seen half with its answer")
+    show = options.parse_args(arguments).show
+    packed = lzma.decompress(RUN.read_bytes())
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ["MECHARULE_RUNS"] = empty
+        for half in HALVES:
+            came = [(question, replied(question, packed)) for question in questions(half)]
+            of = [Judged(question=one, reply=reply, verdict=judged(one, reply)) for one, reply in came]
+            if half == show:
+                print(missed(of), end="\n\n")
+            print(row(half, of), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
