@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.rules.driven import DriveRule
-from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.rules.trees import Pushes
+from mecharule_ops.rules.predictor import Pushes
 from mecharule_ops.types import Neuron, Regime
 
 PREDICTION_HOLDS = 0.70

@@ -1,7 +1,7 @@
 """Which learned rules of a run are shown: held-out records decide that, once, over all of the run's rules together.
 
 Held-out records select nothing that is fitted. They do decide which rules are shown, so that decision is corrected:
-every learned rule of the run, be it anchored, of an account's family or of a drive, has one p (`rules.chance`), and
+every learned rule of the run, be it anchored, of an account's family or of a drive, has one p (`rules.interval`), and
 Holm's correction runs over all of them. Where no rule of a run knows anything, the chance that one is shown is at most
 the level. A rule whose interval reaches 0 is not shown either.
 """

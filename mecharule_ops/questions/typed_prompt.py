@@ -18,7 +18,7 @@ from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.trees import Pushes
+from mecharule_ops.rules.predictor import Pushes
 from mecharule_ops.run.certify import rows_of
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.tasks.base import Task

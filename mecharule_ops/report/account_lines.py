@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mecharule_ops.findings.accounts import Account, Band, DropError, PredictionKind, PredictionScore
 from mecharule_ops.numbers import k_of_n, percent, signed
-from mecharule_ops.rules.driven import DriveRule
-from mecharule_ops.rules.families import FamilyRule
-from mecharule_ops.rules.trees import Push, Pushes
+from mecharule_ops.rules.families import DriveRule, FamilyRule
+from mecharule_ops.rules.predictor import Push, Pushes
 from mecharule_ops.saying.account_facts import beside_words, caveats
 from mecharule_ops.saying.chain_lines import Link
 from mecharule_ops.saying.rules import family_words, short

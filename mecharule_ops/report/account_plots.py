@@ -14,7 +14,7 @@ import numpy as np
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops
 from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.report.drawing import INK, draw, figure_stem, glyphs, tidy
-from mecharule_ops.rules.trees import Pushes
+from mecharule_ops.rules.predictor import Pushes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

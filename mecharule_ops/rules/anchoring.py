@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, lookup_in, score
-from mecharule_ops.rules.chance import chance_test
+from mecharule_ops.rules.interval import chance_test
 from mecharule_ops.rules.ruleshap import check_target, learn_rule
 from mecharule_ops.types import AnchoredRule, Neuron, Regime
 

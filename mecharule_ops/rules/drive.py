@@ -13,9 +13,8 @@ from jaxtyping import Bool, Float, Int
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import lookup_in, mcc
 from mecharule_ops.rules.anchoring import check_split
-from mecharule_ops.rules.chance import chance_test
-from mecharule_ops.rules.driven import DriveRule, DriveStatus
-from mecharule_ops.rules.interval import MccInterval, mcc_interval
+from mecharule_ops.rules.families import DriveRule, DriveStatus
+from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
 from mecharule_ops.rules.ruleshap import permuted
 from mecharule_ops.rules.short_rules import Learner, ShortRule, short_rule
 

@@ -17,10 +17,9 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
-from mecharule_ops.rules.chance import chance_test
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.free_form_trees import free_form_trees, grown
-from mecharule_ops.rules.interval import MccInterval, mcc_interval
+from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
 from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import short_rule

@@ -15,10 +15,10 @@ import xgboost as xgb
 from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.rules.boosting import parameters
+from mecharule_ops.rules.families import Trees
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import MARGIN, best_threshold
 from mecharule_ops.rules.short_rules import folds_of
-from mecharule_ops.rules.trees import Trees
 
 DEPTHS, ROUNDS = (2, 5), (30, 60, 100)
 """What cross-validation may choose from, rounds ascending."""

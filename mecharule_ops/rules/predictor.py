@@ -13,10 +13,33 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
-from mecharule_ops.rules.trees import Push, Pushes
-
 SHOWN = 8
 """Predicates of a picture, those that push most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """What one predicate does to the predictor on some records."""
+
+    predicate: str
+    holds: tuple[bool, ...]
+    """On each record."""
+    towards: tuple[float, ...]
+    """Its Shapley value there: log-odds towards flipping."""
+
+    def mean(self, holds: bool) -> float | None:
+        """Mean push where it holds, or where it does not; None where there is no such record."""
+        some = [push for push, held in zip(self.towards, self.holds, strict=True) if held is holds]
+        return float(np.mean(some)) if some else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushes:
+    """What a predictor goes by, the strongest predicates first."""
+
+    base: float
+    """Log-odds of a flip before anything is known of a record."""
+    predicates: tuple[Push, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural
-from mecharule_ops.rules.driven import DriveRule
-from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.rules import predicts, short

@@ -14,10 +14,8 @@ from mecharule_ops.findings.as_json import from_json, to_json
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
 from mecharule_ops.rules.algebra import score
-from mecharule_ops.rules.chance import chance_test, fisher_p
-from mecharule_ops.rules.driven import DriveRule, DriveStatus
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.interval import interval_of, mcc_interval
+from mecharule_ops.rules.families import DriveRule, DriveStatus, Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
 from mecharule_ops.saying.rules import anchored_words, family_words, predicts
 from mecharule_ops.saying.unit_rules import learned_rules, shown_of_all, shown_words, unit_rule
 from mecharule_ops.types import AnchoredRule, ChanceTest, Neuron, Regime

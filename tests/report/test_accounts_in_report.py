@@ -17,7 +17,7 @@ from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.drawing import draw, standalone
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.rules.trees import Push, Pushes
+from mecharule_ops.rules.predictor import Push, Pushes
 from mecharule_ops.saying.searches import predicted_words
 
 UNIT = POSITIVE.tau_agonists[0].neuron

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mecharule_ops.codec import decode, encode
+from mecharule_ops.rules.families import Trees
 from mecharule_ops.rules.free_form_trees import grown
 from mecharule_ops.rules.predictor import FreeFormPredictor
-from mecharule_ops.rules.trees import Trees
 
 TREES = Trees(depth=2, rounds=20, threshold=0.5, validated=1.0)
 NAMES = ("a", "b", "c", "d")
