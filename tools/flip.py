@@ -9,15 +9,17 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
 from mecharule_ops.codec import encode
+from mecharule_ops.engine.behaviour import completed
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import signed
-from mecharule_ops.questions.neighbours import NeighbourFlips, flips_with_interval, nearest
 from mecharule_ops.questions.typed_prompt import (
     FirstOrderOfPrompt,
+    NeighbourFlips,
     PredictorOfPrompt,
     ablated_rows,
     first_order_of_prompt,
-    observed,
+    flips_with_interval,
+    nearest,
     predictor_of_prompt,
     rule_fires,
     unobserved,
@@ -92,12 +94,12 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
         check_unit(run, neuron)
         example = run.task.read(given.prompt)
         tell(f"loading {run.config.model}")
-        (record,) = observed(run, [example])
+        (record,) = completed(run.task, run.subject, [example])
         regime = Regime(int(record.label))
         outcome = outcome_for(findings, neuron, regime if regime.value in run.config.regimes else None)
         prediction = _prediction(run, findings.unit(neuron, outcome.regime), record)
         switching = _edits(run, prediction, example, given.edits)
-        certificate = _certified(run, neuron, record, observed(run, switching))
+        certificate = _certified(run, neuron, record, completed(run.task, run.subject, switching))
         similar, ids = _similar(run, neuron, example, regime, given.neighbours)
         answered = PromptFinding(
             run=run,

@@ -19,19 +19,12 @@ from mecharule_ops.repair.gates import NOTHING, Acts, after, gained, most_gained
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import Readings, predicates_of
 from mecharule_ops.repair.testing import Tested, labels_under
+from mecharule_ops.rules.boosting import parameters
 from mecharule_ops.types import Neuron
 
-_PARAMETERS = {
-    "objective": "multi:softprob",
-    "num_class": 3,
-    "max_depth": 6,
-    "eta": 0.1,
-    "subsample": 0.8,
-    "colsample_bynode": 0.3,
-    "tree_method": "hist",
-    "verbosity": 0,
-}
-_ROUNDS = 80
+_OF_THREE = {"objective": "multi:softprob", "num_class": 3, "subsample": 0.8, "colsample_bynode": 0.3}
+"""What its trees have beyond all trees here: fixed, broken or neither, of drawn records and fewer columns."""
+_DEPTH, _ROUNDS = 6, 80
 THRESHOLDS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3)
 """Expected gains above which a unit may act."""
 
@@ -57,7 +50,7 @@ class UnitTrees:
         """Trees of the value (+1 fixed, −1 broken, 0) of the first records that were read."""
         features = readings.features(unit, texts)[: len(value)]
         data = xgb.DMatrix(features, label=value + 1, nthread=1)
-        booster = xgb.train({**_PARAMETERS, "seed": seed, "nthread": 1}, data, _ROUNDS)
+        booster = xgb.train({**parameters(_DEPTH, seed), **_OF_THREE}, data, _ROUNDS)
         return cls(unit=unit, texts=texts, booster=booster)
 
     def expected(self, readings: Readings, harm: float) -> Float[np.ndarray, " record"]:

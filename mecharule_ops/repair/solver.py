@@ -21,22 +21,15 @@ from mecharule_ops.repair.gates import most_gained
 from mecharule_ops.repair.material import Material
 from mecharule_ops.repair.readings import predicates_of
 from mecharule_ops.repair.testing import Tested, acted
+from mecharule_ops.rules.boosting import parameters
 
 FEW, LONGEST = 12, 12
 """Distinct answers that are classes as they are; characters of a longer answer are not learned."""
 SURE = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 """How sure it must be to answer; of 1.0 it never is."""
-_PARAMETERS = {
-    "objective": "multi:softprob",
-    "max_depth": 6,
-    "eta": 0.3,
-    "subsample": 0.8,
-    "colsample_bynode": 0.3,
-    "max_bin": 64,
-    "tree_method": "hist",
-    "verbosity": 0,
-}
-_ROUNDS = 60
+_OWN = {"objective": "multi:softprob", "eta": 0.3, "subsample": 0.8, "colsample_bynode": 0.3, "max_bin": 64}
+"""What its trees have beyond all trees here."""
+_DEPTH, _ROUNDS = 6, 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +67,7 @@ def learned(
     for place in range(longest):
         here = [one if few else one[::-1][place : place + 1] for one in answers]
         texts, labels = np.unique(here, return_inverse=True)
-        settings = {**_PARAMETERS, "num_class": len(texts), "seed": seed, "nthread": 1}
+        settings = {**parameters(_DEPTH, seed), **_OWN, "num_class": len(texts)}
         data = xgb.DMatrix(features, label=labels, nthread=1)
         booster = xgb.train(settings, data, _ROUNDS) if len(texts) > 1 else None
         places.append((booster, tuple(texts.tolist())))
