@@ -70,7 +70,6 @@ ROWS = {
     Basis.MLP_HIDDEN: BasisRow(letter="n", site="down_projection", in_input=True, hook="mlp.hook_post"),
 }
 """In the order in which a report recommends them."""
-LETTERS = "".join(row.letter for row in ROWS.values())
 _NAMES = (rf"{row.letter}\d+{re.escape(row.mark)}\d+" for row in ROWS.values())
 UNIT_NAME = f"(?:{'|'.join(_NAMES)})"
 """A regular expression of every printed unit name."""

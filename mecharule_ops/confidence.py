@@ -9,7 +9,9 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scipy.special import betaincinv, ndtri
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import betaincinv, gammaln, ndtri
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.thresholds import ALPHA
@@ -83,6 +85,11 @@ def flipless_size(alpha: float, tau: float) -> int:
     if not (0 < alpha < 1 and 0 < tau < 1):
         raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
     return math.floor(math.log(alpha) / math.log1p(-tau)) + 1
+
+
+def log_choose(n: int, k: Int[np.ndarray, "*draw"]) -> Float[np.ndarray, "*draw"]:
+    """Ln C(n, k) for every k of 0 to n, of which exact chances of drawing without replacement are made."""
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 class Spending(StrEnum):

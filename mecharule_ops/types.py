@@ -430,6 +430,3 @@ class AnchoredRule:
     """Records of D_b."""
     chance: ChanceTest | None = None
     """Of the train rule on the test split; None without a rule and in runs that did not keep it."""
-
-
-BoolMatrix = Bool[np.ndarray, "record predicate"]

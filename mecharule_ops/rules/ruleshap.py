@@ -83,6 +83,9 @@ class RuleShapSettings:
         return max(MIN_SUPPORT, ceil(self.min_coverage * records - 1e-9))
 
 
+DEFAULTS = RuleShapSettings()
+
+
 def readiness(target: Bool[np.ndarray, " record"], predicates: Sequence[str]) -> RuleStatus:
     """LEARNED when each side of the target has `MIN_CLASS` records to learn from, otherwise why not."""
     positives = int(np.count_nonzero(target))
@@ -132,7 +135,7 @@ def extract(
     table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     *,
-    settings: RuleShapSettings | None = None,
+    settings: RuleShapSettings = DEFAULTS,
     seed: int,
 ) -> LearnedRule:
     """Candidate clauses for a target, best first; the same seed gives the same ranking in any record order.
@@ -142,7 +145,6 @@ def extract(
 
     """
     check_target(table, target)
-    settings = settings or RuleShapSettings()
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return LearnedRule(status=status, clauses=())
@@ -163,7 +165,7 @@ def learn_rule(
     table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     *,
-    settings: RuleShapSettings | None = None,
+    settings: RuleShapSettings = DEFAULTS,
     seed: int,
 ) -> LearnedRule:
     """The greedy OR-combination of the extracted clauses, chosen and scored on these records alone.
@@ -172,7 +174,6 @@ def learn_rule(
         UsageError: shapes disagree.
 
     """
-    settings = settings or RuleShapSettings()
     return combined(extract(table, target, settings=settings, seed=seed), table, target, settings)
 
 

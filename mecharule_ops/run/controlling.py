@@ -16,11 +16,10 @@ from jaxtyping import Int
 
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.random_units import random_units
 from mecharule_ops.run.driver import count
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, flips_on, slice_estimates
-from mecharule_ops.subsets import some_of
+from mecharule_ops.subsets import random_units, some_of
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 RECORDS = 64
