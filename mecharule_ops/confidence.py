@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from scipy.special import betaincinv, gammaln, ndtri
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.thresholds import ALPHA
+from mecharule_ops.thresholds import ALPHA, reaches
 
 
 def upper_bound(flips: int, n: int, alpha: float) -> float:
@@ -90,6 +90,11 @@ def flipless_size(alpha: float, tau: float) -> int:
 def log_choose(n: int, k: Int[np.ndarray, "*draw"]) -> Float[np.ndarray, "*draw"]:
     """Ln C(n, k) for every k of 0 to n, of which exact chances of drawing without replacement are made."""
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def flips_needed(n: int, tau: float, alpha: float) -> int | None:
+    """The fewest flips of n whose one-sided lower bound at α/2 reaches τ; None when even n flips do not."""
+    return next((flips for flips in range(n + 1) if reaches(lower_bound(flips, n, alpha / 2), tau)), None)
 
 
 class Spending(StrEnum):

@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
+from mecharule_ops.confidence import AlphaPolicy, Spending, Testing, flipless_size
 from mecharule_ops.errors import UsageError
-from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU
+from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU, reaches
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
 
@@ -136,6 +136,15 @@ class RunConfig(BaseModel):
     def slice_alpha(self) -> float:
         """The level of one slice's upper bound: α, or half of it as Algorithm 1 has it."""
         return AlphaPolicy(alpha=self.alpha, halved=self.parity).slice_alpha(1, 1)
+
+    @property
+    def least_slice(self) -> int:
+        """Examples that a slice needs before anything can be pruned."""
+        return flipless_size(self.slice_alpha, self.tau)
+
+    def reaches(self, rate: float) -> bool:
+        """Whether a flip rate or a bound of one is at least τ."""
+        return reaches(rate, self.tau)
 
     def intervention(self, basis: Basis, default_phase: Phase) -> Intervention:
         """How `do(A)` acts on one basis of this run."""

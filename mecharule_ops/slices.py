@@ -21,6 +21,9 @@ from mecharule_ops.subsets import some_of
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU
 from mecharule_ops.types import Regime
 
+REQUIRED = flipless_size(ALPHA, TAU)
+"""Examples that a slice needs before zero flips can prune, under the paper's α and τ."""
+
 
 class E1Condition(StrEnum):
     """How slices are split and covered (paper, §5, E1)."""
@@ -125,8 +128,7 @@ def compact_slices(
     rule: str | None = None,
     size: int = SLICE,
     max_pairs: int = 128,
-    slice_alpha: float = ALPHA,
-    tau: float = TAU,
+    required: int = REQUIRED,
     seed: int,
 ) -> CompactSlices:
     """The compact slices of one regime under one E1 condition (paper, §4.2).
@@ -159,7 +161,6 @@ def compact_slices(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
     )
     pairs = np.stack([chosen[0][pairing.pairs[:, 0]], chosen[1][pairing.pairs[:, 1]]], axis=1)
-    required = flipless_size(slice_alpha, tau)
     return CompactSlices(
         regime=regime,
         condition=condition,

@@ -16,9 +16,6 @@ from jaxtyping import Bool, Float, Int
 
 COMPONENTS = 32
 """Dimensions of the spectral space (paper, appendix B)."""
-RADIUS = 0.5
-"""Covering radius of the k-center heuristic (paper, appendix B), in units of `project`."""
-
 GRID = 2.0**-20
 """The unit in which distances are compared, in units of `project`."""
 ALIKE = 16
@@ -33,8 +30,6 @@ class Coverage:
     """Rows of the points, distinct, in the order of selection: every prefix is itself a cover."""
     radius: float
     """Largest distance of a point to its nearest centre; NaN when there are no points."""
-    enough: int | None
-    """Centres after which every point lay within the wanted radius; None when the cap came first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,19 +63,17 @@ def project(
     return points / np.sqrt(np.mean(np.sum(points**2, axis=1)))
 
 
-def farthest_first(
-    points: Float[np.ndarray, "record component"], size: int, radius: float = RADIUS
-) -> Coverage:
+def farthest_first(points: Float[np.ndarray, "record component"], size: int) -> Coverage:
     """min(size, record) centres by farthest-first traversal (Gonzalez 1985).
 
     The first centre is the point nearest to the mean, then always the point farthest from the chosen ones; of
     points that are `ALIKE` in this the lowest row, since which of them comes first is a matter of rounding.
-    So the radius lies within 2 · 16/15 of the optimum. Selection goes on to `size` after everything lies
-    within `radius`, because each further example tightens the confidence bounds of the search; `enough` says
-    where the paper's criterion was met. O(record · size · component) time.
+    So the radius lies within 2 · 16/15 of the optimum. Selection goes on to `size` after everything lies within
+    the paper's radius of 0.5 (appendix B), because each further example tightens the confidence bounds of the search.
+    O(record · size · component) time.
     """
     if len(points) == 0:
-        return covering(points, np.zeros(0, dtype=np.int64), radius)
+        return covering(points, np.zeros(0, dtype=np.int64))
     from_mean = _steps(_distances(points, points.mean(axis=0)))
     centres = [_lowest((ALIKE - 1) * from_mean <= ALIKE * from_mean.min())]
     nearest = _steps(_distances(points, points[centres[0]]))
@@ -88,7 +81,7 @@ def farthest_first(
         nearest[centres[-1]] = -1
         centres.append(_lowest(ALIKE * nearest >= (ALIKE - 1) * nearest.max()))
         nearest = np.minimum(nearest, _steps(_distances(points, points[centres[-1]])))
-    return covering(points, np.array(centres), radius)
+    return covering(points, np.array(centres))
 
 
 def two_clusters(points: Float[np.ndarray, "record component"]) -> Bool[np.ndarray, " record"]:
@@ -111,18 +104,13 @@ def two_clusters(points: Float[np.ndarray, "record component"]) -> Bool[np.ndarr
     return second
 
 
-def covering(
-    points: Float[np.ndarray, "record component"], centres: Int[np.ndarray, " centre"], radius: float = RADIUS
-) -> Coverage:
+def covering(points: Float[np.ndarray, "record component"], centres: Int[np.ndarray, " centre"]) -> Coverage:
     """How well given centres cover the points."""
     nearest = np.full(len(points), np.inf)
-    enough = None
-    for used, centre in enumerate(centres, start=1):
+    for centre in centres:
         nearest = np.minimum(nearest, _distances(points, points[centre]))
-        if enough is None and nearest.max() <= radius:
-            enough = used
     reached = float(nearest.max()) if len(points) else float("nan")
-    return Coverage(centres=centres, radius=reached, enough=enough)
+    return Coverage(centres=centres, radius=reached)
 
 
 def pair_by_length(

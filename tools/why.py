@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
-from mecharule_ops.confidence import lower_bound, searched_alpha
+from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import signed
-from mecharule_ops.questions.support import flips_needed
 from mecharule_ops.run.opening import keep, opened
 from mecharule_ops.saying.account_facts import (
     BREAKS,

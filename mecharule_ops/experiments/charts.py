@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mecharule_ops.experiments.seed_intervals import Interval
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
 
 _COLOURS = (BLUE, ORANGE, GREY, "#4f9d69", "#a05fb4", "#b4504a")
 _MARKS = "osD^vP"
@@ -75,29 +76,23 @@ def grid(name: str, labels: Sequence[str], values: Sequence[Sequence[float]]) ->
     """A square of numbers in [−1, 1], the fuller the colour the larger; an empty cell is unknown."""
 
     def plot(figure: Figure) -> None:
-        from matplotlib.colors import to_rgba
+        from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
+        anchors = ((0.0, ORANGE, 0.8), (0.5, ORANGE, 0.1), (0.5, BLUE, 0.1), (1.0, BLUE, 0.8))
+        shades = [(at, to_rgba(colour, depth)) for at, colour, depth in anchors]
         axes = figure.subplots()
-        for row, line in enumerate(values):
-            for column, value in enumerate(line):
-                if math.isnan(value):
-                    continue
-                colour = to_rgba(BLUE if value >= 0 else ORANGE, 0.1 + 0.7 * min(1.0, abs(value)))
-                axes.add_patch(_square(column, row, colour))
+        colours = LinearSegmentedColormap.from_list("agreement", shades)
+        axes.pcolormesh(np.array(values), cmap=colours, vmin=-1, vmax=1)
+        for (row, column), value in np.ndenumerate(values):
+            if not math.isnan(value):
                 axes.text(column + 0.5, row + 0.5, f"{value:.2f}", ha="center", va="center", fontsize=8)
-        axes.set(xlim=(0, len(labels)), ylim=(len(labels), 0))
+        axes.invert_yaxis()
         ticks = [at + 0.5 for at in range(len(labels))]
         axes.set_xticks(ticks, labels, rotation=20, ha="right")
         axes.set_yticks(ticks, labels)
         tidy(axes)
 
     return draw(name, plot)
-
-
-def _square(column: int, row: int, colour: tuple[float, float, float, float]) -> Patch:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column, row), 0.97, 0.97, facecolor=colour)
 
 
 def _reach(values: Sequence[Interval]) -> list[list[float]]:

@@ -14,26 +14,23 @@ from mecharule_ops.experiments.requested_runs import (
     PlannedRunDone,
     under,
 )
-from mecharule_ops.experiments.run_counts import REGIMES, Measure, over_seeds
+from mecharule_ops.experiments.run_counts import REGIMES, Column, counted, in_percent, measured, over_seeds
 from mecharule_ops.experiments.seed_intervals import Interval, spelled, spelled_percent, t_interval
-from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Table
 from mecharule_ops.types import Regime
 
 UP, DOWN = REGIMES
-_COUNTS: tuple[tuple[str, Measure], ...] = (
-    ("localized", run_counts.localized),
-    ("τ-agonists", run_counts.tau_agonists),
-    ("HQ-T", run_counts.hq_t),
-    ("HQ-T shown", run_counts.hq_t_shown),
-    ("HQ-F", run_counts.hq_f),
-)
-_SHARES: tuple[tuple[str, Measure], ...] = (
-    ("task score", run_counts.task_score),
-    ("union 1→0", run_counts.union(UP)),
-    ("drawn 1→0", run_counts.union(UP, drawn=True)),
-    ("union 0→1", run_counts.union(DOWN)),
-    ("drawn 0→1", run_counts.union(DOWN, drawn=True)),
+_COLUMNS: tuple[Column, ...] = (
+    counted("localized", run_counts.localized),
+    counted("τ-agonists", run_counts.tau_agonists),
+    counted("HQ-T", run_counts.hq_t),
+    counted("HQ-T shown", run_counts.hq_t_shown),
+    counted("HQ-F", run_counts.hq_f),
+    in_percent("task score", run_counts.task_score),
+    in_percent("union 1→0", run_counts.union(UP)),
+    in_percent("drawn 1→0", run_counts.union(UP, drawn=True)),
+    in_percent("union 0→1", run_counts.union(DOWN)),
+    in_percent("drawn 0→1", run_counts.union(DOWN, drawn=True)),
 )
 
 
@@ -48,7 +45,7 @@ def part(runs: Sequence[PlannedRunDone]) -> ExperimentPart:
     drawn = {"e0-layers": (_figure(runs, layers), _CAPTION)} if layers else {}
     return ExperimentPart(
         blocks=(
-            _main(runs),
+            measured("seed", {**{str(run.seed): [run] for run in runs}, "mean": runs}, _COLUMNS),
             "Union: records of the regime flipped by at least one localized unit; drawn: by as many units drawn from "
             f"all of the same layers, localized ones too. {_counted(runs)} HQ-T and HQ-F at MCC ≥ .70, a point "
             "estimate; HQ-T shown: those whose interval lies above 0 too and which Holm's correction leaves. "
@@ -108,24 +105,6 @@ def _union_words(runs: Sequence[PlannedRunDone], regime: Regime) -> str:
 
 
 _CAPTION = "Union coverage of the localized units of each layer, mean over seeds with t-intervals."
-
-
-def _main(runs: Sequence[PlannedRunDone]) -> Table:
-    names = ("seed", *(name for name, _ in _COUNTS), *(name for name, _ in _SHARES))
-    rows = [
-        (
-            str(run.seed),
-            *(f"{measure(run):.0f}" for _, measure in _COUNTS),
-            *(percent(measure(run)) for _, measure in _SHARES),
-        )
-        for run in runs
-    ]
-    mean = (
-        "mean",
-        *(spelled(over_seeds(runs, measure)) for _, measure in _COUNTS),
-        *(spelled_percent(over_seeds(runs, measure)) for _, measure in _SHARES),
-    )
-    return Table(header=names, rows=(*rows, mean), align="l" + "r" * (len(names) - 1))
 
 
 def _layers(runs: Sequence[PlannedRunDone], layers: Sequence[int]) -> Table:

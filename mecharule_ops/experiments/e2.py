@@ -6,8 +6,10 @@ same brute force; beside them what no search is needed for: units tested alone i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from statistics import median
 
 import numpy as np
@@ -26,7 +28,7 @@ from mecharule_ops.experiments.requested_runs import (
     labels,
     under,
 )
-from mecharule_ops.experiments.run_counts import REGIMES, over_seeds, recalled
+from mecharule_ops.experiments.run_counts import REGIMES, measured, over_seeds, recalled
 from mecharule_ops.experiments.seed_intervals import (
     Direction,
     Interval,
@@ -38,7 +40,7 @@ from mecharule_ops.experiments.seed_intervals import (
     t_interval,
 )
 from mecharule_ops.findings.measures import SMALL, recall_rows
-from mecharule_ops.findings.records import SearchCost, SearchOutcome
+from mecharule_ops.findings.records import Dominance, SearchOutcome
 from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.types import Agonist, Regime
@@ -149,7 +151,7 @@ def _by_norm(
 def _in_short(runs: Sequence[PlannedRunDone]) -> dict[str, str]:
     """For each search recall and cost in both directions."""
     said: dict[str, list[str]] = {}
-    for label, _, regime, searches in _by_regime(runs):
+    for (label, regime), searches in _by_regime(runs).items():
         cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
         cell = f"{regime.arrow} {recalled(searches)} at {percent(cost)} of brute force"
         said.setdefault(label, []).append(cell)
@@ -179,11 +181,19 @@ def _names(runs: Sequence[PlannedRunDone]) -> dict[str, str]:
     return {label: said[label] for label in labels(runs)}
 
 
-def _by_regime(runs: Sequence[PlannedRunDone]) -> Iterator[tuple[str, str, Regime, list[SearchOutcome]]]:
-    """(label, name, regime, the searches of all seeds) of each kind of search."""
-    for label, name in _names(runs).items():
-        for regime in REGIMES:
-            yield label, name, regime, run_counts.searches(labelled(runs, label), regime)
+def _by_regime(runs: Sequence[PlannedRunDone]) -> dict[tuple[str, Regime], list[SearchOutcome]]:
+    """The searches of all seeds, by the label of their kind and by regime."""
+    return {
+        (label, regime): run_counts.searches(labelled(runs, label), regime)
+        for label in labels(runs)
+        for regime in REGIMES
+    }
+
+
+def _printed(runs: Sequence[PlannedRunDone]) -> dict[tuple[str, ...], list[SearchOutcome]]:
+    """The same by the names that a table has for them."""
+    names = _names(runs)
+    return {(names[label], regime.arrow): found for (label, regime), found in _by_regime(runs).items()}
 
 
 def _bins(runs: Sequence[PlannedRunDone]) -> list[tuple[float, float]]:
@@ -192,39 +202,32 @@ def _bins(runs: Sequence[PlannedRunDone]) -> list[tuple[float, float]]:
 
 
 def _recall(runs: Sequence[PlannedRunDone]) -> Table:
-    bins = _bins(runs)
-    rows = tuple(
-        (
-            *(name, regime.arrow, recalled(found)),
-            *(recalled(found, (low,)) for low, _ in bins),
-        )
-        for _, name, regime, found in _by_regime(runs)
-    )
-    spans = [f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}" for low, high in bins]
-    header = ("search", "regime", "overall", *spans)
-    return Table(header=header, rows=rows, align="ll" + "r" * (len(header) - 2))
+    spans = [
+        (f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}", partial(recalled, lows=(low,)))
+        for low, high in _bins(runs)
+    ]
+    return measured(("search", "regime"), _printed(runs), [("overall", recalled), *spans], "ll")
 
 
 def _cost(runs: Sequence[PlannedRunDone]) -> Table:
-    rows = tuple(
-        (name, regime.arrow, *_cost_cells([search.cost for search in found]))
-        for _, name, regime, found in _by_regime(runs)
+    columns = (
+        ("queries", _mean_of("cost.queries", partial(spelled, digits=0))),
+        ("of N", _mean_of("cost.share_of_n", spelled_percent)),
+        ("of 2N−1", _mean_of("cost.share_of_2n_minus_1", spelled_percent)),
+        ("example-forwards of brute force", _mean_of("cost.share_of_exhaustive_forwards", spelled_percent)),
     )
-    header = ("search", "regime", "queries", "of N", "of 2N−1", "example-forwards of brute force")
-    return Table(header=header, rows=rows, align="llrrrr")
+    return measured(("search", "regime"), _printed(runs), columns, "ll")
 
 
-def _cost_cells(costs: Sequence[SearchCost]) -> tuple[str, ...]:
-    shares = ("share_of_n", "share_of_2n_minus_1", "share_of_exhaustive_forwards")
-    return (
-        spelled(t_interval([cost.queries for cost in costs]), 0),
-        *(spelled_percent(t_interval([getattr(cost, share) for cost in costs])) for share in shares),
-    )
+def _mean_of(name: str, words: Callable[[Interval], str]) -> Callable[[Sequence[object]], str]:
+    """What an attribute of some things is in the mean."""
+    value = attrgetter(name)
+    return lambda found: words(t_interval([value(each) for each in found]))
 
 
 def _overtopping(runs: Sequence[PlannedRunDone]) -> Table:
     """A row a regime and layer: strengths of the largest opened group and of the best inside it, mean over seeds."""
-    rows = []
+    rows: dict[tuple[str, ...], list[Dominance]] = {}
     for regime in REGIMES:
         opened = [
             [group for group in search.dominance if group.group_strength > 0]
@@ -232,17 +235,20 @@ def _overtopping(runs: Sequence[PlannedRunDone]) -> Table:
         ]
         for layer in sorted({group.layer for groups in opened for group in groups}):
             here = [[group for group in groups if group.layer == layer] for groups in opened]
-            largest = [max(groups, key=lambda group: group.size) for groups in here if groups]
-            measured = [
-                [group.group_strength, group.best_singleton, group.ratio, group.best_small, group.small_ratio]
-                for group in largest
+            rows[regime.arrow, str(layer)] = [
+                max(groups, key=lambda group: group.size) for groups in here if groups
             ]
-            cells = [spelled(t_interval(column), 2) for column in zip(*measured, strict=True)]
-            size = f"{median(group.size for group in largest):.0f}"
-            rows.append((regime.arrow, str(layer), str(len(largest)), size, *cells))
-    measures = ("group Ê", "unit Ê", "Dom(1)", f"≤ {SMALL} Ê", f"Dom({SMALL})")
-    header = ("regime", "layer", "seeds", "units", *measures)
-    return Table(header=header, rows=tuple(rows), align="lr" + "r" * (len(header) - 2))
+    strength = partial(spelled, digits=2)
+    columns = (
+        ("seeds", lambda groups: str(len(groups))),
+        ("units", lambda groups: f"{median(group.size for group in groups):.0f}"),
+        ("group Ê", _mean_of("group_strength", strength)),
+        ("unit Ê", _mean_of("best_singleton", strength)),
+        ("Dom(1)", _mean_of("ratio", strength)),
+        (f"≤ {SMALL} Ê", _mean_of("best_small", strength)),
+        (f"Dom({SMALL})", _mean_of("small_ratio", strength)),
+    )
+    return measured(("regime", "layer"), rows, columns, "lr")
 
 
 def _claims(runs: Sequence[PlannedRunDone]) -> tuple[str, str]:

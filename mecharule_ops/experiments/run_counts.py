@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from mecharule_ops.experiments.requested_runs import PlannedRunDone
 from mecharule_ops.experiments.seed_intervals import Interval, spelled, spelled_percent, t_interval
@@ -17,6 +18,7 @@ from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
 
 Measure = Callable[[PlannedRunDone], float]
 """A number of one run; NaN where the run has none."""
+Row = TypeVar("Row")
 Column = tuple[str, Callable[[Sequence[PlannedRunDone]], str]]
 """A column's name, and what stands in it for some runs."""
 REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
@@ -30,8 +32,8 @@ def over_seeds(runs: Sequence[PlannedRunDone], measure: Measure) -> Interval:
 
 
 def counted(name: str, measure: Measure) -> Column:
-    """A column of a count's means over seeds."""
-    return name, lambda runs: spelled(over_seeds(runs, measure))
+    """A column of a count's means over seeds; whole where there is one run."""
+    return name, lambda runs: spelled(over_seeds(runs, measure), digits=int(len(runs) > 1))
 
 
 def in_percent(name: str, measure: Measure) -> Column:
@@ -40,14 +42,21 @@ def in_percent(name: str, measure: Measure) -> Column:
 
 
 def measured(
-    first: str, rows: Mapping[str, Sequence[PlannedRunDone]], columns: Sequence[Column], align: str = "l"
+    first: str | tuple[str, ...],
+    rows: Mapping[str, Row] | Mapping[tuple[str, ...], Row],
+    columns: Sequence[tuple[str, Callable[[Row], str]]],
+    align: str = "l",
 ) -> Table:
-    """A row a group of runs, its name in the column `first`, which is aligned as `align` says."""
+    """A row an entry, its name or names in the columns `first`, aligned as `align` says, then what each column says."""
     return Table(
-        header=(first, *(name for name, _ in columns)),
-        rows=tuple((name, *(words(runs) for _, words in columns)) for name, runs in rows.items()),
+        header=(*_named(first), *(name for name, _ in columns)),
+        rows=tuple((*_named(names), *(words(each) for _, words in columns)) for names, each in rows.items()),
         align=align + "r" * len(columns),
     )
+
+
+def _named(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
 
 
 def searches(runs: Sequence[PlannedRunDone], regime: Regime) -> list[SearchOutcome]:

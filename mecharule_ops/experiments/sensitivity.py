@@ -35,8 +35,8 @@ from mecharule_ops.types import Regime
 
 SEEDS = 3
 """The first seeds of the request; the seeds of one setting are compared with the same seeds of the others."""
-TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
-ALPHAS = (0.01, 0.05, 0.2)
+SWEPT = {"τ": ("tau", (0.1, 0.2, 0.3, 0.4, 0.5)), "α": ("alpha", (0.01, 0.05, 0.2))}
+"""The setting behind an axis, and its values beside the main condition's."""
 AXES = ("τ", "cap", "α", "n per slice", "completion length")
 
 
@@ -74,10 +74,9 @@ def plan(request: ExperimentRequest) -> tuple[PlannedRun, ...]:
 def _values(request: ExperimentRequest, axis: str) -> dict[str, dict[str, object]]:
     """Each value of an axis as printed, with the settings that make it; the main one is among them."""
     base, units = request.base, request.units[request.basis]
-    if axis == "τ":
-        return {f"{tau:g}": {"tau": tau} for tau in sorted({*TAUS, base.tau})}
-    if axis == "α":
-        return {f"{alpha:g}": {"alpha": alpha} for alpha in sorted({*ALPHAS, base.alpha})}
+    if axis in SWEPT:
+        name, values = SWEPT[axis]
+        return {f"{value:g}": {name: value} for value in sorted({*values, getattr(base, name)})}
     if axis == "cap":
         caps = [max(1, units // 4), max(1, units // 2), base.cap]
         return {f"{min(cap, units):,}": {"cap": cap} for cap in caps}
@@ -132,7 +131,7 @@ def _value(run: PlannedRunDone, axis: str) -> str:
         return f"{max(search.cost.candidates for search in run.findings.searches):,}"
     if axis == "completion length":
         return str(task_of(config).max_new_tokens)
-    return f"{ {'τ': config.tau, 'α': config.alpha, 'n per slice': config.slice_size}[axis]:g}"
+    return str(config.slice_size) if axis == "n per slice" else f"{getattr(config, SWEPT[axis][0]):g}"
 
 
 def _bearing(runs: Sequence[PlannedRunDone]) -> str:

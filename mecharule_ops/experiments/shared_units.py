@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from statistics import median
 
@@ -31,7 +32,7 @@ from mecharule_ops.experiments.requested_runs import (
     labels,
     under,
 )
-from mecharule_ops.experiments.run_counts import REGIMES, pooled, searches, units_of
+from mecharule_ops.experiments.run_counts import REGIMES, measured, pooled, searches, units_of
 from mecharule_ops.experiments.seed_intervals import rank_correlation, spelled, t_interval
 from mecharule_ops.findings.measures import SMALL, jaccard
 from mecharule_ops.findings.records import SearchOutcome
@@ -44,6 +45,7 @@ from mecharule_ops.types import Neuron, Regime, Share
 
 SEEDS = 3
 Pair = tuple[PlannedRunDone, PlannedRunDone]
+Searches = list[tuple[SearchOutcome | None, SearchOutcome | None]]
 
 
 def plan(request: ExperimentRequest) -> tuple[PlannedRun, ...]:
@@ -104,24 +106,24 @@ def _unit_pairs(runs: Sequence[PlannedRunDone]) -> Iterator[tuple[str, list[Pair
 
 
 def _units_table(runs: Sequence[PlannedRunDone]) -> Table:
-    rows = [
-        (name, *_shared_units((a.search(regime), b.search(regime)) for a, b in pairs for regime in REGIMES))
+    rows: dict[str, Searches] = {
+        name: [(a.search(regime), b.search(regime)) for a, b in pairs for regime in REGIMES]
         for name, pairs in _unit_pairs(runs)
-    ]
+    }
     up, down = REGIMES
-    between = ((run.search(up), run.search(down)) for run in labelled(runs, MAIN))
-    rows.append(("1→0, 0→1 of one run", *_shared_units(between)))
-    return Table(header=("compared", "τ-agonists", "localized"), rows=tuple(rows), align="lrr")
-
-
-def _shared_units(pairs: Iterable[tuple[SearchOutcome | None, SearchOutcome | None]]) -> tuple[str, str]:
-    """τ-agonists, then localized units, of both searches of those of either."""
-    compared = list(pairs)
-    strong, every = (
-        k_of_n(pooled(jaccard(units_of(a, strong=strong), units_of(b, strong=strong)) for a, b in compared))
-        for strong in (True, False)
+    rows["1→0, 0→1 of one run"] = [(run.search(up), run.search(down)) for run in labelled(runs, MAIN)]
+    columns = (
+        ("τ-agonists", partial(_shared_units, strong=True)),
+        ("localized", partial(_shared_units, strong=False)),
     )
-    return strong, every
+    return measured("compared", rows, columns)
+
+
+def _shared_units(compared: Searches, *, strong: bool) -> str:
+    """τ-agonists, or all localized units, of both searches of those of either."""
+    return k_of_n(
+        pooled(jaccard(units_of(a, strong=strong), units_of(b, strong=strong)) for a, b in compared)
+    )
 
 
 def _flip_labels(runs: Sequence[PlannedRunDone]) -> list[str]:
@@ -135,11 +137,13 @@ def _another_task(runs: Sequence[PlannedRunDone], name: str) -> bool:
 
 
 def _flips_table(runs: Sequence[PlannedRunDone]) -> Table:
-    rows = tuple(
-        (f"main, {name}", *(k_of_n(pooled(_flips(runs, name, regime))) for regime in REGIMES))
-        for name in _flip_labels(runs)
-    )
-    return Table(header=("compared", "1→0", "0→1"), rows=rows, align="lrr")
+    rows = {f"main, {name}": name for name in _flip_labels(runs)}
+    columns = [(regime.arrow, partial(_flip_words, runs, regime)) for regime in REGIMES]
+    return measured("compared", rows, columns)
+
+
+def _flip_words(runs: Sequence[PlannedRunDone], regime: Regime, name: str) -> str:
+    return k_of_n(pooled(_flips(runs, name, regime)))
 
 
 def _flips(runs: Sequence[PlannedRunDone], name: str, regime: Regime) -> list[Share]:
@@ -172,23 +176,21 @@ def _within(main: Sequence[PlannedRunDone]) -> str:
 
 
 def _dominance(main: Sequence[PlannedRunDone]) -> Table:
-    rows = []
+    rows: dict[tuple[str, ...], list[float]] = {}
     for regime in REGIMES:
-        groups = [
-            group
-            for search in searches(main, regime)
-            for group in search.dominance
-            if group.group_strength > 0
-        ]
-        for most, ratios in (
-            (1, [group.ratio for group in groups]),
-            (SMALL, [group.small_ratio for group in groups]),
-        ):
-            above = Share(count=sum(ratio > 1 for ratio in ratios), n=len(ratios))
-            middle = two_decimals(median(ratios)) if ratios else "–"
-            rows.append((regime.arrow, str(most), str(len(ratios)), middle, k_of_n(above)))
-    header = ("regime", "m", "opened groups", "median", "stronger than their group")
-    return Table(header=header, rows=tuple(rows), align="lrrrr")
+        opened = (group for search in searches(main, regime) for group in search.dominance)
+        groups = [group for group in opened if group.group_strength > 0]
+        rows[regime.arrow, "1"] = [group.ratio for group in groups]
+        rows[regime.arrow, str(SMALL)] = [group.small_ratio for group in groups]
+    columns = (
+        ("opened groups", lambda ratios: str(len(ratios))),
+        ("median", lambda ratios: two_decimals(median(ratios)) if ratios else "–"),
+        (
+            "stronger than their group",
+            lambda ratios: k_of_n(Share(count=sum(ratio > 1 for ratio in ratios), n=len(ratios))),
+        ),
+    )
+    return measured(("regime", "m"), rows, columns, "lr")
 
 
 def _figure(runs: Sequence[PlannedRunDone]) -> str:

@@ -32,6 +32,7 @@ from mecharule_ops.findings.counts import (
     WholeLayer,
 )
 from mecharule_ops.rules.quality import COVERAGE_FLOOR, THRESHOLD, is_hq_full, is_hq_test
+from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import (
     RIGHT_OR_WRONG,
     Agonist,
@@ -196,6 +197,17 @@ class Unit:
     def is_tau_agonist(self) -> bool:
         """Whether the point estimate reaches τ."""
         return self.agonist.is_tau_agonist
+
+    @property
+    def counts_show_it(self) -> bool:
+        """Whether its lower bound reaches τ too."""
+        return reaches(self.lower, self.agonist.tau)
+
+    @property
+    def depends_on_baseline(self) -> bool:
+        """Whether another baseline puts it clearly below τ; False where none was tried."""
+        controls = self.controls
+        return controls is not None and controls.depends_on_baseline(self.estimate, self.agonist.tau)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.confidence import lower_bound
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import Agonist, Neuron, Regime
 
 
@@ -37,7 +35,7 @@ def by_support(findings: Findings) -> tuple[Support, ...]:
 
 def _weak_points(findings: Findings, unit: Unit) -> list[str]:
     controls, points = unit.controls, []
-    if not reaches(unit.lower, findings.tau):
+    if not unit.counts_show_it:
         points.append("its lower bound does not reach τ")
     if controls is None or controls.basis is None:
         points.append("no random unit was ablated beside it")
@@ -45,14 +43,9 @@ def _weak_points(findings: Findings, unit: Unit) -> list[str]:
         points.append("random units flip as many records")
     elif controls.effect_p is None:
         points.append("too few random units were drawn for a p")
-    if controls is not None and controls.depends_on_baseline(unit.estimate, findings.tau):
+    if unit.depends_on_baseline:
         points.append("under another baseline it stays below τ")
     return points
-
-
-def flips_needed(n: int, tau: float, alpha: float) -> int | None:
-    """The fewest flips of n whose one-sided lower bound at α/2 reaches τ; None when even n flips do not."""
-    return next((flips for flips in range(n + 1) if reaches(lower_bound(flips, n, alpha / 2), tau)), None)
 
 
 def strongest(findings: Findings, place: int = 1, regime: Regime | None = None) -> Agonist | None:

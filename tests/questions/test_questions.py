@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mecharule_ops.confidence import flips_needed
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.questions.support import flips_needed
 from mecharule_ops.questions.typed_prompt import flips_with_interval, nearest
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.task_names import preset, preset_names, task_from
