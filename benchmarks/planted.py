@@ -23,7 +23,7 @@ import numpy as np
 from pages import put_table
 
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates, Regime
 
 Measured = TypeVar("Measured")
@@ -31,7 +31,7 @@ UNITS = (1_000, 10_000, 100_000, 1_000_000)
 AGONISTS = (1, 10, 100, 1_000)
 EXAMPLES = 64
 SETTINGS = {
-    "algorithm 1": ChaSettings.algorithm_1(),
+    "algorithm 1": ALGORITHM_1,
     "sequential": ChaSettings(largest=None),
     "default": ChaSettings(),
 }

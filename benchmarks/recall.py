@@ -26,7 +26,7 @@ from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
@@ -131,7 +131,7 @@ def cases() -> dict[str, Case]:
 def searches(base: ChaSettings) -> dict[str, ChaSettings]:
     """Algorithm 1, `cha` as a regime has it, and each option of that changed alone."""
     printed = replace(
-        ChaSettings.algorithm_1(),
+        ALGORITHM_1,
         n_associated=base.n_associated,
         n_unrelated=base.n_unrelated,
         seed=base.seed,

@@ -13,17 +13,16 @@ from mecharule_ops.types import Basis, Candidates, LayerCandidates
 
 
 def top_candidates(
-    basis: Basis, scores: Float[np.ndarray, "layer channel"], *, cap: int = 100_000, keep_zero: bool = True
+    basis: Basis, scores: Float[np.ndarray, "layer channel"], *, cap: int = 100_000
 ) -> Candidates:
     """The `cap` units of largest |score| across layers; on a tie the lower layer and channel first.
 
-    Units of score zero stay by default, so that the recall of the search does not rest on attribution;
-    the paper keeps non-zero ones only (`keep_zero=False`). A layer that keeps nothing is left out.
+    Units of score zero stay, so that the recall of the search does not rest on attribution; the paper keeps non-zero
+    ones only. A layer that keeps nothing is left out.
     """
     strength = np.abs(scores).reshape(-1)
     kept = np.zeros(strength.size, dtype=bool)
     kept[np.argsort(-strength, kind="stable")[:cap]] = True
-    kept &= keep_zero | (strength > 0)
     layers = []
     for layer, mask in enumerate(kept.reshape(scores.shape)):
         if mask.any():

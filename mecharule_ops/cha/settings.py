@@ -20,12 +20,12 @@ from mecharule_ops.cha.partition import Order, RootSplit
 from mecharule_ops.cha.sequential import slice_plan
 from mecharule_ops.cha.under_test import SliceUnderTest
 from mecharule_ops.confidence import AlphaPolicy, Testing
-from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
+from mecharule_ops.thresholds import EPSILON, TAU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaSettings:
-    """Settings of one layer's search. The defaults go beyond the paper; `algorithm_1` does not."""
+    """Settings of one layer's search. The defaults go beyond the paper; `ALGORITHM_1` does not."""
 
     tau: float = TAU
     """Strength threshold τ."""
@@ -51,30 +51,6 @@ class ChaSettings:
     seed: int = 0
     """With the layer, seeds the random order."""
 
-    @classmethod
-    def algorithm_1(
-        cls,
-        *,
-        tau: float = TAU,
-        epsilon: float = EPSILON,
-        alpha: float = ALPHA,
-        n_associated: int = 64,
-        n_unrelated: int = 64,
-    ) -> ChaSettings:
-        """The paper's search: fixed tests at α/2 a slice, bisection in channel order, no limit on cost."""
-        return cls(
-            tau=tau,
-            epsilon=epsilon,
-            alpha=AlphaPolicy(alpha=alpha, halved=True),
-            n_associated=n_associated,
-            n_unrelated=n_unrelated,
-            testing=Testing.FIXED,
-            order=Order.CHANNEL,
-            largest=None,
-            small=2,
-            overhead=None,
-        )
-
     @property
     def full_test(self) -> int:
         """n₊ + n₋: example-forwards of one exact singleton test."""
@@ -91,3 +67,14 @@ class ChaSettings:
         plans = (slice_plan(self.testing, n, alpha, self.tau) for n in (self.n_associated, self.n_unrelated))
         associated, unrelated = (SliceUnderTest(plan=plan) for plan in plans)
         return associated, unrelated
+
+
+ALGORITHM_1 = ChaSettings(
+    alpha=AlphaPolicy(halved=True),
+    testing=Testing.FIXED,
+    order=Order.CHANNEL,
+    largest=None,
+    small=2,
+    overhead=None,
+)
+"""The paper's search: fixed tests at α/2 a slice, bisection in channel order, no limit on cost."""

@@ -16,7 +16,7 @@ from mecharule_ops.cha.guided import GuidedSettings, guided_searches
 from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
@@ -43,7 +43,7 @@ WORTH_ASKING = 0.05
 def search_settings(config: RunConfig, regime: Regime, n_associated: int, n_unrelated: int) -> ChaSettings:
     """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
     if config.parity:
-        settings = ChaSettings.algorithm_1()
+        settings = ALGORITHM_1
     else:
         largest = config.largest or LARGEST[regime]
         settings = ChaSettings(testing=config.testing, largest=largest, order=ORDER[regime])

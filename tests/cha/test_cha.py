@@ -15,7 +15,7 @@ from mecharule_ops import confidence
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.partition import Order, RootSplit
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy, Spending
 from mecharule_ops.types import (
@@ -28,8 +28,6 @@ from mecharule_ops.types import (
     SearchStatus,
     Verdict,
 )
-
-ALGORITHM_1 = ChaSettings.algorithm_1()
 
 
 def search_of(units: int, settings: ChaSettings, rng: np.random.Generator | None = None) -> ChaSearch:

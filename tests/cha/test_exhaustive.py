@@ -7,7 +7,7 @@ from search_oracles import drive, layer_of, planted_union
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus, Verdict
 
 
@@ -42,7 +42,7 @@ def test_the_search_and_brute_force_agree_on_what_both_localize() -> None:
     """Two routes: a localized unit has the same counts and bound in the fixed search and in brute force."""
     rng = np.random.default_rng(2)
     layer, oracle = layer_of(80, rng), planted_union(rng, units=80, agonists=5)
-    settings = ChaSettings.algorithm_1()
+    settings = ALGORITHM_1
     brute = drive(exhaustive_search(layer, settings=settings, regime=Regime.BASELINE_POSITIVE), oracle)
     tree = drive(ChaSearch(layer, settings=settings, regime=Regime.BASELINE_POSITIVE), oracle)
     assert tree.agonists(Basis.MLP_OUT) == brute.agonists(Basis.MLP_OUT)

@@ -20,7 +20,7 @@ from mecharule_ops.cha.guided import GuidedSearch, GuidedSettings, guided_search
 from mecharule_ops.cha.partition import separated
 from mecharule_ops.cha.prediction import LayerPrediction, PredictionError
 from mecharule_ops.cha.prediction_failure import PredictionRecord
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.types import (
     FlipCount,
@@ -316,7 +316,7 @@ def test_honest_non_results() -> None:
     assert (empty.status, full.status) == (SearchStatus.EMPTY, None)
     tell_nothing(full)
     assert full.ask()
-    small = replace(DEFAULT, cha=replace(ChaSettings.algorithm_1(), n_associated=16))
+    small = replace(DEFAULT, cha=replace(ALGORITHM_1, n_associated=16))
     (search,) = guided([predicted([0.0] * 20)], small)
     assert (search.status, search.ask()) == (SearchStatus.UNDERPOWERED, ())
     assert guided([]) == ()

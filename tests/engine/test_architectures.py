@@ -7,6 +7,7 @@ Behaviour, attribution and exact ablation are held to Hugging Face, family by fa
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from tiny_models import crossed
 from toy_behaviour import Toy, naive_completion, toy
 
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.types import (
@@ -35,7 +37,9 @@ from mecharule_ops.types import (
 )
 
 ASSOCIATED, UNRELATED = (0, 1), (2, 3)
-SETTINGS = ChaSettings.algorithm_1(n_associated=2, n_unrelated=2, tau=0.7, alpha=0.4)
+SETTINGS = replace(
+    ALGORITHM_1, n_associated=2, n_unrelated=2, tau=0.7, alpha=AlphaPolicy(alpha=0.4, halved=True)
+)
 LAYER, UNITS = 1, 3
 
 

@@ -231,7 +231,6 @@ def test_the_cap_keeps_the_largest_magnitudes_across_layers() -> None:
     assert [layer.channels.tolist() for layer in kept.layers] == [[1, 2], [0]]
     assert [layer.scores.tolist() for layer in kept.layers] == [[1.0, -3.0], [2.0]]
     assert top_candidates(Basis.MLP_OUT, scores).total == 9
-    assert top_candidates(Basis.MLP_OUT, scores, keep_zero=False).total == 4
 
 
 def test_wrong_calls_are_named() -> None:

@@ -12,7 +12,7 @@ from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
 from mecharule_ops import confidence
 from mecharule_ops.cha.audit import StratumResult
-from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
 from mecharule_ops.report import render_text
@@ -187,7 +187,7 @@ def test_parity_is_algorithm_1_whatever_else_is_set(finished_run: Path, regime: 
         config = run.config
     sizes = {"n_associated": 40, "n_unrelated": 30}
     printed = search_settings(make_config(**_settings(config), parity=True, largest=2), regime, **sizes)
-    assert printed == ChaSettings.algorithm_1(**sizes)
+    assert printed == replace(ALGORITHM_1, **sizes)
     assert (printed.largest, printed.testing, printed.overhead) == (None, confidence.Testing.FIXED, None)
     assert search_settings(config, regime, **sizes).largest == LARGEST[regime]
     assert search_settings(config.model_copy(update={"largest": 2}), regime, **sizes).largest == 2
