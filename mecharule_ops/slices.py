@@ -189,13 +189,13 @@ def best_split(rules: Iterable[tuple[float, int]], *, needed: int, wanted: int) 
     >>> best_split([(0.6, 20), (0.4, 64), (0.3, 500)], needed=14, wanted=64)
     1
     """
-    chosen, worth = None, 0.0
+    chosen, best = None, 0.0
     for place, (agrees, smallest) in enumerate(rules):
-        if place and agrees <= worth:
+        if place and agrees <= best:
             break
         value = agrees * min(1.0, smallest / wanted) ** 2
-        if smallest >= needed and value > worth:
-            chosen, worth = place, value
+        if smallest >= needed and value > best:
+            chosen, best = place, value
     return chosen
 
 

@@ -102,7 +102,7 @@ def most_gained(
     return max(levels, key=lambda level: (gained(labels(level), before, harm), level))
 
 
-def worth(
+def gain_together(
     gains: Sequence[float],
     fires: Bool[np.ndarray, "gate record"],
     alone: Bool[np.ndarray, "gate record"],
@@ -143,7 +143,7 @@ def chosen_gates(
         added = {}
         for place in offered:
             both = [*chosen, place]
-            added[place] = worth([gains[one] for one in both], fires[both], alone[both], before, harm)
+            added[place] = gain_together([gains[one] for one in both], fires[both], alone[both], before, harm)
         best = max(offered, key=lambda place: (added[place], -place), default=None)
         if best is None or added[best] <= value:
             return chosen

@@ -101,25 +101,25 @@ class _Search:
     def _best(self, left: Bool[np.ndarray, " record"]) -> _Literals | None:
         """The clause worth most on the records left, None when none is worth more than nothing."""
         best, clause = 0.0, None
-        front: list[tuple[float, _Literals]] = [(0.0, ())]
+        stems: list[tuple[float, _Literals]] = [(0.0, ())]
         for length in range(self.settings.max_literals):
             longer: set[tuple[float, _Literals]] = set()
-            for _, stem in front:
-                worth = self._worth(left & self._fires(stem))
-                for place in np.argsort(-worth, kind="stable")[: self.settings.beam].tolist():
-                    if np.isfinite(worth[place]) and place not in stem:
-                        longer.add((float(worth[place]), tuple(sorted((*stem, place)))))
-            front = sorted(longer, key=lambda one: (-one[0], one[1]))[: self.settings.beam]
-            if front and front[0][0] > best + (self.settings.literal_gain if length else 0.0):
-                best, clause = front[0]
+            for _, stem in stems:
+                gains = self._gains(left & self._fires(stem))
+                for place in np.argsort(-gains, kind="stable")[: self.settings.beam].tolist():
+                    if np.isfinite(gains[place]) and place not in stem:
+                        longer.add((float(gains[place]), tuple(sorted((*stem, place)))))
+            stems = sorted(longer, key=lambda stem: (-stem[0], stem[1]))[: self.settings.beam]
+            if stems and stems[0][0] > best + (self.settings.literal_gain if length else 0.0):
+                best, clause = stems[0]
         return clause
 
     def _fires(self, clause: _Literals) -> Bool[np.ndarray, " record"]:
         return np.asarray((self.held[:, list(clause)] > 0).all(axis=1))
 
-    def _worth(self, inside: Bool[np.ndarray, " record"]) -> np.ndarray:
+    def _gains(self, inside: Bool[np.ndarray, " record"]) -> np.ndarray:
         """Of each literal added to what holds on `inside`; −∞ where too few fixed records are left."""
         rows, value, harm = self.held[inside], self.value[inside], self.settings.harm
         fixed, broken = ((value > 0) @ rows).astype(float), ((value < 0) @ rows).astype(float)
-        worth = fixed - harm * broken - self.settings.caution * np.sqrt(fixed + harm**2 * broken)
-        return np.where(fixed >= self.settings.least_fixed, worth, -np.inf)
+        gains = fixed - harm * broken - self.settings.caution * np.sqrt(fixed + harm**2 * broken)
+        return np.where(fixed >= self.settings.least_fixed, gains, -np.inf)

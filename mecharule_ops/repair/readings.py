@@ -148,9 +148,9 @@ def firing(gates: Sequence[Gate], readings: Readings) -> Bool[np.ndarray, "gate 
     fires = np.zeros((len(gates), readings.records), bool)
     rules = [gate.parsed for gate in gates]
     # Columns that are no unit's own are evaluated once for all gates.
-    owners = [gate.unit if readings.drops is not None else None for gate in gates]
-    for owner in dict.fromkeys(owners):
-        places = [place for place, one in enumerate(owners) if one == owner]
+    read_of = [gate.unit if readings.drops is not None else None for gate in gates]
+    for unit in dict.fromkeys(read_of):
+        places = [place for place, other in enumerate(read_of) if other == unit]
         texts = sorted(frozenset[str]().union(*(rules[place].predicates for place in places)))
         table = evaluated(texts, readings.of(gates[places[0]].unit))
         lookup = lookup_in(table.matrix, table.texts)

@@ -134,8 +134,7 @@ def pair_effects(found: Material, gates: Sequence[Gate]) -> tuple[PairEffect, ..
     """Pairs that fire together most often on the choose records; they choose nothing. Cost: a forward a record."""
     split = len(found.find)
     fires = firing(gates, found.readings(found.learn))[:, split:]
-    owners = np.array([str(gate.unit) for gate in gates])
-    by_unit = {unit: fires[owners == str(unit)].any(0) for unit in units_of(gates)}
+    by_unit = {unit: fires[[gate.unit == unit for gate in gates]].any(0) for unit in units_of(gates)}
     both = {pair: by_unit[pair[0]] & by_unit[pair[1]] for pair in combinations(by_unit, 2)}
     often = sorted(both, key=lambda pair: -int(both[pair].sum()))[:PAIRS]
     gain = {unit: max(gate.gain for gate in gates if gate.unit == unit) for unit in by_unit}

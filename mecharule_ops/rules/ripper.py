@@ -125,8 +125,8 @@ class _Search:
         clause = self._grow(start, grow & self.positive & ~covered, grow & ~self.positive & ~covered)
         rest = self.everywhere & ~grow
         kept = [clause[:length] for length in range(1, len(clause) + 1)]
-        worth = [self._mcc(self.pool.fires(part) | covered, rest) for part in kept]
-        return kept[int(np.argmax(np.asarray(worth) > max(worth) - MARGIN))] if kept else ()
+        reached = [self._mcc(self.pool.fires(part) | covered, rest) for part in kept]
+        return kept[int(np.argmax(np.asarray(reached) > max(reached) - MARGIN))] if kept else ()
 
     def _grow(self, start: _Places, positive: _Words, negative: _Words) -> _Places:
         """Literals added by FOIL's gain while any remains and one helps; ties go to the plainer literal."""

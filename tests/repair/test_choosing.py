@@ -15,8 +15,8 @@ from mecharule_ops.repair.gates import (
     after,
     chosen_gates,
     expected_gain,
+    gain_together,
     places_of,
-    worth,
 )
 from mecharule_ops.rules.families import Family
 from mecharule_ops.types import Basis, Neuron
@@ -52,7 +52,7 @@ def test_worth_is_that_of_the_slow_count(seed: int) -> None:
     """Arbitration, labels and harm together."""
     _, fires, alone, before = tables(seed)
     gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
-    assert worth(gains, fires, alone, before, 2.0) == slow_worth(gains, fires, alone, before, 2.0)
+    assert gain_together(gains, fires, alone, before, 2.0) == slow_worth(gains, fires, alone, before, 2.0)
 
 
 def every_choice(table: Tables, most: int, each: int) -> float:
@@ -77,7 +77,7 @@ def greedy(table: Tables, most: int, each: int) -> float:
     assert len(set(used)) <= most
     assert not used or max(map(used.count, used)) <= each
     gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
-    return worth([gains[g] for g in chosen], fires[chosen], alone[chosen], before) if chosen else 0.0
+    return gain_together([gains[g] for g in chosen], fires[chosen], alone[chosen], before) if chosen else 0.0
 
 
 def test_the_greedy_choice_is_nearly_that_of_every_subset() -> None:
