@@ -21,6 +21,7 @@ from mecharule_ops.experiments.requested_runs import (
     under,
 )
 from mecharule_ops.experiments.run_counts import (
+    COUNTED,
     REGIMES,
     Column,
     counted,
@@ -79,10 +80,7 @@ def part(runs: Sequence[PlannedRunDone]) -> ExperimentPart:
 
 _CAPTION = "Spearman's ρ of the strengths of all units under two baselines, mean over seeds and regimes."
 _COLUMNS: tuple[Column, ...] = (
-    counted("localized", run_counts.localized),
-    counted("τ-agonists", run_counts.tau_agonists),
-    counted("HQ-T", run_counts.hq_t),
-    counted("HQ-F", run_counts.hq_f),
+    *(counted(name, measure) for name, measure in COUNTED.items()),
     *(in_percent(f"union {regime.arrow}", run_counts.union(regime)) for regime in REGIMES),
     ("out of range", lambda runs: percent(outside(runs).rate)),
 )

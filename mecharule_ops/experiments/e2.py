@@ -43,7 +43,7 @@ from mecharule_ops.findings.measures import SMALL, recall_rows
 from mecharule_ops.findings.records import Dominance, SearchOutcome
 from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Bullets, Table
-from mecharule_ops.types import Agonist, Regime
+from mecharule_ops.types import Agonist
 
 OTHER, PRINTED, WRITE_NORM = "other search", "Algorithm 1", "write norm"
 _CHOSEN = (
@@ -151,11 +151,10 @@ def _by_norm(
 def _in_short(runs: Sequence[PlannedRunDone]) -> dict[str, str]:
     """For each search recall and cost in both directions."""
     said: dict[str, list[str]] = {}
-    for (label, regime), searches in _by_regime(runs).items():
+    for (name, arrow), searches in _by_regime(runs).items():
         cost = t_interval([search.cost.share_of_exhaustive_forwards for search in searches]).mean
-        cell = f"{regime.arrow} {recalled(searches)} at {percent(cost)} of brute force"
-        said.setdefault(label, []).append(cell)
-    return {name: "; ".join(said[label]) for label, name in _names(runs).items()}
+        said.setdefault(name, []).append(f"{arrow} {recalled(searches)} at {percent(cost)} of brute force")
+    return {name: "; ".join(both) for name, both in said.items()}
 
 
 def _says(runs: Sequence[PlannedRunDone]) -> str:
@@ -181,19 +180,13 @@ def _names(runs: Sequence[PlannedRunDone]) -> dict[str, str]:
     return {label: said[label] for label in labels(runs)}
 
 
-def _by_regime(runs: Sequence[PlannedRunDone]) -> dict[tuple[str, Regime], list[SearchOutcome]]:
-    """The searches of all seeds, by the label of their kind and by regime."""
+def _by_regime(runs: Sequence[PlannedRunDone]) -> dict[tuple[str, ...], list[SearchOutcome]]:
+    """The searches of all seeds by (name, direction) of their kind."""
     return {
-        (label, regime): run_counts.searches(labelled(runs, label), regime)
-        for label in labels(runs)
+        (name, regime.arrow): run_counts.searches(labelled(runs, label), regime)
+        for label, name in _names(runs).items()
         for regime in REGIMES
     }
-
-
-def _printed(runs: Sequence[PlannedRunDone]) -> dict[tuple[str, ...], list[SearchOutcome]]:
-    """The same by the names that a table has for them."""
-    names = _names(runs)
-    return {(names[label], regime.arrow): found for (label, regime), found in _by_regime(runs).items()}
 
 
 def _bins(runs: Sequence[PlannedRunDone]) -> list[tuple[float, float]]:
@@ -206,7 +199,7 @@ def _recall(runs: Sequence[PlannedRunDone]) -> Table:
         (f"[{low:.2g}, {high:.2g}{']' if high == 1 else ')'}", partial(recalled, lows=(low,)))
         for low, high in _bins(runs)
     ]
-    return measured(("search", "regime"), _printed(runs), [("overall", recalled), *spans], "ll")
+    return measured(("search", "regime"), _by_regime(runs), [("overall", recalled), *spans], "ll")
 
 
 def _cost(runs: Sequence[PlannedRunDone]) -> Table:
@@ -216,7 +209,7 @@ def _cost(runs: Sequence[PlannedRunDone]) -> Table:
         ("of 2N−1", _mean_of("cost.share_of_2n_minus_1", spelled_percent)),
         ("example-forwards of brute force", _mean_of("cost.share_of_exhaustive_forwards", spelled_percent)),
     )
-    return measured(("search", "regime"), _printed(runs), columns, "ll")
+    return measured(("search", "regime"), _by_regime(runs), columns, "ll")
 
 
 def _mean_of(name: str, words: Callable[[Interval], str]) -> Callable[[Sequence[object]], str]:

@@ -107,6 +107,15 @@ hq_t, hq_f = hq_test(THRESHOLDS[0]), hq_full(THRESHOLDS[0])
 """The same at the paper's cutoff of .70."""
 
 
+COUNTED: Mapping[str, Measure] = {
+    "localized": localized,
+    "τ-agonists": tau_agonists,
+    "HQ-T": hq_t,
+    "HQ-F": hq_f,
+}
+"""What is counted of a run under every condition."""
+
+
 def hq_t_shown(run: PlannedRunDone) -> float:
     """Those of HQ-T whose rule is shown: its interval lies above 0, and Holm's correction over the run leaves it."""
     floor = run.findings.coverage_floor

@@ -18,9 +18,9 @@ from mecharule_ops.experiments.requested_runs import (
     under,
 )
 from mecharule_ops.experiments.run_counts import (
+    COUNTED,
     REGIMES,
     Column,
-    Measure,
     counted,
     in_percent,
     measured,
@@ -45,14 +45,8 @@ def _recalled(regime: Regime, runs: Sequence[PlannedRunDone]) -> str:
     return recalled(run_counts.searches(runs, regime))
 
 
-_COUNTED: tuple[tuple[str, Measure], ...] = (
-    ("localized", run_counts.localized),
-    ("τ-agonists", run_counts.tau_agonists),
-    ("HQ-T", run_counts.hq_t),
-    ("HQ-F", run_counts.hq_f),
-)
 _COLUMNS: tuple[Column, ...] = (
-    *(counted(name, measure) for name, measure in _COUNTED),
+    *(counted(name, measure) for name, measure in COUNTED.items()),
     in_percent("score", run_counts.task_score),
     in_percent("queries of N", run_counts.cost_of_n),
     in_percent("forwards of brute force", run_counts.cost_of_forwards),
@@ -147,7 +141,7 @@ def _bearing(runs: Sequence[PlannedRunDone]) -> str:
 
 
 def _figure(runs: Sequence[PlannedRunDone]) -> str:
-    drawn = {name: measure for name, measure in _COUNTED if name != "HQ-T"}
+    drawn = {name: measure for name, measure in COUNTED.items() if name != "HQ-T"}
     rows = {axis: _rows(runs, axis) for axis in AXES}
     panels = {
         axis: {
