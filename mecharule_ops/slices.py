@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.errors import UsageError
-from mecharule_ops.spectral import covering, farthest_first, pair_by_length, project, two_clusters
+from mecharule_ops.spectral import covering_radius, farthest_first, pair_by_length, project, two_clusters
 from mecharule_ops.subsets import some_of
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU
 from mecharule_ops.types import Regime
@@ -148,14 +148,11 @@ def compact_slices(
         drawn = [
             some_of([identifiers[train[row]] for row in part], size, of="slice", seed=seed) for part in rows
         ]
-        covers = [covering(points[part], chosen) for part, chosen in zip(rows, drawn, strict=True)]
-        chosen = [part[cover.centres] for part, cover in zip(rows, covers, strict=True)]
     else:
-        covers = [farthest_first(points[part], size) for part in rows]
         generator = np.random.default_rng([seed, regime.value])
-        chosen = [
-            part[generator.permutation(cover.centres)] for part, cover in zip(rows, covers, strict=True)
-        ]
+        drawn = [generator.permutation(farthest_first(points[part], size)) for part in rows]
+    radii = [covering_radius(points[part], centres) for part, centres in zip(rows, drawn, strict=True)]
+    chosen = [part[centres] for part, centres in zip(rows, drawn, strict=True)]
     lengths = token_lengths[train]
     pairing = pair_by_length(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
@@ -174,8 +171,8 @@ def compact_slices(
         required=required,
         associated_size=len(rows[0]),
         unrelated_size=len(rows[1]),
-        associated_radius=covers[0].radius,
-        unrelated_radius=covers[1].radius,
+        associated_radius=radii[0],
+        unrelated_radius=radii[1],
     )
 
 

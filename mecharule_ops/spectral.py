@@ -23,16 +23,6 @@ ALIKE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Coverage:
-    """Representatives of a set of points."""
-
-    centres: Int[np.ndarray, " centre"]
-    """Rows of the points, distinct, in the order of selection: every prefix is itself a cover."""
-    radius: float
-    """Largest distance of a point to its nearest centre; NaN when there are no points."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pairing:
     """Neighbouring examples of two slices, equal in token length."""
 
@@ -63,8 +53,8 @@ def project(
     return points / np.sqrt(np.mean(np.sum(points**2, axis=1)))
 
 
-def farthest_first(points: Float[np.ndarray, "record component"], size: int) -> Coverage:
-    """min(size, record) centres by farthest-first traversal (Gonzalez 1985).
+def farthest_first(points: Float[np.ndarray, "record component"], size: int) -> Int[np.ndarray, " centre"]:
+    """min(size, record) rows as centres by farthest-first traversal (Gonzalez 1985); every prefix is itself a cover.
 
     The first centre is the point nearest to the mean, then always the point farthest from the chosen ones; of
     points that are `ALIKE` in this the lowest row, since which of them comes first is a matter of rounding.
@@ -73,7 +63,7 @@ def farthest_first(points: Float[np.ndarray, "record component"], size: int) -> 
     O(record · size · component) time.
     """
     if len(points) == 0:
-        return covering(points, np.zeros(0, dtype=np.int64))
+        return np.zeros(0, dtype=np.int64)
     from_mean = _steps(_distances(points, points.mean(axis=0)))
     centres = [_lowest((ALIKE - 1) * from_mean <= ALIKE * from_mean.min())]
     nearest = _steps(_distances(points, points[centres[0]]))
@@ -81,7 +71,7 @@ def farthest_first(points: Float[np.ndarray, "record component"], size: int) -> 
         nearest[centres[-1]] = -1
         centres.append(_lowest(ALIKE * nearest >= (ALIKE - 1) * nearest.max()))
         nearest = np.minimum(nearest, _steps(_distances(points, points[centres[-1]])))
-    return covering(points, np.array(centres))
+    return np.array(centres)
 
 
 def two_clusters(points: Float[np.ndarray, "record component"]) -> Bool[np.ndarray, " record"]:
@@ -104,13 +94,14 @@ def two_clusters(points: Float[np.ndarray, "record component"]) -> Bool[np.ndarr
     return second
 
 
-def covering(points: Float[np.ndarray, "record component"], centres: Int[np.ndarray, " centre"]) -> Coverage:
-    """How well given centres cover the points."""
+def covering_radius(
+    points: Float[np.ndarray, "record component"], centres: Int[np.ndarray, " centre"]
+) -> float:
+    """Largest distance of a point to its nearest centre; NaN when there are no points."""
     nearest = np.full(len(points), np.inf)
     for centre in centres:
         nearest = np.minimum(nearest, _distances(points, points[centre]))
-    reached = float(nearest.max()) if len(points) else float("nan")
-    return Coverage(centres=centres, radius=reached)
+    return float(nearest.max()) if len(points) else float("nan")
 
 
 def pair_by_length(

@@ -60,7 +60,7 @@ def plan(request: ExperimentRequest) -> tuple[PlannedRun, ...]:
         f"{axis} {value}": changes
         for axis in AXES
         for value, changes in _values(request, axis).items()
-        if not _is_main(request, changes)
+        if any(getattr(request.base, name) != wanted for name, wanted in changes.items())
     }
     return under(request, {MAIN: {}, **changed}, SEEDS)
 
@@ -81,10 +81,6 @@ def _values(request: ExperimentRequest, axis: str) -> dict[str, dict[str, object
     lengths = (max(1, length // 2), length, 2 * length)
     task = base.task_settings
     return {str(n): {} if n == length else {"task_settings": {**task, "max_new_tokens": n}} for n in lengths}
-
-
-def _is_main(request: ExperimentRequest, changes: dict[str, object]) -> bool:
-    return all(getattr(request.base, name) == value for name, value in changes.items())
 
 
 def part(runs: Sequence[PlannedRunDone]) -> ExperimentPart:

@@ -212,18 +212,14 @@ def top_attributed(scores: Float[np.ndarray, "layer channel"], search: SearchOut
     return [Neuron(basis, int(place) // width, int(place) % width) for place in order]
 
 
-def top_localized(search: SearchOutcome) -> list[Neuron]:
-    """The strongest localized units, at most `TOP`."""
-    return [agonist.neuron for agonist in by_strength(search.agonists)[:TOP]]
-
-
 def layer_table(runs: Sequence[PlannedRunDone]) -> Table:
     """By layer and regime: how many of either top list lie there, summed over seeds, and how many in both."""
     rows = []
     for regime in REGIMES:
         attributed, localized, both = Counter[int](), Counter[int](), Counter[int]()
         for scores, search in _scored(runs, regime):
-            first, second = top_attributed(scores, search), top_localized(search)
+            first = top_attributed(scores, search)
+            second = [agonist.neuron for agonist in by_strength(search.agonists)[:TOP]]
             attributed.update(unit.layer for unit in first)
             localized.update(unit.layer for unit in second)
             both.update(unit.layer for unit in set(first) & set(second))

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mecharule_ops.spectral import covering, farthest_first, pair_by_length, project, two_clusters
+from mecharule_ops.spectral import covering_radius, farthest_first, pair_by_length, project, two_clusters
 
 
 def spread(seed: int, n: int, width: int = 3) -> np.ndarray:
@@ -60,26 +60,26 @@ def naive_farthest_first(points: np.ndarray, size: int) -> list[int]:
 def test_traversal_equals_the_naive_one(seed: int) -> None:
     """Same centres in the same order, also with repeated points and past the number of distinct ones."""
     points = np.repeat(spread(seed, 7, 2), 1 + seed % 2, axis=0)
-    cover = farthest_first(points, 10)
-    assert cover.centres.tolist() == naive_farthest_first(points, 10)
-    assert len(set(cover.centres.tolist())) == min(10, len(points))
+    centres = farthest_first(points, 10).tolist()
+    assert centres == naive_farthest_first(points, 10)
+    assert len(set(centres)) == min(10, len(points))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_coverage_is_within_twice_the_optimum(seed: int) -> None:
     """Gonzalez' guarantee, a sixteenth weaker, against all subsets; centres in one corner break it."""
     points = np.concatenate([spread(seed, 6, 2) * 0.1, spread(seed, 6, 2) * 0.1 + 5])
-    optimum = min(covering(points, np.array(chosen)).radius for chosen in combinations(range(len(points)), 3))
-    assert farthest_first(points, 3).radius <= 2 * 16 / 15 * optimum + 1e-12
-    assert covering(points, np.array([0, 1, 2])).radius > 2 * optimum
+    optimum = min(covering_radius(points, np.array(chosen)) for chosen in combinations(range(len(points)), 3))
+    assert covering_radius(points, farthest_first(points, 3)) <= 2 * 16 / 15 * optimum + 1e-12
+    assert covering_radius(points, np.array([0, 1, 2])) > 2 * optimum
 
 
 def test_selection_goes_on_after_the_radius_is_met() -> None:
     """On 0, .4, 1, 1.4 by hand: start at .4 (nearest the mean .7, first of the tie), then 1.4, then 0."""
     points = np.array([[0.0], [0.4], [1.0], [1.4]])
-    cover = farthest_first(points, 3)
-    assert cover.centres.tolist() == [1, 3, 0]
-    assert cover.radius == pytest.approx(0.4)
+    centres = farthest_first(points, 3)
+    assert centres.tolist() == [1, 3, 0]
+    assert covering_radius(points, centres) == pytest.approx(0.4)
 
 
 def test_points_that_are_alike_are_taken_by_row() -> None:
@@ -87,7 +87,7 @@ def test_points_that_are_alike_are_taken_by_row() -> None:
     angle = np.arange(10) * 2 * np.pi / 10
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     pushed = [circle + 1e-5 * spread(seed, 10, 2) for seed in range(5)]
-    chosen = {tuple(farthest_first(points, 6).centres) for points in [circle, *pushed]}
+    chosen = {tuple(farthest_first(points, 6)) for points in [circle, *pushed]}
     assert len(chosen) == 1
     exact = {tuple(exact_farthest_first(points, 6)) for points in pushed}
     assert len(exact) > 1
@@ -122,9 +122,9 @@ def test_points_that_do_not_differ_are_one_cluster(points: np.ndarray) -> None:
 
 def test_no_points_have_no_radius() -> None:
     """An empty slice has no centres and an undefined radius."""
-    cover = farthest_first(np.zeros((0, 2)), 5)
-    assert len(cover.centres) == 0
-    assert np.isnan(cover.radius)
+    centres = farthest_first(np.zeros((0, 2)), 5)
+    assert len(centres) == 0
+    assert np.isnan(covering_radius(np.zeros((0, 2)), centres))
 
 
 @pytest.mark.parametrize("seed", range(6))
