@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.notebook.pictures import (
     Checked,
@@ -255,7 +256,7 @@ class FinishedRun:
             if known is None:
                 _check_wish(make, "account", neuron, account_forwards(run, chosen))
                 observe_further(run)
-                (known,) = kept_accounts(run, [neuron], chosen, lambda event: run.store.append([event]))
+                (known,) = kept_accounts(run, [neuron], chosen, partial(_kept_event, run))
             return known, run.chain(neuron, chosen)
 
     def _named(self, run: Run, unit: str, regime: int | None) -> tuple[Neuron, Regime]:
@@ -274,3 +275,7 @@ def _check_wish(make: bool, what: str, unit: Neuron, forwards: int) -> None:
             f"expected a run with the {what} of {unit}, it has none; {what}({str(unit)!r}, make=True) makes it "
             f"for about {forwards:,} example-forwards"
         )
+
+
+def _kept_event(run: Run, event: Event) -> None:
+    run.store.append([event])
