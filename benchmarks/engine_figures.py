@@ -115,7 +115,6 @@ def searched(
             regime=Regime.BASELINE_POSITIVE,
             associated=given.examples[:half],
             unrelated=given.examples[half:],
-            tau=settings.tau,
         )
         for _ in drive.run(named):
             pass

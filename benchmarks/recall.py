@@ -189,7 +189,6 @@ class Bench:
             regime=self.case.regime,
             associated=self.slices.associated.tolist(),
             unrelated=self.slices.unrelated.tolist(),
-            tau=self.run.config.tau,
         )
         named = [
             NamedSearch(id=str(layer.layer), search=search, layer=layer.layer)

@@ -19,7 +19,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, flips_on
 from mecharule_ops.run.planning import audit_tests
 from mecharule_ops.state.search_id import search_id
-from mecharule_ops.types import Agonist, GroupAnswer, GroupQuery, Neuron, Verdict
+from mecharule_ops.types import GroupAnswer, GroupQuery, Neuron, Verdict
 
 IN_A_GROUP = "pruned with a group"
 ALONE = "tested alone on a part of the examples"
@@ -43,29 +43,16 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     settings = _settings(run, found, tests, population)
     with journal.stage(f"audit {where}", settings.budget, "ablations") as stage:
         result = _drawn(run, found, strata, settings, stage)
-        agonists = [
-            Agonist(
-                neuron=neuron,
-                regime=found.regime,
-                estimate=estimate,
-                ucb=estimate.ucb(run.config.slice_alpha),
-                tau=run.config.tau,
-                epsilon=run.config.epsilon,
-            )
+        trees = {tree.layer: tree for tree in found.trees}
+        agonists = tuple(
+            trees[neuron.layer].agonist(neuron, estimate, estimate.ucb(run.config.slice_alpha))
             for neuron, estimate in result.found.items()
-        ]
-        for one in agonists:
-            search = search_id(found.plan.kind, one.regime, one.neuron.basis, one.neuron.layer)
-            journal.emit(found_event(search, one.regime, one.neuron, one.estimate, one.ucb, one.tau))
-        audit = SearchAudit.of(
-            result.strata,
-            tuple(agonists),
-            result.missed_at_most,
-            result.confidence,
-            exact=not settings.slip,
-            found_in_all=sum(agonist.is_tau_agonist for agonist in found.agonists) + len(agonists),
-            reopened=result.reopened,
         )
+        for agonist in agonists:
+            search = search_id(found.plan.kind, found.regime, found.basis, agonist.neuron.layer)
+            journal.emit(found_event(search, agonist))
+        known = sum(agonist.is_tau_agonist for agonist in found.agonists)
+        audit = SearchAudit.of(result, agonists, known=known, exact=not settings.slip)
         stage.summary = audit.summary
     return replace(found, audit=audit)
 

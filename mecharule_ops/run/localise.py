@@ -221,7 +221,6 @@ def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
         regime=slices.regime,
         associated=slices.associated.tolist(),
         unrelated=slices.unrelated.tolist(),
-        tau=run.config.tau,
         budget=run.config.budget,
         should_stop=run.should_stop,
         width=run.width,
@@ -241,8 +240,8 @@ def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], can
         journal.emit(event)
     trees = [named.search.tree for named in searches]
     queries = sum(tree.queries for tree in trees)
-    kept = [node for tree in trees for node in tree.kept]
-    strong = sum(node.estimate.reaches(drive.tau) for node in kept)
+    localized = [agonist for tree in trees for agonist in tree.agonists(drive.basis)]
+    strong = sum(agonist.is_tau_agonist for agonist in localized)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
-    return f"{queries:,} group ablations, {len(kept)} localized, {strong} τ-agonists{tail}"
+    return f"{queries:,} group ablations, {len(localized)} localized, {strong} τ-agonists{tail}"

@@ -99,7 +99,6 @@ def test_what_settled_each_unit_is_what_a_look_at_every_group_says(kind: SearchK
         regime=Regime.BASELINE_POSITIVE,
         associated=range(64),
         unrelated=range(64, 128),
-        tau=0.2,
     )
     views = {
         named.id: SearchView(search=named.id, regime=1, layer=named.layer, units=40) for named in searches

@@ -84,7 +84,6 @@ def driven(folder: Path, kind: SearchKind, seed: int, **changes: object) -> Driv
             regime=REGIME,
             associated=list(range(N)),
             unrelated=list(range(N, 2 * N)),
-            tau=CHA.tau,
             width=64,
         )
         events = list(replace(drive, **changes).run(named))  # type: ignore[arg-type]

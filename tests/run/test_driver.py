@@ -57,7 +57,6 @@ def drive_of(engine: StoredEngine, **changes: object) -> Drive:
         regime=Regime.BASELINE_POSITIVE,
         associated=list(range(N)),
         unrelated=list(range(N, 2 * N)),
-        tau=SETTINGS.tau,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 

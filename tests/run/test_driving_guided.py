@@ -58,7 +58,6 @@ def drive_of(engine: StoredEngine, **changes: object) -> Drive:
         regime=REGIME,
         associated=list(range(N)),
         unrelated=list(range(N, 2 * N)),
-        tau=CHA.tau,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
