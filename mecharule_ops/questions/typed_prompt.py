@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.certificates.certificate import ExampleRow
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
@@ -27,22 +28,7 @@ from mecharule_ops.types import BehaviourRecord, Example, Intervention, Neuron, 
 
 def observed(run: Run, examples: Sequence[Example]) -> tuple[BehaviourRecord, ...]:
     """What the unablated model does on the examples, in order."""
-    subject, task = run.subject, run.task
-    prompts = subject.encode([example.prompt for example in examples])
-    generation = subject.generate(prompts, task.max_new_tokens, subject.stop_ids(task.stop))
-    records = []
-    for example, tokens, margin in zip(examples, generation.tokens, generation.margins, strict=True):
-        text = subject.decode(tokens)
-        record = BehaviourRecord(
-            example=example,
-            tokens=tokens,
-            completion=text,
-            parsed=task.parse(example, text),
-            label=task.label(example, text),
-            margin=float(margin),
-        )
-        records.append(record)
-    return tuple(records)
+    return behaviour_on(run.task, run.subject, examples).records
 
 
 def ablated_rows(
