@@ -9,7 +9,9 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scipy.special import betaincinv, ndtri
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import betaincinv, gammaln, ndtri
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.thresholds import ALPHA
@@ -42,6 +44,11 @@ def searched_alpha(alpha: float, units: int) -> float:
     True
     """
     return alpha / (2 * max(1, units))
+
+
+def log_choose(n: int, k: Int[np.ndarray, "*draw"]) -> Float[np.ndarray, "*draw"]:
+    """Ln C(n, k) for every k of 0 to n, of which exact probabilities of drawing without replacement are made."""
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def difference_interval(

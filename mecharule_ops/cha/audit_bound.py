@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 import numpy as np
 from scipy.special import bdtr
 
-from mecharule_ops.binomials import log_choose
+from mecharule_ops.confidence import log_choose
 
 
 def most_agonists(

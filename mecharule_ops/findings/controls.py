@@ -29,8 +29,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from mecharule_ops.binomials import log_choose
-from mecharule_ops.confidence import difference_interval
+from mecharule_ops.confidence import difference_interval, log_choose
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Share

@@ -1,27 +1,28 @@
 """The controls of a run: random units beside the strongest τ-agonists, their flips by the split, a second baseline.
 
 What decides is read on held-out records of D_b, which chose no unit. The random units of the basis are one draw that
-all units of a search share.
+all units of a search share: drawn from all others, whatever a search made of them. A control that leaves out what was
+found is chosen by the outcome: where all units are alike it still flips less than the strongest of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import chain
+from functools import lru_cache
+from itertools import chain, islice
 
 import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.random_units import random_units
 from mecharule_ops.run.driver import count
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, flips_on, slice_estimates
 from mecharule_ops.subsets import some_of
-from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Regime, Share
+from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 RECORDS = 64
 """Held-out records, at most, on which random units are ablated."""
@@ -56,29 +57,21 @@ def beside(
     records = control_records(run, regime)
     others = {unit: units_beside(run, unit, run.config.controls if most is None else most) for unit in units}
     asked = dict.fromkeys(chain(units, *(each for drawn in others.values() for each in drawn)))
-    counted = flips_on(
-        run,
-        regime,
-        run.intervention(units[0].basis),
-        [(unit,) for unit in asked],
-        (records.tolist(), ()),
-        progress,
-    )
-    flips = {unit: one.associated.flips for unit, one in zip(asked, counted, strict=True)}
     main = run.intervention(units[0].basis)
-    second = second_baseline(main.baseline)
+    other = replace(main, baseline=second_baseline(main.baseline))
+    counted = flips_on(run, regime, main, [(unit,) for unit in asked], (records.tolist(), ()), progress)
+    flips = {unit: estimate.associated.flips for unit, estimate in zip(asked, counted, strict=True)}
 
     def made(unit: Neuron) -> AgonistControls:
         every, layer = others[unit]
         outside, replaced = run.replacement(main).out_of_range(unit)
-        other = replace(main, baseline=second)
         return AgonistControls(
             neuron=unit,
             flips=FlipCount(flips=flips[unit], n=len(records)),
             basis=as_many(flips, unit, every) if len(records) and every else None,
             layer=as_many(flips, unit, layer) if len(records) and layer else None,
             split=_split(run, unit, regime),
-            second_baseline=second,
+            second_baseline=other.baseline,
             second=slice_estimates(run, run.slices(regime), other, [(unit,)])[0],
             out_of_range=Share(count=outside, n=replaced),
         )
@@ -102,6 +95,33 @@ def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...],
         unit.basis, [unit.layer], width, of_layer, but=[unit], of="control of the layer", seed=seed
     )
     return every, layer
+
+
+def random_units(
+    basis: Basis,
+    layers: Sequence[int],
+    width: int,
+    most: int | None = None,
+    *,
+    but: Collection[Neuron] = (),
+    of: str = "control",
+    seed: int,
+) -> tuple[Neuron, ...]:
+    """`most` units, at most, drawn uniformly without replacement from the `width` units of each of some layers.
+
+    `but` are the units that they stand beside; nothing is left out for what it flips. All draws of one purpose `of`
+    follow one order: a prefix is a smaller draw, and two units that each leave out themselves share nearly all of it.
+    Draws of two layers are independent: the layer is in the key.
+    """
+    drawn = (Neuron(basis, *divmod(place, width)) for place in _drawn(tuple(layers), width, of, seed))
+    return tuple(islice((unit for unit in drawn if unit not in but), most))
+
+
+@lru_cache(maxsize=8)
+def _drawn(layers: tuple[int, ...], width: int, of: str, seed: int) -> tuple[int, ...]:
+    """Every layer · width + channel of the layers, in drawn order; kept, since each controlled unit asks for it."""
+    places = [layer * width + channel for layer in layers for channel in range(width)]
+    return tuple(places[index] for index in some_of(places, of=of, seed=seed).tolist())
 
 
 def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> list[Neuron]:

@@ -25,7 +25,7 @@ from mecharule_ops.findings.controls import (
     rank_p,
 )
 from mecharule_ops.findings.counts import SearchAudit
-from mecharule_ops.random_units import random_units
+from mecharule_ops.run.controlling import random_units
 from mecharule_ops.saying.control_facts import baseline_words, counted_claims, standing_words
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
 

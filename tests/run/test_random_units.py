@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from mecharule_ops.random_units import random_units
+from mecharule_ops.run.controlling import random_units
 from mecharule_ops.types import Basis, Neuron
 
 BASIS, WIDTH = Basis.MLP_OUT, 6
