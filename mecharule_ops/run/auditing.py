@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together, unsettled
-from mecharule_ops.findings.records import SearchAudit
+from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.run.driver import found_event
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run

@@ -14,7 +14,8 @@ from mecharule_ops import confidence
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
+from mecharule_ops.findings.counts import SearchAudit
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import render_text
 from mecharule_ops.report.absence import after_audit
 from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
