@@ -12,7 +12,7 @@ from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import SearchStarted
-from mecharule_ops.findings.records import SearchAudit, WholeLayer
+from mecharule_ops.findings.counts import SearchAudit, WholeLayer
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.run.driver import Drive, NamedSearch, count
 from mecharule_ops.run.journal import Journal, Stage
@@ -43,11 +43,11 @@ class Localised:
     regime: Regime
     slices: CompactSlices
     candidates: Candidates
-    whole_layers: tuple[WholeLayer, ...]
     plan: SearchPlan
     """How it was searched."""
-    trees: tuple[ChaTree, ...]
-    exhaustive: tuple[ChaTree, ...]
+    whole_layers: tuple[WholeLayer, ...] = ()
+    trees: tuple[ChaTree, ...] = ()
+    exhaustive: tuple[ChaTree, ...] = ()
     """Singletons of every unit; empty when they were not asked for."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when it was not audited."""
@@ -206,10 +206,7 @@ def not_searched(run: Run, basis: Basis, slices: CompactSlices) -> Localised:
         regime=slices.regime,
         slices=slices,
         candidates=Candidates(basis=basis, layers=()),
-        whole_layers=(),
         plan=SearchPlan(settings=run.search_settings(slices.regime)),
-        trees=(),
-        exhaustive=(),
     )
 
 

@@ -74,9 +74,7 @@ def _behaviour(run: Run, stage: Stage) -> None:
     some = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
     pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in some]
     rounding = measure_rounding(run.subject, *zip(*pairs, strict=True))
-    run.store.put(
-        keys.ROUNDING, keys.LeadDrift(disagreement=rounding.disagreement, compared=rounding.compared)
-    )
+    run.store.put(keys.ROUNDING, encode(rounding))
     run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
     run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
 
@@ -124,7 +122,7 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     run.store.put(
         keys.VOCABULARY.summary, f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
     )
-    refusals = [keys.Refused(text=refusal.text, reason=refusal.reason) for refusal in refused]
+    refusals = [encode(refusal) for refusal in refused]
     run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
 
@@ -164,11 +162,7 @@ def _splitter(run: Run, stage: Stage) -> None:
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
     rule, note = _powered(run, [*rules, *alone]) if rules else (None, _without_rule(run, learned.status))
-    clauses = [
-        keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
-        for ranked in learned.clauses[:20]
-    ]
-    splitter = keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses, note=note)
+    splitter = keys.StoredSplitter(rule=None, train_mcc=None, note=note)
     summary = note
     if rule is not None:
         train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
