@@ -23,7 +23,7 @@ from mecharule_ops.types import GroupAnswer, GroupQuery, Neuron, Verdict
 
 IN_A_GROUP = "pruned with a group"
 ALONE = "tested alone on a part of the examples"
-SLIP = 0.005
+OVERLOOKED = 0.005
 """Chance of overlooking a drawn τ-agonist after a guided search: 40 of 128 examples rule a quiet unit out. For the same
 money less draws fewer units, and more widens the bound once agonists are met."""
 
@@ -34,7 +34,7 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     Cost: at most one singleton test for each unit that is drawn or was pruned with a τ-agonist that is met, less what
     is stored. Raises `AblationStopped`.
     """
-    strata = _by_promise(found) if found.plan.predictions else _by_fate(found)
+    strata = _by_prediction(found) if found.plan.predictions else _by_ending(found)
     population = sum(map(len, strata.values()))
     tests = audit_tests(run.config, population)
     if found.exhaustive or not found.complete or not tests:
@@ -68,11 +68,11 @@ def _settings(run: Run, found: Localised, tests: int, population: int) -> AuditS
     )
     if not found.plan.predictions or tests >= population:
         return exact
-    early = replace(exact, slip=SLIP)
+    early = replace(exact, slip=OVERLOOKED)
     return replace(early, budget=min(population, early.draws_for(tests)))
 
 
-def _by_fate(found: Localised) -> dict[str, list[Neuron]]:
+def _by_ending(found: Localised) -> dict[str, list[Neuron]]:
     """The units whose strength on the full slices is not known, by how the search left them."""
     strata: dict[str, list[Neuron]] = {IN_A_GROUP: [], ALONE: []}
     for tree in found.trees:
@@ -82,7 +82,7 @@ def _by_fate(found: Localised) -> dict[str, list[Neuron]]:
     return {name: units for name, units in strata.items() if units}
 
 
-def _by_promise(found: Localised) -> dict[str, list[Neuron]]:
+def _by_prediction(found: Localised) -> dict[str, list[Neuron]]:
     """The same units by what was predicted of them."""
     some = found.plan.settings.tau / 4
     names = "predicted to flip nothing", "predicted to flip less", f"predicted to flip {some:.0%} or more"

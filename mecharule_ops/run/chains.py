@@ -110,7 +110,9 @@ def found_units(findings: Findings, unit: Neuron, regime: Regime) -> list[Neuron
     """Units that the run localized in this regime besides this one: τ-agonists first, by strength."""
     named = [search for search in findings.searches if search.regime is regime and not search.suppressed]
     agonists = [agonist for search in named for agonist in search.agonists if agonist.neuron != unit]
-    agonists.sort(key=lambda one: (not one.is_tau_agonist, -one.estimate.strength, one.neuron))
+    agonists.sort(
+        key=lambda agonist: (not agonist.is_tau_agonist, -agonist.estimate.strength, agonist.neuron)
+    )
     return list(dict.fromkeys(agonist.neuron for agonist in agonists))
 
 

@@ -40,7 +40,8 @@ def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -
     measured, searched = found.measured, found.candidates.total
     ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, progress)
     return tuple(
-        replace(one, standing=Standing.of(one.neuron, measured, searched, found.audit)) for one in ran
+        replace(controls, standing=Standing.of(controls.neuron, measured, searched, found.audit))
+        for controls in ran
     )
 
 
@@ -149,13 +150,13 @@ def second_baseline(main: Baseline) -> Baseline:
 
 def decided_over(searches: Sequence[SearchOutcome], alpha: float, epsilon: float) -> list[SearchOutcome]:
     """The searches of a run with the claims of all their controls decided at once, the strongest unit first."""
-    ran = [(place, one) for place, search in enumerate(searches) for one in search.controls]
+    ran = [(place, controls) for place, search in enumerate(searches) for controls in search.controls]
     strength = [{each.neuron: each.estimate.strength for each in search.agonists} for search in searches]
     ran.sort(key=lambda each: (-strength[each[0]][each[1].neuron], each[0], each[1].neuron))
-    done = decided([one for _, one in ran], alpha=alpha, epsilon=epsilon)
-    found = {(place, one.neuron): made for (place, one), made in zip(ran, done, strict=True)}
+    done = decided([controls for _, controls in ran], alpha=alpha, epsilon=epsilon)
+    by_unit = {(place, controls.neuron): controls for (place, _), controls in zip(ran, done, strict=True)}
     return [
-        replace(search, controls=tuple(found[place, one.neuron] for one in search.controls))
+        replace(search, controls=tuple(by_unit[place, controls.neuron] for controls in search.controls))
         for place, search in enumerate(searches)
     ]
 

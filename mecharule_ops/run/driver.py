@@ -74,7 +74,7 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drive:
+class SearchDriver:
     """What every search of one regime shares."""
 
     engine: Answers

@@ -19,7 +19,6 @@ from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.errors import UsageError
-from mecharule_ops.held_out import stratified_split
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
@@ -30,7 +29,7 @@ from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import E1Condition, best_split
 from mecharule_ops.store import keys
-from mecharule_ops.subsets import some_of, unseen
+from mecharule_ops.subsets import some_of, stratified_split, unseen
 from mecharule_ops.types import BehaviourRecord, Columns, Example
 
 MOST = 4
@@ -221,8 +220,8 @@ def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None
 
 def _splits_alike(run: Run, rule: Rule, other: Rule) -> bool:
     """Whether two rules part the train records in the same two sets."""
-    one, two = (each.fires(run.table.fires)[run.train] for each in (rule, other))
-    return bool((one == two).all() or (one != two).all())
+    first, second = (each.fires(run.table.fires)[run.train] for each in (rule, other))
+    return bool((first == second).all() or (first != second).all())
 
 
 def _smallest_side(run: Run, rule: Rule) -> int:
