@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from mecharule_ops.confidence import AlphaPolicy, Spending, Testing
+from mecharule_ops.confidence import AlphaPolicy, Spending, Testing, flipless_size
 from mecharule_ops.errors import UsageError
-from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU
+from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU, reaches
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
 
@@ -133,6 +133,15 @@ class RunConfig(BaseModel):
     def slice_alpha(self) -> float:
         """The level of one slice's upper bound: α, or half of it as Algorithm 1 has it."""
         return AlphaPolicy(alpha=self.alpha, halved=self.parity).slice_alpha(1, 1)
+
+    def reaches(self, rate: float) -> bool:
+        """Whether a flip rate is that of a τ-agonist of this run."""
+        return reaches(rate, self.tau)
+
+    @property
+    def required(self) -> int:
+        """Examples of a slice from which on it can rule a group out, if none flips."""
+        return flipless_size(self.slice_alpha, self.tau)
 
     def intervention(self, basis: Basis, default_phase: Phase) -> Intervention:
         """How `do(A)` acts on one basis of this run."""

@@ -21,6 +21,9 @@ from mecharule_ops.subsets import some_of
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU
 from mecharule_ops.types import Regime
 
+REQUIRED = flipless_size(ALPHA, TAU)
+"""Examples of a slice from which on it can rule a group out, at the defaults of α and τ."""
+
 
 class E1Condition(StrEnum):
     """How slices are split and covered (paper, §5, E1)."""
@@ -125,8 +128,7 @@ def compact_slices(
     rule: str | None = None,
     size: int = SLICE,
     max_pairs: int = 128,
-    slice_alpha: float = ALPHA,
-    tau: float = TAU,
+    required: int = REQUIRED,
     seed: int,
 ) -> CompactSlices:
     """The compact slices of one regime under one E1 condition (paper, §4.2).
@@ -134,7 +136,8 @@ def compact_slices(
     `fires` is the splitter on every record; without one 2-means in spectral space splits. `train` are the positions
     that may be used, `identifiers` the ids of all records, which with the seed decide a random draw. The spectral
     space is fitted on all train records, so that a radius means the same in both regimes. A slice with fewer than
-    `size` records gives all it has, never topped up from elsewhere. Raises `UsageError` for a size below 1.
+    `size` records gives all it has, never topped up from elsewhere; with fewer than `required` it can rule out none.
+    Raises `UsageError` for a size below 1.
     """
     if size < 1:
         raise UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")
@@ -159,7 +162,6 @@ def compact_slices(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
     )
     pairs = np.stack([chosen[0][pairing.pairs[:, 0]], chosen[1][pairing.pairs[:, 1]]], axis=1)
-    required = flipless_size(slice_alpha, tau)
     return CompactSlices(
         regime=regime,
         condition=condition,

@@ -23,7 +23,6 @@ from mecharule_ops.known_answers.known_model import Flips, KnownModel
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import AnchoredRule, Basis, FlipEstimate, Neuron, Phase, Regime
 
 if TYPE_CHECKING:
@@ -240,9 +239,9 @@ class _Truth:
                 max((float(one[places].mean()) for places in self._slices if places), default=0.0)
                 for one in (flips.flipped & flips.sure, flips.flipped | ~flips.sure)
             )
-            if reaches(least, self._run.config.tau):
+            if self._run.config.reaches(least):
                 planted.append(unit)
-            elif reaches(most, self._run.config.tau):
+            elif self._run.config.reaches(most):
                 open_.append(unit)
         return tuple(planted), tuple(open_)
 

@@ -195,8 +195,7 @@ class RunContents:
                 rule=None if rule is None else str(rule),
                 size=self.config.slice_size,
                 max_pairs=self.config.max_pairs,
-                slice_alpha=self.config.slice_alpha,
-                tau=self.config.tau,
+                required=self.config.required,
                 seed=self.config.seed,
             )
         return self._slices[regime]

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.codec import encode
-from mecharule_ops.confidence import flipless_size
 from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.errors import UsageError
@@ -192,8 +191,7 @@ def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None
     `splitter=K` takes the K-th best so, of those that split the train records otherwise than the better ones. Raises
     `UsageError` where there is none.
     """
-    needed = flipless_size(run.config.slice_alpha, run.config.tau)
-    left, rank = list(rules), run.config.splitter
+    left, rank, needed = list(rules), run.config.splitter, run.config.required
     for turn in range(1, rank + 1):
         measured = ((agrees, _smallest_side(run, rule)) for rule, agrees in left)
         chosen = best_split(measured, needed=needed, wanted=run.config.slice_size)
