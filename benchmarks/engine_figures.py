@@ -26,7 +26,7 @@ from mecharule_ops.engine.group_questions import InTurn
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.greedy import NearClean
-from mecharule_ops.run.driver import Drive, NamedSearch
+from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import (
@@ -109,15 +109,14 @@ def searched(
         search = ChaSearch(candidates, settings=settings, regime=Regime.BASELINE_POSITIVE)
         named.append(NamedSearch(id=str(layer), search=search, layer=layer))
     with TemporaryDirectory() as folder, RunStore.create(Path(folder) / "bench.mecharule", {}) as store:
-        drive = Drive(
+        driver = SearchDriver(
             engine=StoredEngine(lambda: InTurn(fast), store, "bench", given.behaviour.records, Cost()),
             basis=Basis.MLP_OUT,
             regime=Regime.BASELINE_POSITIVE,
             associated=given.examples[:half],
             unrelated=given.examples[half:],
-            tau=settings.tau,
         )
-        for _ in drive.run(named):
+        for _ in driver.run(named):
             pass
     return [each.search.tree for each in named]
 

@@ -25,7 +25,7 @@ from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.guided import GuidedSettings, guided_searches
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.run.auditing import SLIP
+from mecharule_ops.run.auditing import OVERLOOKED
 from mecharule_ops.run.planning import AUDITED_AT_MOST
 from mecharule_ops.types import (
     Basis,
@@ -200,7 +200,7 @@ def audits(units: int, agonists: int, correlation: float, repeats: int, seed: in
         for band in (2, 1, 0)
     }
     exact = AuditSettings(at_most=0, n_associated=EXAMPLES, n_unrelated=EXAMPLES, budget=AUDITED_AT_MOST)
-    early = replace(exact, slip=SLIP)
+    early = replace(exact, slip=OVERLOOKED)
     early = replace(early, budget=early.draws_for(AUDITED_AT_MOST))
     bits = (planted.flips[:, :, None] >> np.arange(EXAMPLES, dtype=np.uint64) & np.uint64(1)).astype(bool)
     told = [[_audited(bits, strata, each, rng) for each in (exact, early)] for _ in range(repeats)]

@@ -33,7 +33,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.experiments.page import TRAINED
 from mecharule_ops.loading.model_names import BUNDLED
 from mecharule_ops.mechanism.write_norm import write_norms
-from mecharule_ops.run.driver import Drive, NamedSearch
+from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates
@@ -183,19 +183,18 @@ class Bench:
 
     def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
-        drive = Drive(
+        driver = SearchDriver(
             engine=self.run.engine(self.run.intervention(self.case.basis)),
             basis=self.case.basis,
             regime=self.case.regime,
             associated=self.slices.associated.tolist(),
             unrelated=self.slices.unrelated.tolist(),
-            tau=self.run.config.tau,
         )
         named = [
             NamedSearch(id=str(layer.layer), search=search, layer=layer.layer)
             for layer, search in zip(self.layers, searches, strict=True)
         ]
-        for _ in drive.run(named):
+        for _ in driver.run(named):
             pass
         return [search.tree for search in searches]
 

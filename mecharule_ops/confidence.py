@@ -46,6 +46,11 @@ def searched_alpha(alpha: float, units: int) -> float:
     return alpha / (2 * max(1, units))
 
 
+def log_choose(n: int, k: Int[np.ndarray, "*draw"]) -> Float[np.ndarray, "*draw"]:
+    """Ln C(n, k) for every k of 0 to n, of which exact probabilities of drawing without replacement are made."""
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
 def difference_interval(
     flips: int, n: int, other_flips: int, other_n: int, alpha: float
 ) -> tuple[float, float]:
@@ -85,11 +90,6 @@ def flipless_size(alpha: float, tau: float) -> int:
     if not (0 < alpha < 1 and 0 < tau < 1):
         raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
     return math.floor(math.log(alpha) / math.log1p(-tau)) + 1
-
-
-def log_choose(n: int, k: Int[np.ndarray, "*draw"]) -> Float[np.ndarray, "*draw"]:
-    """Ln C(n, k) for every k of 0 to n, of which exact chances of drawing without replacement are made."""
-    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def flips_needed(n: int, tau: float, alpha: float) -> int | None:

@@ -136,7 +136,8 @@ def compact_slices(
     `fires` is the splitter on every record; without one 2-means in spectral space splits. `train` are the positions
     that may be used, `identifiers` the ids of all records, which with the seed decide a random draw. The spectral
     space is fitted on all train records, so that a radius means the same in both regimes. A slice with fewer than
-    `size` records gives all it has, never topped up from elsewhere. Raises `UsageError` for a size below 1.
+    `size` records gives all it has, never topped up from elsewhere; with fewer than `required` it can rule out none.
+    Raises `UsageError` for a size below 1.
     """
     if size < 1:
         raise UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")

@@ -25,7 +25,7 @@ FLOORS = (
     ("certificates",),
     ("replacement",),
     ("passes",),
-    ("rules", "slices", "held_out", "tasks", "predicates", "cha", "candidates", "config", "loading"),
+    ("rules", "slices", "tasks", "predicates", "cha", "candidates", "config", "loading"),
     (
         "types",
         "mcnemar",

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal, shown_rows
 from mecharule_ops.codec import encode
-from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome, Unit
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.plain_text import plain
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of

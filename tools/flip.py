@@ -9,7 +9,7 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
 from mecharule_ops.codec import encode
-from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import signed
 from mecharule_ops.questions.typed_prompt import (
@@ -94,12 +94,13 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
         check_unit(run, neuron)
         example = run.task.read(given.prompt)
         tell(f"loading {run.config.model}")
-        (record,) = completed(run.task, run.subject, [example])
+        (record,) = behaviour_on(run.task, run.subject, [example]).records
         regime = Regime(int(record.label))
         outcome = outcome_for(findings, neuron, regime if regime.value in run.config.regimes else None)
         prediction = _prediction(run, findings.unit(neuron, outcome.regime), record)
         switching = _edits(run, prediction, example, given.edits)
-        certificate = _certified(run, neuron, record, completed(run.task, run.subject, switching))
+        others = behaviour_on(run.task, run.subject, switching).records
+        certificate = _certified(run, neuron, record, others)
         similar, ids = _similar(run, neuron, example, regime, given.neighbours)
         answered = PromptFinding(
             run=run,

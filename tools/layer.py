@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.findings.records import Findings, SearchOutcome, UnitStrength
+from mecharule_ops.findings.counts import UnitStrength
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.run.opening import findings_of, opened, regime_of, short_name
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices

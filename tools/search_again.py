@@ -9,7 +9,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.report.document import Column, Table
 from mecharule_ops.run.driver import NamedSearch
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import drive_of
+from mecharule_ops.run.localise import driver_of
 from mecharule_ops.run.opening import opened
 from mecharule_ops.run.planning import SearchPlan, price
 from mecharule_ops.saying.flips import by_strength
@@ -58,7 +58,7 @@ def localise(given: LocaliseArguments, tell: Tell) -> ToolResult:
             )
             for layer in candidates.layers
         ]
-        for _ in drive_of(run, basis, slices).run(searches):
+        for _ in driver_of(run, basis, slices).run(searches):
             pass
         trees = [named.search.tree for named in searches]
         cost = run.cost

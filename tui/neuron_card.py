@@ -22,7 +22,8 @@ from tui.words import arrow, bounds, look_of, node_lower_bound, rate, signed_rat
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
-    from mecharule_ops.findings.records import AgonistControls, Findings, Unit
+    from mecharule_ops.findings.controls import AgonistControls
+    from mecharule_ops.findings.records import Findings, Unit
 
 SHOWN_FLIPS = 6
 

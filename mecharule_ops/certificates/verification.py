@@ -106,7 +106,6 @@ def verify(
     rerun: Callable[[Certificate], Sequence[ExampleRow]],
     *,
     numbers: str | None = None,
-    tie_margin: float = 1e-3,
 ) -> Verification:
     """Checks the arithmetic, then re-runs the ablations by `rerun`, which is all the cost, and compares.
 
@@ -120,7 +119,7 @@ def verify(
         rows = rerun(certificate)
     except ModelUnavailable as error:
         return cannot(str(error))
-    found = compare(certificate, rows, tie_margin=tie_margin)
+    found = compare(certificate, rows)
     if numbers is None or numbers == certificate.numbers:
         return found
     return _unlike(found, f"made in {certificate.numbers}, run again in {numbers}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.types import Agonist, Basis, ChaNode, Neuron, Regime, SearchStatus, Verdict
+from mecharule_ops.types import Agonist, Basis, ChaNode, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +33,23 @@ class ChaTree:
 
     def agonists(self, basis: Basis) -> tuple[Agonist, ...]:
         """The localized singletons as agonists of a basis, by channel."""
-        found = [self._agonist(node, basis) for node in self.kept]
+        found = [
+            self.agonist(Neuron(basis, self.layer, node.channels[0]), node.estimate, node.ucb)
+            for node in self.kept
+        ]
         return tuple(sorted(found, key=lambda agonist: agonist.neuron))
 
     def children(self, node: int) -> tuple[ChaNode, ...]:
         """The decided nodes that were opened out of one node."""
         return tuple(child for child in self.nodes if child.parent == node)
 
-    def _agonist(self, node: ChaNode, basis: Basis) -> Agonist:
+    def agonist(self, neuron: Neuron, estimate: FlipEstimate, ucb: float) -> Agonist:
+        """A unit of the layer that is localized, by the thresholds of this search."""
         return Agonist(
-            neuron=Neuron(basis, self.layer, node.channels[0]),
+            neuron=neuron,
             regime=self.regime,
-            estimate=node.estimate,
-            ucb=node.ucb,
+            estimate=estimate,
+            ucb=ucb,
             tau=self.tau,
             epsilon=self.epsilon,
         )

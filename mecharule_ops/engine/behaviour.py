@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.loading.generation import Generation, Progress, Tokens
+from mecharule_ops.loading.generation import Progress, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Example, Regime
@@ -38,11 +38,6 @@ class Behaviour:
             representation=np.concatenate([self.representation, other.representation]),
         )
 
-    @property
-    def score(self) -> float:
-        """Share of examples on which the behaviour occurs, in (0, 1)."""
-        return float(self.labels.mean())
-
 
 def observe(
     task: Task,
@@ -50,7 +45,6 @@ def observe(
     examples: Sequence[Example],
     *,
     regimes: Sequence[Regime] = tuple(Regime),
-    batch: int = 64,
     on_progress: Progress = lambda done, total: None,
 ) -> Behaviour:
     """The labelled greedy completion of every example. Cost as `behaviour_on`.
@@ -59,7 +53,7 @@ def observe(
     """
     if not examples:
         raise DegenerateBehaviour(f"expected examples of {task.name}, got none; widen the task's settings")
-    behaviour = behaviour_on(task, subject, examples, batch=batch, on_progress=on_progress)
+    behaviour = behaviour_on(task, subject, examples, on_progress=on_progress)
     _check_any_to_flip(task, subject, behaviour.records, regimes)
     return behaviour
 
@@ -79,25 +73,11 @@ def behaviour_on(
     prompts = tuple(subject.encode([example.prompt for example in examples]))
     stop_ids = subject.stop_ids(task.stop)
     generation = subject.generate(prompts, task.max_new_tokens, stop_ids, batch, on_progress)
-    records = labelled(task, subject, examples, generation)
-    return Behaviour(records=records, prompts=prompts, representation=generation.representation)
-
-
-def completed(task: Task, subject: Subject, examples: Sequence[Example]) -> tuple[BehaviourRecord, ...]:
-    """The labelled greedy completion of every example, whether labels agree or not. Cost as `observe`."""
-    prompts = subject.encode([example.prompt for example in examples])
-    generation = subject.generate(prompts, task.max_new_tokens, subject.stop_ids(task.stop))
-    return labelled(task, subject, examples, generation)
-
-
-def labelled(
-    task: Task, subject: Subject, examples: Sequence[Example], generation: Generation
-) -> tuple[BehaviourRecord, ...]:
-    """What was generated after each example's prompt, as the task reads it."""
-    return tuple(
+    records = tuple(
         _record(task, subject, example, tokens, float(margin))
         for example, tokens, margin in zip(examples, generation.tokens, generation.margins, strict=True)
     )
+    return Behaviour(records=records, prompts=prompts, representation=generation.representation)
 
 
 def _record(task: Task, subject: Subject, example: Example, tokens: Tokens, margin: float) -> BehaviourRecord:

@@ -18,12 +18,12 @@ from torch import Tensor
 from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.low_precision import CleanProducts, noting
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
 from mecharule_ops.passes.forward import BlockCalls, Blocks
 from mecharule_ops.passes.greedy import Likeliest, NearClean, unembedding_of
 from mecharule_ops.passes.intervention import hooked
-from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, first_offset, span_of
 from mecharule_ops.types import Basis, Intervention
 
@@ -143,7 +143,7 @@ class Chunks:
             len(prompt) - 1 + first_offset(self._intervention.phase, len(prompt)) for prompt in self._prompts
         ]
         below = [prompt[:start] for prompt, start in zip(self._prompts, starts, strict=True)]
-        return SharedPrefix.of(self._subject, below)
+        return SharedPrefix.of(self._subject.hf, below)
 
     def _make(self, records: tuple[int, ...], early: bool) -> Chunk:
         """Cost: `_pass` for the records that no earlier chunk held."""

@@ -23,12 +23,12 @@ from torch import Tensor
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.ablated import ablated_copies
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.forward import Blocks
 from mecharule_ops.passes.greedy import Unembedding
 from mecharule_ops.passes.intervention import Edit, Units, editing, hooked
-from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
@@ -109,7 +109,7 @@ def check_intervention(
         )
     with torch.inference_mode(), through_onednn(subject.hf):
         blocks = Blocks(subject)
-        shared = SharedPrefix.of(subject, [span.prefix for span in spans])
+        shared = SharedPrefix.of(subject.hf, [span.prefix for span in spans])
         clean = clean_spans(subject, blocks, spans, intervention.basis, shared)
         bench = _Bench(subject=subject, blocks=blocks, basis=intervention.basis, spans=spans, clean=clean)
         sites = [_site(bench, layer, None)[0] for layer in range(subject.n_layers)]

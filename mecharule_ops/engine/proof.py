@@ -15,13 +15,13 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.ablated import ablated_copies
 from mecharule_ops.passes.batches import CHUNK_POSITIONS
 from mecharule_ops.passes.clean import clean_pass, clean_spans
 from mecharule_ops.passes.forward import Blocks
 from mecharule_ops.passes.greedy import unembedding_of
 from mecharule_ops.passes.intervention import Units
-from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.subsets import some_records
@@ -92,7 +92,7 @@ def _differences(
         ids = torch.tensor([[*span.prefix, *span.fed]], device=subject.device)
         plain = subject.hf(ids).logits[0, len(span.prefix) :].float()
         with through_onednn(subject.hf):
-            shared, blocks = SharedPrefix.of(subject, [span.prefix]), Blocks(subject)
+            shared, blocks = SharedPrefix.of(subject.hf, [span.prefix]), Blocks(subject)
             clean = clean_spans(subject, blocks, [span], basis, shared)
             sites = {
                 str(layer): subject.wiring.site(block, basis) for layer, block in enumerate(blocks.stack)

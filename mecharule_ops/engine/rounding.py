@@ -17,10 +17,10 @@ from torch import Tensor
 from mecharule_ops.loading.generation import Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.batches import parts
 from mecharule_ops.passes.clean import clean_pass
 from mecharule_ops.passes.greedy import unembedding_of
-from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.types import Phase
 
@@ -50,7 +50,7 @@ def measure_rounding(subject: Subject, prompts: Sequence[Tokens], completions: S
     pairs = list(zip(prompts, completions, strict=True))
     spans = [span_of(prompt, completion, Phase.LAST_PROMPT) for prompt, completion in pairs]
     wanted = [completion for _, completion in pairs]
-    shared = SharedPrefix.of(subject, [span.prefix for span in spans])
+    shared = SharedPrefix.of(subject.hf, [span.prefix for span in spans])
     with torch.inference_mode(), through_onednn(subject.hf):
         found = [leads(subject, spans, wanted, shared, size) for size in SIZES]
     apart = [float((one - other).abs().max()) for one, other in combinations(found, 2)]

@@ -39,8 +39,9 @@ from mecharule_ops.experiments.seed_intervals import (
     spelled_percent,
     t_interval,
 )
+from mecharule_ops.findings.counts import Dominance
 from mecharule_ops.findings.measures import SMALL, recall_rows
-from mecharule_ops.findings.records import Dominance, SearchOutcome
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.numbers import percent
 from mecharule_ops.report.document import Bullets, Table
 from mecharule_ops.types import Agonist

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from mecharule_ops.experiments.requested_runs import PlannedRunDone
 from mecharule_ops.experiments.seed_intervals import Interval, spelled, spelled_percent, t_interval
+from mecharule_ops.findings.counts import RecallRow
 from mecharule_ops.findings.measures import within
-from mecharule_ops.findings.records import Findings, RecallRow, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.document import Table
 from mecharule_ops.rules.quality import is_hq_full, is_hq_test
 from mecharule_ops.saying.rules import predicts

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
-from mecharule_ops.mechanism.breaks import Breaks
-from mecharule_ops.mechanism.links import DirectShare, Reads, Writes
+from mecharule_ops.mechanism.links import Breaks, DirectShare, Reads, Writes
 from mecharule_ops.mechanism.mediation import Mediation, Outcome, mediation
 from mecharule_ops.mechanism.pairs import PairFlips, pair_flips
 from mecharule_ops.types import Neuron, Regime

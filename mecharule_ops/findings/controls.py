@@ -164,23 +164,23 @@ def holm(values: Sequence[float]) -> list[float]:
 
 def decided(controls: Sequence[AgonistControls], *, alpha: float, epsilon: float) -> list[AgonistControls]:
     """The controls of a run's units, strongest first, with both claims decided over all of them at once."""
-    ranked = [one.basis for one in controls if one.basis is not None]
+    ranked = [beside.basis for beside in controls if beside.basis is not None]
     while ranked and len(ranked) > alpha * (1 + min(share.n for share in ranked)):
         ranked.pop()
     effects = iter(holm([rank_p(share) for share in ranked]))
-    splits = iter(holm([permutation_p(one.split) for one in controls if one.split is not None]))
+    splits = iter(holm([permutation_p(beside.split) for beside in controls if beside.split is not None]))
     done = []
-    for one in controls:
+    for beside in controls:
         # Those without a p come last: they are the weakest.
-        effect = next(effects, None) if one.basis is not None else None
-        follows = next(splits) if one.split is not None else None
+        effect = next(effects, None) if beside.basis is not None else None
+        follows = next(splits) if beside.split is not None else None
         done.append(
             replace(
-                one,
+                beside,
                 effect_p=effect,
                 effect_family=len(ranked),
                 selective_p=follows,
-                selective=_selective(one.split, follows, epsilon, alpha),
+                selective=_selective(beside.split, follows, epsilon, alpha),
             )
         )
     return done

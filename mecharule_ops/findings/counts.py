@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from mecharule_ops.cha.audit import StratumResult
+from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.codec import ADDED
 from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Share, Verdict
 
@@ -165,30 +165,27 @@ class SearchAudit:
 
     @classmethod
     def of(
-        cls,
-        strata: tuple[StratumResult, ...],
-        found: tuple[Agonist, ...],
-        missed_at_most: int,
-        confidence: float,
-        *,
-        exact: bool,
-        found_in_all: int,
-        reopened: int = 0,
+        cls, result: AuditResult, found: tuple[Agonist, ...] = (), *, known: int, exact: bool
     ) -> SearchAudit:
-        """With the strata summed: every number that a sentence names is a field that it can cite."""
-        unknown, tested = sum(each.units for each in strata), sum(each.tested for each in strata)
+        """With the strata summed: every number that a sentence names is a field that it can cite.
+
+        `found` are the result's units, `known` the τ-agonists that the search itself had found.
+        """
+        unknown = sum(each.units for each in result.strata)
+        tested = sum(each.tested for each in result.strata)
+        found_in_all = known + len(found)
         return cls(
-            strata=strata,
+            strata=result.strata,
             found=found,
             unknown=unknown,
             tested=tested,
-            untested=unknown - tested - reopened,
-            reopened=reopened,
-            missed_at_most=missed_at_most,
-            confidence=confidence,
+            untested=unknown - tested - result.reopened,
+            reopened=result.reopened,
+            missed_at_most=result.missed_at_most,
+            confidence=result.confidence,
             exact=exact,
             found_in_all=found_in_all,
-            recall=floored(found_in_all / max(1, found_in_all + missed_at_most)),
+            recall=floored(found_in_all / max(1, found_in_all + result.missed_at_most)),
         )
 
 

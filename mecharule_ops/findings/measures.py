@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.findings.counts import Dominance, FlipOverlap
-from mecharule_ops.findings.records import RecallRow, UnitStrength
+from mecharule_ops.findings.counts import Dominance, FlipOverlap, RecallRow, UnitStrength
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import ChaNode, Neuron, Share, Verdict
 

@@ -1,8 +1,7 @@
 """What a finished run found: the data that a report, a certificate and an answer read (paper, §5).
 
-The pipeline fills these; nothing here computes with a model. Counts are kept as counts, so that every
-percentage a person reads can be printed with its k/n. `counts` and `controls` hold the pieces, which are
-offered here too; `as_json` writes and reads the whole.
+The pipeline fills these; nothing here computes with a model. Counts are kept as counts, so that every percentage a
+person reads can be printed with its k/n. `counts` and `controls` hold the pieces; `as_json` writes and reads the whole.
 """
 
 from __future__ import annotations
@@ -46,29 +45,6 @@ from mecharule_ops.types import (
     Share,
     Value,
 )
-
-__all__ = [
-    "AgonistControls",
-    "AnsweredQuestion",
-    "CloseCompletions",
-    "Dominance",
-    "ExhaustiveRun",
-    "Findings",
-    "FlipOverlap",
-    "LayerCoverage",
-    "NamedChoice",
-    "PredicateCounts",
-    "PredictedUnit",
-    "RecallRow",
-    "SearchAudit",
-    "SearchCost",
-    "SearchOutcome",
-    "StageCost",
-    "TreeNode",
-    "Unit",
-    "UnitStrength",
-    "WholeLayer",
-]
 
 _Part = TypeVar("_Part", AgonistControls, Account, AnchoredRule)
 

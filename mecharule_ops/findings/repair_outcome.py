@@ -252,7 +252,7 @@ class Repair:
 
     def of(self, split: RepairSplit) -> Paired | None:
         """The result on a split; None where it was not reached."""
-        return next((one.result for one in self.splits if one.split is split), None)
+        return next((part.result for part in self.splits if part.split is split), None)
 
     @property
     def test(self) -> Paired | None:

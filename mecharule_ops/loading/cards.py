@@ -56,7 +56,7 @@ class _Carrier:
         self, module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call's arguments, on the card."""
-        hidden = tuple(one.to(self._card) if isinstance(one, Tensor) else one for one in given)
+        hidden = tuple(value.to(self._card) if isinstance(value, Tensor) else value for value in given)
         # Tensors in tuples, lists and dictionaries too; caches are left as they are.
         return hidden, recursively_apply(self._kept, named)
 

@@ -26,6 +26,7 @@ from transformers import DynamicCache, PreTrainedModel
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.norms import normalised
 from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 
 Tokens = tuple[int, ...]
 Progress = Callable[[int, int], None]
@@ -64,7 +65,7 @@ def generate_greedily(
     representation = np.zeros((len(prompts), model.config.hidden_size), np.float32)
     done = 0
     with torch.no_grad(), through_onednn(model):
-        shared = PromptPrefix.of(model, prompts)
+        shared = SharedPrefix.of_prompts(model, prompts)
         for rows in _batches(model, prompts, max_new_tokens, batch):
             decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows])
             representation[rows] = decoding.representation.cpu().numpy()
@@ -76,32 +77,6 @@ def generate_greedily(
     return Generation(tokens=tuple(tokens), margins=margins, representation=representation)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PromptPrefix:
-    """Keys and values (batch 1) of the tokens that every prompt starts with; empty when nothing is shared."""
-
-    length: int
-    layers: tuple[tuple[Tensor, Tensor], ...]
-
-    @classmethod
-    def of(cls, model: PreTrainedModel, prompts: Sequence[Tokens]) -> PromptPrefix:
-        """The longest prefix that leaves every prompt a token of its own. Cost: one forward over it."""
-        length = _common_prefix(prompts) if len(prompts) > 1 else 0
-        if length == 0:
-            return cls(0, ())
-        cache = DynamicCache()
-        ids = torch.tensor([prompts[0][:length]], device=model.device)
-        model(ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        return cls(length, tuple((keys, values) for keys, values, *_ in cache))
-
-    def cache(self, rows: int) -> DynamicCache:
-        """A fresh cache for `rows` sequences; `update` copies, so the shared tensors are never written."""
-        cache = DynamicCache()
-        for index, (keys, values) in enumerate(self.layers):
-            cache.update(keys.expand(rows, -1, -1, -1), values.expand(rows, -1, -1, -1), index)
-        return cache
-
-
 class _Decoding:
     """One batch: prefilled on construction, then decoded token by token by `run`."""
 
@@ -109,12 +84,12 @@ class _Decoding:
         self,
         model: PreTrainedModel,
         final_norm: nn.Module,
-        shared: PromptPrefix,
+        shared: SharedPrefix,
         prompts: list[Tokens],
     ) -> None:
         self._model = model
         self._cache = shared.cache(len(prompts))
-        ids, self._mask, positions = _aligned(prompts, shared.length, model.device)
+        ids, self._mask, positions = _aligned(prompts, len(shared.tokens), model.device)
         residuals: list[Tensor] = []
         hook = final_norm.register_forward_pre_hook(lambda module, inputs: residuals.append(inputs[0][:, -1]))
         try:
@@ -211,13 +186,6 @@ def _batches(
             rows = [row for row in rows if len(prompts[row]) == len(prompts[rows[0]])]
         yield rows
         start += len(rows)
-
-
-def _common_prefix(prompts: Sequence[Tokens]) -> int:
-    """Tokens that all prompts share, leaving every prompt at least one of its own."""
-    low, high = min(prompts), max(prompts)
-    limit = min(len(prompt) for prompt in prompts) - 1
-    return next((index for index in range(limit) if low[index] != high[index]), limit)
 
 
 def _check_lengths(model: PreTrainedModel, prompts: Sequence[Tokens], max_new_tokens: int) -> None:

@@ -54,7 +54,7 @@ def this_machine(devices: Path = Path("/dev")) -> Machine:
     Imports torch only where there may be a card: on Linux its driver has files among the `devices`.
     """
     free = {"cpu": free_memory()}
-    if sys.platform == "linux" and not any(one for name in _DRIVERS for one in devices.glob(name)):
+    if sys.platform == "linux" and not any(file for name in _DRIVERS for file in devices.glob(name)):
         return Machine(free=free)
     import torch
 

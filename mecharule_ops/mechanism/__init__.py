@@ -4,7 +4,7 @@
     first_order.effects(subject, records, replacement, units)  leads and drops (or direct pushes) of some units, in full
     integrated.integrated_drop(…, group)               one unit or group, along the whole way to its replacement
     measured.measured_drop(…, groups)                  how far the leads really fall, by ablation
-    first_order.predicted_labels, breaks               what becomes of the answer, where completions break
+    first_order.predicted_labels, links.breaks         what becomes of the answer, where completions break
     attribution.eap_ig                                 EAP-IG, which ranks candidates over pairs of prompts
 
 The field's words: a lead is a logit difference, a drop attribution patching of it, a push direct logit attribution,

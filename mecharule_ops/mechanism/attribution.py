@@ -30,9 +30,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.generation import PromptPrefix
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.types import Basis, Phase
 
@@ -113,11 +113,10 @@ def integrate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Float[np.ndarray, "layer coordinate"]:
     """The module's formula for every coordinate of each site, mean over pairs."""
-    with torch.no_grad():
-        prefix = PromptPrefix.of(hf, [prompt for pair in pairs for prompt in (pair.clean, pair.corrupt)])
+    prefix = SharedPrefix.of_prompts(hf, [prompt for pair in pairs for prompt in (pair.clean, pair.corrupt)])
     total = None
     for begin in range(0, len(pairs), batch):
-        rows = _lay_out(hf, pairs[begin : begin + batch], prefix.length, phase)
+        rows = _lay_out(hf, pairs[begin : begin + batch], len(prefix.tokens), phase)
         with through_onednn(hf):
             part = _integrate_rows(hf, sites, rows, prefix, steps)
         total = part if total is None else total + part
@@ -128,7 +127,7 @@ def integrate(
 
 
 def _integrate_rows(
-    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, prefix: PromptPrefix, steps: int
+    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, prefix: SharedPrefix, steps: int
 ) -> Float[np.ndarray, "layer coordinate"]:
     """Σ over rows and positions of (h_corrupt − h_clean) · mean_k ∂M/∂h."""
     with torch.no_grad():
@@ -149,7 +148,7 @@ def _integrate_rows(
 
 
 def _metric_and_units(
-    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, embeddings: Tensor, prefix: PromptPrefix
+    hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, embeddings: Tensor, prefix: SharedPrefix
 ) -> tuple[Tensor, list[Tensor]]:
     """M of each row [row], and the tensor at each site [row, position, coordinate], in one forward."""
     answering = rows.weight.any(dim=0).nonzero()

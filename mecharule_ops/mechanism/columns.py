@@ -81,8 +81,8 @@ def first_order_columns(unit: Neuron, drops: Effects, decode: Decode) -> dict[st
 
 def texts_of(tokens: np.ndarray, decode: Decode) -> np.ndarray:
     """The text of each token; empty for −1."""
-    known = {int(one): decode((int(one),)) if one >= 0 else "" for one in np.unique(tokens)}
-    return np.array([known[one] for one in tokens.tolist()], np.str_)
+    known = {int(token): decode((int(token),)) if token >= 0 else "" for token in np.unique(tokens)}
+    return np.array([known[token] for token in tokens.tolist()], np.str_)
 
 
 def extreme(take: np.ufunc, values: np.ndarray) -> np.ndarray:

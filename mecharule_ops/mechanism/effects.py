@@ -53,7 +53,7 @@ def first_order(
     subject: Subject, basis: Basis, axis: UnitAxis, head: LeadHead, read: ForcedUnits, compared: Compared
 ) -> Iterator[AtPosition]:
     """First-order drops, position by position. Cost: one backward a position and competitor, for all units."""
-    starts = torch.stack([head.gradient(compared, one) for one in range(head.competitors)], 1)
+    starts = torch.stack([head.gradient(compared, place) for place in range(head.competitors)], 1)
     return _traced(axis, read, read.forced.final, starts)
 
 

@@ -23,11 +23,11 @@ from torch import Tensor, nn
 from mecharule_ops.loading import norms
 from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.batches import chunks_by_length
 from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
 from mecharule_ops.passes.forward import BlockCalls, Blocks
 from mecharule_ops.passes.intervention import hooked
-from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Basis, BehaviourRecord, Phase
@@ -105,7 +105,7 @@ class Forcing:
         self.spans = [
             span_of(prompt, record.tokens, phase) for prompt, record in zip(prompts, records, strict=True)
         ]
-        self._shared = SharedPrefix.of(subject, [span.prefix for span in self.spans if span.fed] or [()])
+        self._shared = SharedPrefix.of(subject.hf, [span.prefix for span in self.spans if span.fed] or [()])
 
     @property
     def positions(self) -> int:

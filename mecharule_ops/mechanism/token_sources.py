@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.breaks import END
+from mecharule_ops.mechanism.links import END
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord

@@ -129,8 +129,8 @@ class Blocks:
         )
         try:
             with torch.inference_mode():
-                one = torch.ones((1, 1), dtype=torch.long, device=device)
-                self._model(input_ids=one, attention_mask=one)
+                token = torch.ones((1, 1), dtype=torch.long, device=device)
+                self._model(input_ids=token, attention_mask=token)
         finally:
             hook.remove()
         return seen[0]

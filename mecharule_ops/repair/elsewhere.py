@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.repair_outcome import Elsewhere, Gate, Policy, TextEffect
 from mecharule_ops.loading.generation import Tokens
@@ -105,7 +105,7 @@ def _acts(found: Material, gates: Sequence[Gate], policy: Policy, prompts: Seque
     for place, prompt in enumerate(prompts):
         with suppress(UsageError):
             read[place] = task.read(subject.decode(prompt))
-    records = completed(task, subject, list(read.values()))
+    records = behaviour_on(task, subject, list(read.values())).records
     acts = dict(zip(read, decided(subject, task, found.table, gates, policy, records), strict=True))
     return [acts.get(place, ()) for place in range(len(prompts))]
 
@@ -117,7 +117,7 @@ def on_harmless(found: Material, gates: Sequence[Gate], policy: Policy, requests
     """
     task, subject = found.run.task, found.run.subject
     read = [replace(task.read(text), id=-1 - place) for place, text in enumerate(read_requests(requests))]
-    records = completed(task, subject, read)
+    records = behaviour_on(task, subject, read).records
     before = np.array([record.label for record in records], bool)
     after = before.copy()
     acts = decided(subject, task, found.table, gates, policy, records)

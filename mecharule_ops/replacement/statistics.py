@@ -15,8 +15,8 @@ from torch import Tensor
 
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.clean import clean_pass
-from mecharule_ops.passes.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.types import Basis
 
@@ -117,7 +117,7 @@ def _unit_values(
     }
     shape = subject.unit_shape(basis)
     kept = [span for span in spans if span.fed]
-    shared = SharedPrefix.of(subject, [span.prefix for span in kept])
+    shared = SharedPrefix.of(subject.hf, [span.prefix for span in kept])
     for begin in range(0, len(kept), _RECORDS_AT_ONCE):
         rows = kept[begin : begin + _RECORDS_AT_ONCE]
         with torch.inference_mode(), through_onednn(subject.hf):

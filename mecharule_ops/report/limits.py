@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mecharule_ops.confidence import Spending
-from mecharule_ops.findings.counts import Numbers
-from mecharule_ops.findings.records import CloseCompletions, Findings
+from mecharule_ops.findings.counts import CloseCompletions, Numbers
+from mecharule_ops.findings.records import Findings
 
 
 def limits(findings: Findings) -> tuple[str, ...]:

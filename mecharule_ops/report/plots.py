@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mecharule_ops.findings.records import Findings, SearchOutcome, TreeNode
+from mecharule_ops.findings.counts import TreeNode
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy

@@ -10,13 +10,8 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 
 from mecharule_ops.cha.audit import StratumResult
-from mecharule_ops.findings.records import (
-    Findings,
-    RecallRow,
-    SearchCost,
-    SearchOutcome,
-    StageCost,
-)
+from mecharule_ops.findings.counts import RecallRow, SearchCost
+from mecharule_ops.findings.records import Findings, SearchOutcome, StageCost
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.report.document import Block, Column, Table
 from mecharule_ops.saying.searches import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.records import AgonistControls, Findings, SearchOutcome
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, plural, sentence
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets

@@ -238,8 +238,8 @@ def _points(
     if not there.any():
         return None
     return LeadsAndDrops(
-        lead=tuple(round(float(one), 3) for one in lead[there]),
-        drop=tuple(round(float(one), 3) for one in drop[there]),
+        lead=tuple(round(float(logits), 3) for logits in lead[there]),
+        drop=tuple(round(float(logits), 3) for logits in drop[there]),
         flipped=tuple(flips[drawn[there]].tolist()),
     )
 

@@ -108,9 +108,12 @@ def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]
         if run.should_stop() or (run.suppression and regime is RISKY):
             continue
         strong = [
-            one for search in findings.searches if search.regime is regime for one in search.tau_agonists
+            agonist
+            for search in findings.searches
+            if search.regime is regime
+            for agonist in search.tau_agonists
         ]
-        strong.sort(key=lambda one: (-one.estimate.strength, one.neuron))
+        strong.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
         for agonist in strong[: run.config.chains_for]:
             with journal.stage(f"chain of {agonist.neuron} {regime.arrow}") as stage:
                 known = run.chain(agonist.neuron, regime)

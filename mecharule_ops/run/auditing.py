@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together, unsettled
-from mecharule_ops.findings.records import SearchAudit
+from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.run.driver import found_event
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, flips_on
 from mecharule_ops.run.planning import audit_tests
 from mecharule_ops.state.search_id import search_id
-from mecharule_ops.types import Agonist, GroupAnswer, GroupQuery, Neuron, Verdict
+from mecharule_ops.types import GroupAnswer, GroupQuery, Neuron, Verdict
 
 IN_A_GROUP = "pruned with a group"
 ALONE = "tested alone on a part of the examples"
-SLIP = 0.005
+OVERLOOKED = 0.005
 """Chance of overlooking a drawn τ-agonist after a guided search: 40 of 128 examples rule a quiet unit out. For the same
 money less draws fewer units, and more widens the bound once agonists are met."""
 
@@ -34,7 +34,7 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     Cost: at most one singleton test for each unit that is drawn or was pruned with a τ-agonist that is met, less what
     is stored. Raises `AblationStopped`.
     """
-    strata = _by_promise(found) if found.plan.predictions else _by_fate(found)
+    strata = _by_prediction(found) if found.plan.predictions else _by_ending(found)
     population = sum(map(len, strata.values()))
     tests = audit_tests(run.config, population)
     if found.exhaustive or not found.complete or not tests:
@@ -43,29 +43,16 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     settings = _settings(run, found, tests, population)
     with journal.stage(f"audit {where}", settings.budget, "ablations") as stage:
         result = _drawn(run, found, strata, settings, stage)
-        agonists = [
-            Agonist(
-                neuron=neuron,
-                regime=found.regime,
-                estimate=estimate,
-                ucb=estimate.ucb(run.config.slice_alpha),
-                tau=run.config.tau,
-                epsilon=run.config.epsilon,
-            )
+        trees = {tree.layer: tree for tree in found.trees}
+        agonists = tuple(
+            trees[neuron.layer].agonist(neuron, estimate, estimate.ucb(run.config.slice_alpha))
             for neuron, estimate in result.found.items()
-        ]
-        for one in agonists:
-            search = search_id(found.plan.kind, one.regime, one.neuron.basis, one.neuron.layer)
-            journal.emit(found_event(search, one.regime, one.neuron, one.estimate, one.ucb, one.tau))
-        audit = SearchAudit.of(
-            result.strata,
-            tuple(agonists),
-            result.missed_at_most,
-            result.confidence,
-            exact=not settings.slip,
-            found_in_all=sum(agonist.is_tau_agonist for agonist in found.agonists) + len(agonists),
-            reopened=result.reopened,
         )
+        for agonist in agonists:
+            search = search_id(found.plan.kind, found.regime, found.basis, agonist.neuron.layer)
+            journal.emit(found_event(search, agonist))
+        known = sum(agonist.is_tau_agonist for agonist in found.agonists)
+        audit = SearchAudit.of(result, agonists, known=known, exact=not settings.slip)
         stage.summary = audit.summary
     return replace(found, audit=audit)
 
@@ -81,11 +68,11 @@ def _settings(run: Run, found: Localised, tests: int, population: int) -> AuditS
     )
     if not found.plan.predictions or tests >= population:
         return exact
-    early = replace(exact, slip=SLIP)
+    early = replace(exact, slip=OVERLOOKED)
     return replace(early, budget=min(population, early.draws_for(tests)))
 
 
-def _by_fate(found: Localised) -> dict[str, list[Neuron]]:
+def _by_ending(found: Localised) -> dict[str, list[Neuron]]:
     """The units whose strength on the full slices is not known, by how the search left them."""
     strata: dict[str, list[Neuron]] = {IN_A_GROUP: [], ALONE: []}
     for tree in found.trees:
@@ -95,7 +82,7 @@ def _by_fate(found: Localised) -> dict[str, list[Neuron]]:
     return {name: units for name, units in strata.items() if units}
 
 
-def _by_promise(found: Localised) -> dict[str, list[Neuron]]:
+def _by_prediction(found: Localised) -> dict[str, list[Neuron]]:
     """The same units by what was predicted of them."""
     some = found.plan.settings.tau / 4
     names = "predicted to flip nothing", "predicted to flip less", f"predicted to flip {some:.0%} or more"

@@ -54,15 +54,13 @@ def certify(
     *,
     kind: str = "ablate",
     rule: AnchoredRule | None = None,
-    slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Certificate:
-    """The certificate of ablating `units` together; it claims what its rows show.
+    """The certificate of ablating `units` together on the compact slices; it claims what its rows show.
 
-    `slices` are named sets of record positions, by default the compact slices. Cost: one completion an example;
-    its outcomes are stored for later searches and questions.
+    Cost: one completion an example; its outcomes are stored for later searches and questions.
     """
     intervention = run.intervention(units[0].basis)
-    rows = ablation_rows(run, intervention, units, slices or run.slices(regime).named)
+    rows = ablation_rows(run, intervention, units, run.slices(regime).named)
     flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
     claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
     stated = certified_rule(rule)

@@ -15,7 +15,6 @@ from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.mechanism.breaks import END, Breaks, FirstChange, breaks
 from mecharule_ops.mechanism.holds import (
     Above,
     HeldLayer,
@@ -25,7 +24,18 @@ from mecharule_ops.mechanism.holds import (
     is_above,
     layers_above,
 )
-from mecharule_ops.mechanism.links import EVERY, FLIPPED, UNFLIPPED, DirectShare, Reads, Writes
+from mecharule_ops.mechanism.links import (
+    END,
+    EVERY,
+    FLIPPED,
+    UNFLIPPED,
+    Breaks,
+    DirectShare,
+    FirstChange,
+    Reads,
+    Writes,
+    breaks,
+)
 from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.run.certify import certify_mediation, certify_pairs
 from mecharule_ops.run.live_run import Run
@@ -100,7 +110,9 @@ def found_units(findings: Findings, unit: Neuron, regime: Regime) -> list[Neuron
     """Units that the run localized in this regime besides this one: τ-agonists first, by strength."""
     named = [search for search in findings.searches if search.regime is regime and not search.suppressed]
     agonists = [agonist for search in named for agonist in search.agonists if agonist.neuron != unit]
-    agonists.sort(key=lambda one: (not one.is_tau_agonist, -one.estimate.strength, one.neuron))
+    agonists.sort(
+        key=lambda agonist: (not agonist.is_tau_agonist, -agonist.estimate.strength, agonist.neuron)
+    )
     return list(dict.fromkeys(agonist.neuron for agonist in agonists))
 
 
@@ -172,17 +184,15 @@ def _direct(
 ) -> tuple[DirectShare, ...]:
     """Mean direct push and mean first-order drop of the lead over the runner-up, by group."""
     from mecharule_ops.mechanism.effects import Effect
-    from mecharule_ops.mechanism.first_order import effects
+    from mecharule_ops.mechanism.first_order import effects_of_kinds
 
-    table = run.replacement(run.intervention(unit.basis))
-    found = {
-        effect: effects(run.subject, records, table, [unit], competitors=1, effect=effect).effect[:, :, 0, 0]
-        for effect in (Effect.DIRECT, Effect.FIRST_ORDER)
-    }
+    table, kinds = run.replacement(run.intervention(unit.basis)), (Effect.DIRECT, Effect.FIRST_ORDER)
+    measured = effects_of_kinds(run.subject, records, table, [unit], kinds, competitors=1)
+    pushes, drops = (measured[kind].effect[:, :, 0, 0] for kind in kinds)
     groups = {EVERY: np.ones(len(records), bool), FLIPPED: flipped, UNFLIPPED: ~flipped}
     shares = []
     for name, some in groups.items():
-        push, drop = found[Effect.DIRECT][some], found[Effect.FIRST_ORDER][some]
+        push, drop = pushes[some], drops[some]
         positions = int((~np.isnan(drop)).sum())
         if positions:
             shares.append(

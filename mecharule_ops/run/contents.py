@@ -268,7 +268,7 @@ class RunContents:
     @property
     def repairs(self) -> tuple[Repair, ...]:
         """Every repair of the run, in order."""
-        return tuple(decode(Repair, one) for one in self.store.find(keys.REPAIRS) or ())
+        return tuple(decode(Repair, row) for row in self.store.find(keys.REPAIRS) or ())
 
     @property
     def told(self) -> RunState:

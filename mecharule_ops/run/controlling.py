@@ -1,7 +1,8 @@
 """The controls of a run: random units beside the strongest τ-agonists, their flips by the split, a second baseline.
 
 What decides is read on held-out records of D_b, which chose no unit. The random units of the basis are one draw that
-all units of a search share.
+all units of a search share: drawn from all others, whatever a search made of them. A control that leaves out what was
+found is chosen by the outcome: where all units are alike it still flips less than the strongest of them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -
     measured, searched = found.measured, found.candidates.total
     ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, progress)
     return tuple(
-        replace(one, standing=Standing.of(one.neuron, measured, searched, found.audit)) for one in ran
+        replace(controls, standing=Standing.of(controls.neuron, measured, searched, found.audit))
+        for controls in ran
     )
 
 
@@ -55,29 +57,21 @@ def beside(
     records = control_records(run, regime)
     others = {unit: units_beside(run, unit, run.config.controls if most is None else most) for unit in units}
     asked = dict.fromkeys(chain(units, *(each for drawn in others.values() for each in drawn)))
-    counted = flips_on(
-        run,
-        regime,
-        run.intervention(units[0].basis),
-        [(unit,) for unit in asked],
-        (records.tolist(), ()),
-        progress,
-    )
-    flips = {unit: one.associated.flips for unit, one in zip(asked, counted, strict=True)}
     main = run.intervention(units[0].basis)
-    second = second_baseline(main.baseline)
+    other = replace(main, baseline=second_baseline(main.baseline))
+    counted = flips_on(run, regime, main, [(unit,) for unit in asked], (records.tolist(), ()), progress)
+    flips = {unit: estimate.associated.flips for unit, estimate in zip(asked, counted, strict=True)}
 
     def made(unit: Neuron) -> AgonistControls:
         every, layer = others[unit]
         outside, replaced = run.replacement(main).out_of_range(unit)
-        other = replace(main, baseline=second)
         return AgonistControls(
             neuron=unit,
             flips=FlipCount(flips=flips[unit], n=len(records)),
             basis=as_many(flips, unit, every) if len(records) and every else None,
             layer=as_many(flips, unit, layer) if len(records) and layer else None,
             split=_split(run, unit, regime),
-            second_baseline=second,
+            second_baseline=other.baseline,
             second=slice_estimates(run, run.slices(regime), other, [(unit,)])[0],
             out_of_range=Share(count=outside, n=replaced),
         )
@@ -128,13 +122,13 @@ def second_baseline(main: Baseline) -> Baseline:
 
 def decided_over(searches: Sequence[SearchOutcome], alpha: float, epsilon: float) -> list[SearchOutcome]:
     """The searches of a run with the claims of all their controls decided at once, the strongest unit first."""
-    ran = [(place, one) for place, search in enumerate(searches) for one in search.controls]
+    ran = [(place, controls) for place, search in enumerate(searches) for controls in search.controls]
     strength = [{each.neuron: each.estimate.strength for each in search.agonists} for search in searches]
     ran.sort(key=lambda each: (-strength[each[0]][each[1].neuron], each[0], each[1].neuron))
-    done = decided([one for _, one in ran], alpha=alpha, epsilon=epsilon)
-    found = {(place, one.neuron): made for (place, one), made in zip(ran, done, strict=True)}
+    done = decided([controls for _, controls in ran], alpha=alpha, epsilon=epsilon)
+    by_unit = {(place, controls.neuron): controls for (place, _), controls in zip(ran, done, strict=True)}
     return [
-        replace(search, controls=tuple(found[place, one.neuron] for one in search.controls))
+        replace(search, controls=tuple(by_unit[place, controls.neuron] for controls in search.controls))
         for place, search in enumerate(searches)
     ]
 

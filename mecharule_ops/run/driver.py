@@ -30,6 +30,7 @@ from mecharule_ops.events import (
 )
 from mecharule_ops.store.stored_engine import Cost
 from mecharule_ops.types import (
+    Agonist,
     Basis,
     ChaNode,
     FlipCount,
@@ -73,7 +74,7 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drive:
+class SearchDriver:
     """What every search of one regime shares."""
 
     engine: Answers
@@ -82,7 +83,6 @@ class Drive:
     associated: Sequence[int]
     """Positions of D̃⁺ among the records."""
     unrelated: Sequence[int]
-    tau: float
     batch: int = 64
     """Groups handed to the engine at once."""
     budget: int | None = None
@@ -201,7 +201,7 @@ class Drive:
             for (named, query), flips in zip(wave[place], self.regime.flipped(labels), strict=True):
                 estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
                 for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
-                    yield from self._decided(named.id, node)
+                    yield from self._decided(named, node)
 
     def _question(self, items: Sequence[Asked]) -> GroupQuestion:
         first = items[0][1]
@@ -213,14 +213,14 @@ class Drive:
         unrelated = (self.unrelated[place] for place in first.unrelated)
         return GroupQuestion(groups=tuple(groups), examples=(*associated, *unrelated))
 
-    def _decided(self, search: str, node: ChaNode) -> Iterator[Event]:
+    def _decided(self, named: NamedSearch, node: ChaNode) -> Iterator[Event]:
         if node.verdict is Verdict.SPLIT:
-            self._opened[search, node.node] = node.channels
-        above = () if node.parent is None else self._opened.get((search, node.parent), ())
-        yield tested_event(search, node, self.basis, above)
+            self._opened[named.id, node.node] = node.channels
+        above = () if node.parent is None else self._opened.get((named.id, node.parent), ())
+        yield tested_event(named.id, node, self.basis, above)
         if node.verdict is Verdict.KEPT:
             neuron = Neuron(self.basis, node.layer, int(node.channels[0]))
-            yield found_event(search, self.regime, neuron, node.estimate, node.ucb, self.tau)
+            yield found_event(named.id, named.search.tree.agonist(neuron, node.estimate, node.ucb))
 
 
 def _alike(pending: Sequence[Asked]) -> list[list[Asked]]:
@@ -258,18 +258,16 @@ def asked_event(search: str, query: GroupQuery) -> NodeAsked:
     )
 
 
-def found_event(
-    search: str, regime: Regime, neuron: Neuron, estimate: FlipEstimate, ucb: float, tau: float
-) -> AgonistFound:
+def found_event(search: str, agonist: Agonist) -> AgonistFound:
     """The event of a unit being localized."""
     return AgonistFound(
         search=search,
-        regime=regime.value,
-        neuron=str(neuron),
-        strength=estimate.strength,
-        ucb=ucb,
-        signed_selectivity=float(np.nan_to_num(estimate.signed_selectivity)),
-        is_tau_agonist=estimate.reaches(tau),
+        regime=agonist.regime.value,
+        neuron=str(agonist.neuron),
+        strength=agonist.estimate.strength,
+        ucb=agonist.ucb,
+        signed_selectivity=float(np.nan_to_num(agonist.estimate.signed_selectivity)),
+        is_tau_agonist=agonist.is_tau_agonist,
     )
 
 

@@ -12,9 +12,9 @@ from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import SearchStarted
-from mecharule_ops.findings.records import SearchAudit, WholeLayer
+from mecharule_ops.findings.counts import SearchAudit, WholeLayer
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
-from mecharule_ops.run.driver import Drive, NamedSearch, count
+from mecharule_ops.run.driver import NamedSearch, SearchDriver, count
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import SearchKind, SearchPlan
@@ -47,8 +47,8 @@ class Localised:
     candidates: Candidates
     plan: SearchPlan
     """How it was searched."""
-    trees: tuple[ChaTree, ...]
-    exhaustive: tuple[ChaTree, ...]
+    trees: tuple[ChaTree, ...] = ()
+    exhaustive: tuple[ChaTree, ...] = ()
     """Singletons of every unit; empty when they were not asked for."""
     whole_layers: tuple[WholeLayer, ...] = ()
     """Empty where a stop came before they were ablated."""
@@ -159,7 +159,7 @@ def whole_layers(
         estimates = slice_estimates(run, slices, intervention, groups, stage.progress)
         layers = zip(some, estimates, strict=True)
         whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
-        strongest = max(whole, key=lambda one: one.estimate.strength)
+        strongest = max(whole, key=lambda layer: layer.estimate.strength)
         stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
     return whole
 
@@ -202,18 +202,18 @@ def localise(
     plan: SearchPlan,
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
-    drive = drive_of(run, candidates.basis, slices)
+    driver = driver_of(run, candidates.basis, slices)
     searches = plan.searches(candidates, slices.regime)
     where = f"{candidates.basis.value} {slices.regime.arrow}"
     name = "CHA" if plan.kind is SearchKind.CHA else f"{plan.kind.value} search"
     with journal.stage(f"{name} {where}", unit="ablations") as stage:
-        stage.summary = _search(journal, drive, searches, candidates)
+        stage.summary = _search(journal, driver, searches, candidates)
     singly: list[NamedSearch] = []
     if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
         brute = SearchPlan(kind=SearchKind.EXHAUSTIVE, settings=plan.settings)
         singly = brute.searches(candidates, slices.regime)
         with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
-            stage.summary = _search(journal, drive, singly, candidates)
+            stage.summary = _search(journal, driver, singly, candidates)
     return Localised(
         basis=candidates.basis,
         regime=slices.regime,
@@ -233,41 +233,40 @@ def not_searched(run: Run, basis: Basis, slices: CompactSlices) -> Localised:
         slices=slices,
         candidates=Candidates(basis=basis, layers=()),
         plan=SearchPlan(settings=run.search_settings(slices.regime)),
-        trees=(),
-        exhaustive=(),
     )
 
 
-def drive_of(run: Run, basis: Basis, slices: CompactSlices) -> Drive:
+def driver_of(run: Run, basis: Basis, slices: CompactSlices) -> SearchDriver:
     """What asks the run's engine, behind its stored outcomes, on behalf of searches."""
-    return Drive(
+    return SearchDriver(
         engine=run.engine(run.intervention(basis)),
         basis=basis,
         regime=slices.regime,
         associated=slices.associated.tolist(),
         unrelated=slices.unrelated.tolist(),
-        tau=run.config.tau,
         budget=run.config.budget,
         should_stop=run.should_stop,
         width=run.width,
     )
 
 
-def _search(journal: Journal, drive: Drive, searches: Sequence[NamedSearch], candidates: Candidates) -> str:
+def _search(
+    journal: Journal, driver: SearchDriver, searches: Sequence[NamedSearch], candidates: Candidates
+) -> str:
     """Drive the searches, tell what happens, and sum up in a line."""
     sizes = {layer.layer: len(layer.channels) for layer in candidates.layers}
     for named in searches:
         journal.emit(
             SearchStarted(
-                search=named.id, regime=drive.regime.value, layer=named.layer, units=sizes[named.layer]
+                search=named.id, regime=driver.regime.value, layer=named.layer, units=sizes[named.layer]
             )
         )
-    for event in drive.run(searches):
+    for event in driver.run(searches):
         journal.emit(event)
     trees = [named.search.tree for named in searches]
     queries = sum(tree.queries for tree in trees)
-    kept = [node for tree in trees for node in tree.kept]
-    strong = sum(node.estimate.reaches(drive.tau) for node in kept)
+    localized = [agonist for tree in trees for agonist in tree.agonists(driver.basis)]
+    strong = sum(agonist.is_tau_agonist for agonist in localized)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
-    return f"{queries:,} group ablations, {len(kept)} localized, {strong} τ-agonists{tail}"
+    return f"{queries:,} group ablations, {len(localized)} localized, {strong} τ-agonists{tail}"

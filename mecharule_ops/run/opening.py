@@ -95,8 +95,8 @@ def regime_of(given: str | None) -> Regime | None:
 
 def strongest_regime(run: Run, unit: Neuron) -> Regime:
     """The regime in which the unit was found strongest, else the run's first."""
-    found = [one for one in findings_of(run).units() if one.neuron == unit and not one.search.suppressed]
-    strongest = max(found, key=lambda one: one.estimate.strength, default=None)
+    known = [each for each in findings_of(run).units() if each.neuron == unit and not each.search.suppressed]
+    strongest = max(known, key=lambda each: each.estimate.strength, default=None)
     return strongest.search.regime if strongest else run.regimes[0]
 
 

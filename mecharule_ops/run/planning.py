@@ -36,7 +36,7 @@ AUDITED_AT_MOST = 256
 
 AFFORDABLE = 0.02
 """Share of testing every unit alone that first order may cost before it is asked about the runner-up alone."""
-WORTH_ASKING = 0.05
+STILL_ASKED = 0.05
 """… before it is not asked: a basis so small is searched faster than predicted."""
 
 
@@ -161,7 +161,7 @@ class PredictionPrice:
     """What asking first order about every unit of a basis takes, whatever the number of units."""
 
     competitors: int
-    """All where they cost at most `AFFORDABLE` of testing every unit alone; one up to `WORTH_ASKING`; else 0, which is
+    """All where they cost at most `AFFORDABLE` of testing every unit alone; one up to `STILL_ASKED`; else 0, which is
     not asking at all."""
     example_forwards: int
     """One an example, and two for each backward, one a token in reach and competitor."""
@@ -171,7 +171,7 @@ class PredictionPrice:
     @classmethod
     def of(cls, examples: int, tokens: int, units: int) -> PredictionPrice:
         """For so many examples with so many generated tokens in reach, all together, and units of the basis."""
-        for competitors, most in ((COMPETITORS, AFFORDABLE), (1, WORTH_ASKING)):
+        for competitors, most in ((COMPETITORS, AFFORDABLE), (1, STILL_ASKED)):
             forwards = examples + 2 * competitors * tokens
             share = forwards / (units * examples) if units * examples else math.inf
             if share <= most:

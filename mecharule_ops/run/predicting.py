@@ -20,7 +20,6 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import PredictionPrice, SearchKind, SearchPlan
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
-from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import BehaviourRecord, Candidates, Regime
 
 
@@ -77,10 +76,8 @@ def _predict(
             run.store.put(keys.predicted_flips(candidates.basis, slices.regime), np.packbits(flips, axis=1))
             run.store.put(name, rates)
         rates = run.store.get(name)
-        promising = sum(reaches(rate, run.config.tau) for rate in rates[:2].max(0).flat)
-        stage.summary = (
-            f"{promising:,} of {candidates.total:,} units are predicted to flip τ = {run.config.tau:g}"
-        )
+        promising = sum(map(run.config.reaches, rates[:2].max(0).flat))
+        stage.summary = f"{promising:,} of {candidates.total:,} units are predicted to reach τ"
 
 
 def _predicted(

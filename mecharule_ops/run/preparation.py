@@ -18,7 +18,6 @@ from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.errors import UsageError
-from mecharule_ops.held_out import stratified_split
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
@@ -29,7 +28,7 @@ from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import E1Condition, best_split
 from mecharule_ops.store import keys
-from mecharule_ops.subsets import some_of, unseen
+from mecharule_ops.subsets import some_of, stratified_split, unseen
 from mecharule_ops.types import BehaviourRecord, Columns, Example
 
 MOST = 4
@@ -73,9 +72,7 @@ def _behaviour(run: Run, stage: Stage) -> None:
     some = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
     pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in some]
     rounding = measure_rounding(run.subject, *zip(*pairs, strict=True))
-    run.store.put(
-        keys.ROUNDING, keys.LeadDrift(disagreement=rounding.disagreement, compared=rounding.compared)
-    )
+    run.store.put(keys.ROUNDING, encode(rounding))
     run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
     run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
 
@@ -123,7 +120,7 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     run.store.put(
         keys.VOCABULARY.summary, f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
     )
-    refusals = [keys.Refused(text=refusal.text, reason=refusal.reason) for refusal in refused]
+    refusals = [encode(refusal) for refusal in refused]
     run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
 
@@ -163,11 +160,7 @@ def _splitter(run: Run, stage: Stage) -> None:
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
     rule, note = _powered(run, [*rules, *alone]) if rules else (None, _without_rule(run, learned.status))
-    clauses = [
-        keys.RankedClause(clause=str(ranked.clause), mcc=ranked.mcc, importance=ranked.importance)
-        for ranked in learned.clauses[:20]
-    ]
-    splitter = keys.StoredSplitter(rule=None, train_mcc=None, clauses=clauses, note=note)
+    splitter = keys.StoredSplitter(rule=None, train_mcc=None, note=note)
     summary = note
     if rule is not None:
         train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
@@ -225,8 +218,8 @@ def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None
 
 def _splits_alike(run: Run, rule: Rule, other: Rule) -> bool:
     """Whether two rules part the train records in the same two sets."""
-    one, two = (each.fires(run.table.fires)[run.train] for each in (rule, other))
-    return bool((one == two).all() or (one != two).all())
+    first, second = (each.fires(run.table.fires)[run.train] for each in (rule, other))
+    return bool((first == second).all() or (first != second).all())
 
 
 def _smallest_side(run: Run, rule: Rule) -> int:

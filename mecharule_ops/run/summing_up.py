@@ -13,23 +13,20 @@ import numpy as np
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.codec import decode
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.events import StageFinished
-from mecharule_ops.findings.counts import Numbers
-from mecharule_ops.findings.measures import dominance, recall_rows
-from mecharule_ops.findings.records import (
+from mecharule_ops.findings.counts import (
     CloseCompletions,
     ExhaustiveRun,
-    Findings,
-    NamedChoice,
-    PredicateCounts,
+    Numbers,
     PredictedUnit,
     SearchCost,
-    SearchOutcome,
-    StageCost,
     TreeNode,
     UnitStrength,
 )
+from mecharule_ops.findings.measures import dominance, recall_rows
+from mecharule_ops.findings.records import Findings, NamedChoice, PredicateCounts, SearchOutcome, StageCost
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.run.controlling import decided_over
 from mecharule_ops.run.live_run import Run
@@ -158,9 +155,10 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
 
 def _close_completions(run: Run) -> CloseCompletions | None:
     """How many records have a lead that rounding may turn; None where rounding was not measured."""
-    if not run.store.has(keys.ROUNDING):
+    measured = run.store.find(keys.ROUNDING)
+    if measured is None:
         return None
-    rounding = Rounding(**run.store.get(keys.ROUNDING))
+    rounding = decode(Rounding, measured)
     margins = np.array([record.margin for record in run.records])
     return CloseCompletions(
         lead=rounding.lead,

@@ -16,8 +16,8 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import LayerCovered, RuleAnchored
+from mecharule_ops.findings.counts import LayerCoverage
 from mecharule_ops.findings.measures import union_coverage
-from mecharule_ops.findings.records import LayerCoverage
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.anchoring import anchor
 from mecharule_ops.rules.interval import interval_of

@@ -17,7 +17,7 @@ from jaxtyping import Bool
 
 from mecharule_ops.engine.group_questions import GroupQuestion
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import drive_of
+from mecharule_ops.run.localise import driver_of
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Neuron, Regime
 from mecharule_ops.workers.assignment import WorkerShare
@@ -156,8 +156,8 @@ def recorded_waves(run: Run, basis: Basis, regime: Regime, clock: Callable[[], f
     """
     candidates, slices = run.candidates(basis, regime), run.slices(regime)
     recorder = _Recorder(run.stored_only(run.intervention(basis)), clock)
-    drive = replace(drive_of(run, basis, slices), engine=recorder, width=2, budget=None, ahead=False)
-    for _ in drive.run(run.recorded_plan(basis, regime).searches(candidates, regime)):
+    driver = replace(driver_of(run, basis, slices), engine=recorder, width=2, budget=None, ahead=False)
+    for _ in driver.run(run.recorded_plan(basis, regime).searches(candidates, regime)):
         pass
     ends = [*(began for began, _ in recorder.asked[1:]), clock()]
     return [

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mecharule_ops.confidence import lower_bound
-from mecharule_ops.findings.counts import ExhaustiveRun, floored
-from mecharule_ops.findings.records import Findings, SearchAudit, SearchCost, SearchOutcome
+from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, SearchCost, floored
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Regime, Share

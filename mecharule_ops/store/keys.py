@@ -26,26 +26,13 @@ class Artefact(str, Generic[T]):
         return Artefact(f"{self}-summary")
 
 
-class Refused(TypedDict):
-    """A proposed predicate that is not used, and why."""
-
-    text: str
-    reason: str
-
-
 class Vocabulary(TypedDict):
     """The predicates of a run."""
 
     kept: list[str]
     proposed: int
-    refusals: list[Refused]
-
-
-class LeadDrift(TypedDict):
-    """How far batches of several sizes moved the leads of so many completions."""
-
-    disagreement: float
-    compared: int
+    refusals: list[dict[str, str]]
+    """Proposed predicates that are not used, each `text` with its `reason`."""
 
 
 class Placed(TypedDict):
@@ -64,20 +51,11 @@ class Decided(TypedDict):
     """Those of them with too small a lead, which were decided in float32."""
 
 
-class RankedClause(TypedDict):
-    """A clause of the splitter's rulebase."""
-
-    clause: str
-    mcc: float
-    importance: float
-
-
 class StoredSplitter(TypedDict):
     """r₀ as text with its train MCC; both None when no rule was learned."""
 
     rule: str | None
     train_mcc: float | None
-    clauses: list[RankedClause]
     note: str
     """Why it is not the rule of highest MCC; empty where it is."""
 
@@ -101,7 +79,8 @@ RECORDS = Artefact[list[Any]]("records")
 """Behaviour records, encoded."""
 REPRESENTATION = Artefact[np.ndarray]("representation")
 """`[record, channel]`, float32."""
-ROUNDING = Artefact[LeadDrift]("rounding")
+ROUNDING = Artefact[dict[str, Any]]("rounding")
+"""How far batches of several sizes moved the leads of some completions, encoded."""
 PLACED = Artefact[Placed]("placed")
 TOKEN_LENGTHS = Artefact[np.ndarray]("token-lengths")
 """Of each record's prompt."""

@@ -59,10 +59,10 @@ def halves(part: WorkerShare) -> list[WorkerShare]:
     middle = len(part.rows if by_groups else part.columns) // 2
     if not middle:
         return [part]
-    some = slice(None, middle), slice(middle, None)
+    cuts = slice(None, middle), slice(middle, None)
     if by_groups:
-        return [replace(part, rows=part.rows[one], groups=part.groups[one]) for one in some]
-    return [replace(part, columns=part.columns[one], examples=part.examples[one]) for one in some]
+        return [replace(part, rows=part.rows[half], groups=part.groups[half]) for half in cuts]
+    return [replace(part, columns=part.columns[half], examples=part.examples[half]) for half in cuts]
 
 
 class Dealer:
@@ -95,7 +95,7 @@ class Dealer:
 
     def held_by(self, worker: Hashable) -> int:
         """Parts that a worker holds."""
-        return sum(owner == worker for owner, _ in self._held.values())
+        return sum(holder == worker for holder, _ in self._held.values())
 
     def next(self) -> WorkerShare | None:
         """The part to be dealt next; None when none waits. It is `dealt` or lost to this dealer."""
@@ -119,7 +119,7 @@ class Dealer:
 
     def lost(self, worker: Hashable) -> list[Hashable]:
         """A worker is gone: deal what it held again. The tickets that are void now."""
-        void = [ticket for ticket, (owner, _) in self._held.items() if owner == worker]
+        void = [ticket for ticket, (holder, _) in self._held.items() if holder == worker]
         for ticket in reversed(void):
             part = self.answered(ticket)
             part = replace(part, losses=part.losses + 1)

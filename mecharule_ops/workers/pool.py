@@ -139,7 +139,7 @@ class Workers:
 
     def _forget(self, worker: Worker) -> None:
         self._taken.pop(worker, None)
-        self._taking = {ticket: owner for ticket, owner in self._taking.items() if owner[0] != worker}
+        self._taking = {ticket: taker for ticket, taker in self._taking.items() if taker[0] != worker}
 
     def _lost(self, worker: Worker, reason: str, assignment: Assignment) -> None:
         """Forget a worker, and hire one in its place as long as not all have been replaced."""

@@ -19,7 +19,7 @@ from toy_behaviour import Toy, ToyTask, naive_completion, toy
 
 from mecharule_ops.engine import ablation, speculation
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.behaviour import completed, observe
+from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.engine.chunks import Chunks
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
@@ -139,7 +139,7 @@ def test_of_tokens_that_tie_exactly_every_path_takes_the_first(phase: Phase) -> 
     subject = Subject(name="ties", directory=Path(), hf=model, tokenizer=text_tokenizer())
     task = ToyTask()
     examples = task.examples(40, np.random.default_rng(0))
-    records = completed(task, subject, examples)
+    records = behaviour_on(task, subject, examples).records
     assert sum(record.margin == 0 for record in records) > 4
     intervention = Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase)
     arguments = (subject, task, records, intervention, replacement_table(subject, records, intervention))

@@ -12,7 +12,7 @@ import pytest
 from tiny_models import tiny_model
 from toy_behaviour import BareTask
 
-from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
@@ -61,7 +61,7 @@ def test_records_follow_the_examples(subject: Subject) -> None:
     """Each record holds its example, its own completion, and what the task reads from it."""
     task = Contains(pattern="t")
     examples = task.examples(20, np.random.default_rng(0))
-    behaviour = observe(task, subject, examples, batch=7)
+    behaviour = behaviour_on(task, subject, examples, batch=7)
     alone = subject.generate([behaviour.prompts[13]], 6, subject.stop_ids(task.stop))
     record = behaviour.records[13]
     assert [item.example for item in behaviour.records] == list(examples)
@@ -71,13 +71,12 @@ def test_records_follow_the_examples(subject: Subject) -> None:
     assert np.allclose(behaviour.representation[13], alone.representation[0], atol=2e-5)
 
 
-def test_score_is_the_share_of_true_labels(subject: Subject) -> None:
+def test_labels_are_what_the_task_reads(subject: Subject) -> None:
     """Counted again by hand from the completions."""
     task = Contains(pattern="t")
     behaviour = observe(task, subject, task.examples(20, np.random.default_rng(0)))
     right = sum("t" in record.completion for record in behaviour.records)
     assert 0 < right < 20
-    assert behaviour.score == pytest.approx(right / 20)
     assert behaviour.labels.sum() == right
 
 
@@ -97,7 +96,8 @@ def test_a_saturated_behaviour_has_something_to_flip(subject: Subject) -> None:
     examples = Contains(pattern="").examples(5, np.random.default_rng(0))
     right = observe(Contains(pattern=""), subject, examples, regimes=[Regime.BASELINE_POSITIVE])
     wrong = observe(Contains(pattern="Z"), subject, examples)
-    assert (right.score, wrong.score) == (1.0, 0.0)
+    assert right.labels.all()
+    assert not wrong.labels.any()
 
 
 @pytest.mark.slow
@@ -105,4 +105,4 @@ def test_smollm2_adds_single_digits() -> None:
     """Four of five sums of digits are right after four examples, as measured."""
     task = Contains(pattern=r"^ {sum}(\n|$)")
     behaviour = observe(task, load("smollm2-135m"), task.examples(100, np.random.default_rng(0)))
-    assert 0.78 <= behaviour.score <= 0.86
+    assert 0.78 <= behaviour.labels.mean() <= 0.86

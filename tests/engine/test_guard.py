@@ -11,7 +11,7 @@ import torch
 from tiny_models import FAMILIES
 from toy_behaviour import Toy, toy, turning
 
-from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.guard import GuardFailed, GuardResult, check_intervention
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.passes import intervention as intervention_module
@@ -66,7 +66,9 @@ def written_nothing(bench: Toy, layer: int, channels: Sequence[int]) -> Iterator
         weight[list(channels)] = 0
     try:
         intervention = Intervention(basis=Basis.MLP_HIDDEN, phase=Phase.WHOLE)
-        records = completed(bench.task, bench.subject, [record.example for record in bench.records])
+        records = behaviour_on(
+            bench.task, bench.subject, [record.example for record in bench.records]
+        ).records
         table = replacement_table(bench.subject, records, intervention)
         yield check_intervention(bench.subject, bench.task, records, intervention, table)
     finally:

@@ -12,7 +12,7 @@ from toy_behaviour import Toy, toy
 from mecharule_ops.engine import rounding
 from mecharule_ops.engine.rounding import FACTOR, Rounding, leads, measure_rounding
 from mecharule_ops.loading.generation import Tokens
-from mecharule_ops.passes.shared_prefix import SharedPrefix
+from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.types import Phase
 
@@ -36,7 +36,7 @@ def test_leads_are_those_of_a_whole_forward_a_prompt(family: str, size: int) -> 
             for row, token in zip(logits, completion, strict=True):
                 others = torch.cat([row[:token], row[token + 1 :]])
                 expected.append(float(row[token] - others.max()))
-        shared = SharedPrefix.of(bench.subject, [span.prefix for span in spans])
+        shared = SharedPrefix.of(bench.subject.hf, [span.prefix for span in spans])
         found = leads(bench.subject, spans, completions, shared, size)
     assert np.allclose(found, expected, atol=1e-4)
     assert (found >= -1e-4).all()

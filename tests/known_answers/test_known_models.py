@@ -17,7 +17,7 @@ from toy_behaviour import BareTask
 
 from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.known_answers.known_model import SUMS, SURE, KnownModel, changed_files, margins
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY as MODELS
@@ -77,7 +77,7 @@ class Known(KnownModel):
 
     @cached_property
     def records(self) -> Sequence[BehaviourRecord]:
-        return completed(self.task, self.subject, self.task.examples(0, np.random.default_rng(0)))
+        return behaviour_on(self.task, self.subject, self.task.examples(0, np.random.default_rng(0))).records
 
     def changed(self, *units: Neuron, value: float | None = 0.0) -> np.ndarray:
         """Inputs whose answer changes when the units are at a value, or at their mean, at the last place."""

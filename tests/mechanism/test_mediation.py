@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from mecharule_ops.confidence import lower_bound, upper_bound
-from mecharule_ops.mechanism.breaks import FirstChange, breaks
+from mecharule_ops.mechanism.links import FirstChange, breaks
 from mecharule_ops.mechanism.mediation import Outcome, first_change, mediation
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
 from mecharule_ops.types import FlipCount

@@ -17,7 +17,7 @@ from mecharule_ops.engine.group_questions import GroupQuestion
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.events import NodeAsked, NodeTested
 from mecharule_ops.questions.fates import attribution_rank, promise, settled_by
-from mecharule_ops.run.driver import Drive
+from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store.stored_engine import Cost
@@ -93,18 +93,17 @@ def test_what_settled_each_unit_is_what_a_look_at_every_group_says(kind: SearchK
         for layer in (0, 1)
         for place in range(40)
     }
-    drive = Drive(
+    driver = SearchDriver(
         engine=Unions(flips),
         basis=Basis.MLP_OUT,
         regime=Regime.BASELINE_POSITIVE,
         associated=range(64),
         unrelated=range(64, 128),
-        tau=0.2,
     )
     views = {
         named.id: SearchView(search=named.id, regime=1, layer=named.layer, units=40) for named in searches
     }
-    for event in drive.run(searches):
+    for event in driver.run(searches):
         if isinstance(event, NodeAsked | NodeTested):
             views[event.search] = views[event.search].apply(event)
     for named in searches:

@@ -27,7 +27,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.findings.as_json import from_json
-from mecharule_ops.findings.records import ExhaustiveRun, Findings, SearchOutcome, StageCost, WholeLayer
+from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
+from mecharule_ops.findings.records import Findings, SearchOutcome, StageCost
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.plain_text import plain

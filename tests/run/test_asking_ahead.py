@@ -16,7 +16,7 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.group_questions import Answer, GroupQuestion, InTurn
 from mecharule_ops.events import CostChanged, Event
-from mecharule_ops.run.driver import Drive
+from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Regime
@@ -78,16 +78,15 @@ def driven(folder: Path, kind: SearchKind, seed: int, **changes: object) -> Driv
     noted, cost = Noted(engine=TableEngine(flips=flips)), Cost()
     folder.mkdir()
     with new_store(folder / "a") as store:
-        drive = Drive(
+        driver = SearchDriver(
             engine=StoredEngine(lambda: noted, store, "c", records(2 * N), cost),
             basis=Basis.MLP_OUT,
             regime=REGIME,
             associated=list(range(N)),
             unrelated=list(range(N, 2 * N)),
-            tau=CHA.tau,
             width=64,
         )
-        events = list(replace(drive, **changes).run(named))  # type: ignore[arg-type]
+        events = list(replace(driver, **changes).run(named))  # type: ignore[arg-type]
     return Driven(trees=[one.search.tree for one in named], events=events, cost=cost, noted=noted)
 
 

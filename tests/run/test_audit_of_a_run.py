@@ -11,10 +11,11 @@ from bundled_run import finish, new_run, opened
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
 from mecharule_ops import confidence
-from mecharule_ops.cha.audit import StratumResult
+from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.findings.records import Findings, SearchAudit, SearchOutcome
+from mecharule_ops.findings.counts import SearchAudit
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import render_text
 from mecharule_ops.report.absence import after_audit
 from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
@@ -22,15 +23,19 @@ from mecharule_ops.saying.searches import audit_sentence, guaranteed_words, miss
 from mecharule_ops.types import Regime, Share
 
 AUDIT = SearchAudit.of(
-    strata=(
-        StratumResult(name="pruned with a group", units=900, tested=90, found=0),
-        StratumResult(name="tested alone on a part of the examples", units=100, tested=10, found=0),
+    AuditResult(
+        strata=(
+            StratumResult(name="pruned with a group", units=900, tested=90, found=0),
+            StratumResult(name="tested alone on a part of the examples", units=100, tested=10, found=0),
+        ),
+        drawn=frozenset(),
+        found={},
+        reopened=0,
+        missed_at_most=28,
+        confidence=0.95,
     ),
-    found=(),
-    missed_at_most=28,
-    confidence=0.95,
+    known=0,
     exact=True,
-    found_in_all=0,
 )
 
 

@@ -124,14 +124,14 @@ def test_without_the_model_it_cannot_be_verified(run: Run) -> None:
 
 
 def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
-    """A group on a named set: one row an example, flips of do(A), both hooks named."""
+    """A group on both slices: one row an example, flips of do(A), both hooks named."""
     units = (Neuron.parse("m0.1"), Neuron.parse("m1.2"))
-    positions = run.eligible(Regime.BASELINE_POSITIVE)[:6].tolist()
-    made = certify(run, units, Regime.BASELINE_POSITIVE, slices={"asked": positions})
+    positions = run.slices(Regime.BASELINE_POSITIVE).positions
+    made = certify(run, units, Regime.BASELINE_POSITIVE)
     labels = run.completer(run.intervention(Basis.MLP_OUT), plain=True).evaluate([units], positions).labels
     assert [row.after.label for row in made.rows] == labels[0].tolist()
-    assert made.totals[0].n == 6
-    assert made.totals[0].flips == int((~labels[0]).sum())
+    assert sum(total.n for total in made.totals) == len(positions)
+    assert sum(total.flips for total in made.totals) == int((~labels[0]).sum())
     assert made.intervention.hook == "blocks.0.hook_mlp_out+blocks.1.hook_mlp_out"
     assert verify(made, lambda c: rerun(bench, c)).status is VerificationStatus.MATCH
 

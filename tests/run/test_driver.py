@@ -16,7 +16,7 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing as Looks
 from mecharule_ops.events import AgonistFound, CostChanged, Event, NodeTested, SearchFinished, SearchStarted
-from mecharule_ops.run.driver import Drive, NamedSearch, count
+from mecharule_ops.run.driver import NamedSearch, SearchDriver, count
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.stored_engine import StoredEngine
 from mecharule_ops.types import Basis, FlipCount, LayerCandidates, Regime, SearchStatus
@@ -50,14 +50,13 @@ def table_of(oracle: UnionOfFlips) -> TableEngine:
     return TableEngine(flips=np.concatenate([oracle.associated, oracle.unrelated], axis=1))
 
 
-def drive_of(engine: StoredEngine, **changes: object) -> Drive:
-    made = Drive(
+def driver_of(engine: StoredEngine, **changes: object) -> SearchDriver:
+    made = SearchDriver(
         engine=engine,
         basis=Basis.MLP_OUT,
         regime=Regime.BASELINE_POSITIVE,
         associated=list(range(N)),
         unrelated=list(range(N, 2 * N)),
-        tau=SETTINGS.tau,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -66,12 +65,12 @@ def same(first: ChaTree, second: ChaTree) -> bool:
     return first == second
 
 
-def tell(named: list[NamedSearch], events: list[Event], drive: Drive) -> RunState:
+def tell(named: list[NamedSearch], events: list[Event], driver: SearchDriver) -> RunState:
     """The state that the events of a drive lead to."""
     state = RunState()
     for one in named:
         state = state.apply(SearchStarted(search=one.id, regime=1, layer=one.layer, units=UNITS))
-    for event in drive.run(named):
+    for event in driver.run(named):
         events.append(event)
         state = state.apply(event)
     return state
@@ -85,7 +84,7 @@ def test_trees_equal_those_of_searches_fed_directly(tmp_path: Path, testing: Loo
     direct = [drive(one.search, oracle) for one in searches(3, settings)]
     named = searches(3, settings)
     with new_store(tmp_path / "a") as store:
-        list(drive_of(stored(store, table_of(oracle)), batch=batch).run(named))
+        list(driver_of(stored(store, table_of(oracle)), batch=batch).run(named))
     assert [same(one.search.tree, tree) for one, tree in zip(named, direct, strict=True)] == [True] * 3
     assert len(direct[0].kept) > 0
 
@@ -95,7 +94,7 @@ def test_the_comparison_of_trees_can_fail(tmp_path: Path) -> None:
     oracle = planted(3)
     direct, named = drive(searches(1)[0].search, oracle), searches(1)
     with new_store(tmp_path / "a") as store:
-        swapped = drive_of(
+        swapped = driver_of(
             stored(store, table_of(oracle)), associated=list(range(N, 2 * N)), unrelated=list(range(N))
         )
         list(swapped.run(named))
@@ -106,7 +105,7 @@ def test_events_reproduce_the_trees(tmp_path: Path) -> None:
     """The state folded from the events has each tree's nodes, parents, counts and verdicts, and its agonists."""
     named, events = searches(2), []
     with new_store(tmp_path / "a") as store:
-        state = tell(named, events, drive_of(stored(store, table_of(planted(5)))))
+        state = tell(named, events, driver_of(stored(store, table_of(planted(5)))))
     for one in named:
         tree, view = one.search.tree, state.searches[one.id]
         shown = {number: view.nodes[number] for number in (node.node for node in tree.nodes)}
@@ -136,7 +135,7 @@ def test_the_told_cost_is_what_the_engine_was_asked(tmp_path: Path) -> None:
     """The last cost told equals the searches' example-forwards and the engine's own count of cells."""
     named, events, engine = searches(2), [], table_of(planted(5))
     with new_store(tmp_path / "a") as store:
-        tell(named, events, drive_of(stored(store, engine)))
+        tell(named, events, driver_of(stored(store, engine)))
     costs = [event for event in events if isinstance(event, CostChanged)]
     forwards = sum(one.search.tree.example_forwards for one in named)
     assert costs[-1].example_forwards == forwards == len(engine.asked)
@@ -147,7 +146,7 @@ def test_questions_of_one_range_reach_the_engine_together(tmp_path: Path) -> Non
     """Groups of all layers share calls of up to `batch` groups; one layer's alone would be smaller."""
     engine = table_of(planted(1, agonists=0))
     with new_store(tmp_path / "a") as store:
-        list(drive_of(stored(store, engine), batch=64).run(searches(4)))
+        list(driver_of(stored(store, engine), batch=64).run(searches(4)))
     roots = [len(one.search.ask()) for one in searches(4)]
     assert engine.calls[0][0] == sum(roots) > max(roots)
 
@@ -158,7 +157,7 @@ def test_the_budget_is_never_passed_and_is_said(tmp_path: Path, budget: int) -> 
     named, events, engine = searches(2), [], table_of(planted(7, agonists=8))
     with new_store(tmp_path / "a") as store:
         wrapped = stored(store, engine)
-        tell(named, events, drive_of(wrapped, budget=budget))
+        tell(named, events, driver_of(wrapped, budget=budget))
         assert wrapped.cost.group_evaluations == budget
     ended = [event.status for event in events if isinstance(event, SearchFinished)]
     assert ended == ["the budget was spent before the search ended; what was found is kept"] * 2
@@ -170,8 +169,8 @@ def test_a_budget_that_suffices_changes_nothing(tmp_path: Path) -> None:
     """A search that needs fewer groups than the budget is complete."""
     named, free = searches(1), searches(1)
     with new_store(tmp_path / "a") as store, new_store(tmp_path / "b") as other:
-        list(drive_of(stored(store, table_of(planted(7))), budget=10_000).run(named))
-        list(drive_of(stored(other, table_of(planted(7)))).run(free))
+        list(driver_of(stored(store, table_of(planted(7))), budget=10_000).run(named))
+        list(driver_of(stored(other, table_of(planted(7)))).run(free))
     assert same(named[0].search.tree, free[0].search.tree)
     assert named[0].search.status is SearchStatus.COMPLETE
 
@@ -186,7 +185,7 @@ def test_a_stop_is_obeyed_before_the_next_batch(tmp_path: Path, after: int) -> N
         return asked[0] > after
 
     with new_store(tmp_path / "a") as store:
-        tell(named, events, drive_of(stored(store, engine), batch=4, should_stop=should_stop))
+        tell(named, events, driver_of(stored(store, engine), batch=4, should_stop=should_stop))
     assert sum(isinstance(event, CostChanged) for event in events) == after
     ended = [event.status for event in events if isinstance(event, SearchFinished)]
     assert ended == ["the search was stopped; what was found is kept"] * 2
@@ -201,11 +200,11 @@ def test_a_stopped_search_goes_on_from_the_store(tmp_path: Path) -> None:
         return turns[0] > 3
 
     with new_store(tmp_path / "a") as store, new_store(tmp_path / "b") as other:
-        list(drive_of(stored(other, table_of(planted(7)))).run(whole))
-        list(drive_of(stored(store, engine), batch=4, should_stop=should_stop).run(searches(2)))
+        list(driver_of(stored(other, table_of(planted(7)))).run(whole))
+        list(driver_of(stored(store, engine), batch=4, should_stop=should_stop).run(searches(2)))
         seen = len(engine.asked)
         again = searches(2)
-        list(drive_of(stored(store, engine), batch=4).run(again))
+        list(driver_of(stored(store, engine), batch=4).run(again))
     assert 0 < seen < len(engine.asked)
     assert max(engine.asked.values()) == 1
     assert all(same(one.search.tree, two.search.tree) for one, two in zip(again, whole, strict=True))
@@ -216,9 +215,9 @@ def test_exhaustive_search_reuses_the_singletons_of_cha(tmp_path: Path) -> None:
     engine, named = table_of(planted(9)), searches(1)
     with new_store(tmp_path / "a") as store:
         wrapped = stored(store, engine)
-        list(drive_of(wrapped).run(named))
+        list(driver_of(wrapped).run(named))
         brute = exhaustive_search(layer(0), settings=SETTINGS, regime=Regime.BASELINE_POSITIVE)
-        list(drive_of(wrapped).run([NamedSearch(id="exhaustive:1:m0", search=brute, layer=0)]))
+        list(driver_of(wrapped).run([NamedSearch(id="exhaustive:1:m0", search=brute, layer=0)]))
     assert brute.tree.queries == UNITS
     assert brute.tree.example_forwards == UNITS * 2 * N
     assert max(engine.asked.values()) == 1
@@ -232,7 +231,7 @@ def test_a_layer_without_candidates_ends_with_its_sentence(tmp_path: Path) -> No
     engine = table_of(planted(1))
     with new_store(tmp_path / "a") as store:
         events = list(
-            drive_of(stored(store, engine)).run([NamedSearch(id="cha:1:m0", search=search, layer=0)])
+            driver_of(stored(store, engine)).run([NamedSearch(id="cha:1:m0", search=search, layer=0)])
         )
     assert [event.status for event in events if isinstance(event, SearchFinished)] == [
         "there were no candidates to search"

@@ -14,7 +14,7 @@ from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import make_config
 from mecharule_ops.events import Event, Notice, PredictionsDropped, SearchFinished, SearchStarted
-from mecharule_ops.run.driver import Drive, NamedSearch
+from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan, price, where_nothing_flips
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.event_json import event_from_json, event_to_json
@@ -51,24 +51,23 @@ def engine_of(oracle: UnionOfFlips) -> TableEngine:
     return TableEngine(flips=np.concatenate([oracle.associated, oracle.unrelated], axis=1))
 
 
-def drive_of(engine: StoredEngine, **changes: object) -> Drive:
-    made = Drive(
+def driver_of(engine: StoredEngine, **changes: object) -> SearchDriver:
+    made = SearchDriver(
         engine=engine,
         basis=Basis.MLP_OUT,
         regime=REGIME,
         associated=list(range(N)),
         unrelated=list(range(N, 2 * N)),
-        tau=CHA.tau,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def told(named: list[NamedSearch], drive: Drive) -> tuple[RunState, list[Event]]:
+def told(named: list[NamedSearch], driver: SearchDriver) -> tuple[RunState, list[Event]]:
     """The state that the events of a drive lead to, through their stored form; and the events."""
     events: list[Event] = [
         SearchStarted(search=one.id, regime=1, layer=one.layer, units=UNITS) for one in named
     ]
-    events += drive.run(named)
+    events += driver.run(named)
     state = RunState()
     for event in events:
         state = state.apply(event_from_json(event_to_json(event)))
@@ -83,7 +82,7 @@ def test_trees_are_those_of_searches_fed_directly_and_events_tell_them(tmp_path:
     direct = drive_together([one.search for one in plan.searches(candidates(2), REGIME)], [oracle, oracle])
     named = plan.searches(candidates(2), REGIME)
     with new_store(tmp_path / "a") as store:
-        state, _ = told(named, drive_of(stored(store, engine_of(oracle)), batch=batch))
+        state, _ = told(named, driver_of(stored(store, engine_of(oracle)), batch=batch))
     assert [one.search.tree for one in named] == direct
     assert [one.id for one in named] == ["guided:1:m0", "guided:1:m1"]
     strong = set(np.flatnonzero(oracle.strengths() >= CHA.tau).tolist())
@@ -104,7 +103,7 @@ def test_dropped_predictions_are_told_once_with_their_reason(tmp_path: Path) -> 
     plan = plan_of(np.zeros(UNITS), oracle.strengths())
     named = plan.searches(candidates(2), REGIME)
     with new_store(tmp_path / "a") as store:
-        state, events = told(named, drive_of(stored(store, engine_of(oracle))))
+        state, events = told(named, driver_of(stored(store, engine_of(oracle))))
     (dropped,) = [event for event in events if isinstance(event, PredictionsDropped)]
     fallback = named[0].search.fallback
     assert fallback is not None
@@ -122,13 +121,13 @@ def test_a_second_search_asks_the_store_alone(tmp_path: Path) -> None:
     engine = engine_of(oracle)
     with new_store(tmp_path / "a") as store:
         first = plan.searches(candidates(2), REGIME)
-        cut = list(drive_of(stored(store, engine), budget=12).run(first))
+        cut = list(driver_of(stored(store, engine), budget=12).run(first))
         assert {event.status for event in cut if isinstance(event, SearchFinished)} == {
             SearchStatus.BUDGET_SPENT.value
         }
         assert sum(one.search.tree.queries for one in first) == 12
         again = plan.searches(candidates(2), REGIME)
-        list(drive_of(stored(store, engine)).run(again))
+        list(driver_of(stored(store, engine)).run(again))
     assert max(engine.asked.values()) == 1
     whole = drive_together([one.search for one in plan.searches(candidates(2), REGIME)], [oracle, oracle])
     assert [one.search.tree for one in again] == whole
@@ -139,7 +138,7 @@ def test_a_stop_ends_every_layer(tmp_path: Path) -> None:
     plan = plan_of(np.full(UNITS, 0.5), np.zeros(UNITS))
     named = plan.searches(candidates(2), REGIME)
     with new_store(tmp_path / "a") as store:
-        list(drive_of(stored(store, engine_of(planted(1))), should_stop=lambda: True).run(named))
+        list(driver_of(stored(store, engine_of(planted(1))), should_stop=lambda: True).run(named))
     assert [one.search.status for one in named] == [SearchStatus.STOPPED] * 2
 
 
@@ -157,5 +156,5 @@ def test_the_price_is_that_of_quiet_layers_and_never_passed(tmp_path: Path) -> N
     assert cost.evaluations == 630
     named = plan.searches(candidates(2), REGIME)
     with new_store(tmp_path / "a") as store:
-        list(drive_of(stored(store, engine_of(oracle))).run(named))
+        list(driver_of(stored(store, engine_of(oracle))).run(named))
     assert sum(one.search.tree.example_forwards for one in named) <= cost.example_forwards

@@ -12,7 +12,7 @@ from bundled_run import opened
 
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.events import Event
-from mecharule_ops.findings.records import UnitStrength
+from mecharule_ops.findings.counts import UnitStrength
 from mecharule_ops.run.auditing import audited
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run

@@ -13,7 +13,7 @@ import pytest
 from command_process import Commands, Done, settings
 from text_models import save_text_model
 
-from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.findings.repair_outcome import Gate, Policy
 from mecharule_ops.repair.elsewhere import on_harmless
 from mecharule_ops.repair.material import RepairRequest, material
@@ -145,7 +145,7 @@ def test_what_gates_cost_on_harmless_requests_is_counted_request_by_request(
         counted = on_harmless(found, [gate], Policy.ONE, runs / "harmless.txt")
         before, after = [], []
         for text in requests:
-            (record,) = completed(run.task, run.subject, [run.task.read(text)])
+            (record,) = behaviour_on(run.task, run.subject, [run.task.read(text)]).records
             before.append(record.label)
             engine = run.completer(found.intervention, records=[record])
             ablated = engine.evaluate([(gate.unit,)], [0]).labels[0, 0]

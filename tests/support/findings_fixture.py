@@ -5,23 +5,24 @@ from __future__ import annotations
 from math import comb
 from typing import Any
 
-from mecharule_ops.findings.controls import Standing, decided
-from mecharule_ops.findings.measures import recall_rows
-from mecharule_ops.findings.records import (
-    AgonistControls,
-    AnsweredQuestion,
+from mecharule_ops.findings.controls import AgonistControls, Standing, decided
+from mecharule_ops.findings.counts import (
     CloseCompletions,
     Dominance,
     ExhaustiveRun,
-    Findings,
     LayerCoverage,
-    PredicateCounts,
     SearchCost,
-    SearchOutcome,
-    StageCost,
     TreeNode,
     UnitStrength,
     WholeLayer,
+)
+from mecharule_ops.findings.measures import recall_rows
+from mecharule_ops.findings.records import (
+    AnsweredQuestion,
+    Findings,
+    PredicateCounts,
+    SearchOutcome,
+    StageCost,
 )
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.run.summing_up import choices_for

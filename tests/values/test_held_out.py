@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.held_out import divided, stratified_split
+from mecharule_ops.subsets import divided, stratified_split
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -119,7 +119,7 @@ def test_a_share_out_of_range_is_named() -> None:
 SELECTION = """
 import json
 import numpy as np
-from mecharule_ops.held_out import stratified_split
+from mecharule_ops.subsets import stratified_split
 from mecharule_ops.slices import E1Condition, compact_slices
 from mecharule_ops.spectral import project
 from mecharule_ops.types import Regime

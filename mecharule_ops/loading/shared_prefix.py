@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
-
-from mecharule_ops.loading.model import Subject
+from transformers import DynamicCache, PreTrainedModel
 
 KeysAndValues = list[tuple[Tensor, Tensor]]
 """By layer, `[record, kv_head, slot, head_dim]`."""
@@ -25,7 +23,7 @@ class SharedPrefix:
     """Of batch 1."""
 
     @classmethod
-    def of(cls, subject: Subject, sequences: Sequence[tuple[int, ...]]) -> SharedPrefix:
+    def of(cls, model: PreTrainedModel, sequences: Sequence[tuple[int, ...]]) -> SharedPrefix:
         """The longest prefix of all `sequences`. Cost: one forward over it."""
         low, high = min(sequences), max(sequences)
         most = min(map(len, sequences))
@@ -33,9 +31,10 @@ class SharedPrefix:
         if length == 0:
             return cls(tokens=(), layers=[])
         cache = DynamicCache()
-        with torch.inference_mode():
-            ids = torch.tensor([low[:length]], device=subject.device)
-            subject.hf.base_model(
+        # Not in inference mode: what attends to the prefix may be differentiated.
+        with torch.no_grad():
+            ids = torch.tensor([low[:length]], device=model.device)
+            model.base_model(
                 input_ids=ids,
                 attention_mask=torch.ones_like(ids),
                 past_key_values=cache,
@@ -43,8 +42,13 @@ class SharedPrefix:
             )
         return cls(tokens=low[:length], layers=contents(cache))
 
+    @classmethod
+    def of_prompts(cls, model: PreTrainedModel, prompts: Sequence[tuple[int, ...]]) -> SharedPrefix:
+        """The longest that leaves every prompt a token of its own; empty for a single prompt."""
+        return cls.of(model, [prompt[:-1] for prompt in prompts] if len(prompts) > 1 else [()])
+
     def cache(self, records: int) -> DynamicCache:
-        """A fresh cache that holds the prefix for `records` sequences."""
+        """A fresh cache that holds the prefix for `records` sequences; the shared tensors are never written."""
         cache = DynamicCache()
         for index, (keys, values) in enumerate(self.layers):
             cache.update(keys.expand(records, -1, -1, -1), values.expand(records, -1, -1, -1), index)
