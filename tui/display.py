@@ -119,7 +119,7 @@ def _sentence(event: Event) -> str | None:
         case RunStarted():
             return (
                 f"run {event.run}: {event.task} on {event.model}, {event.basis}, {event.baseline}, {event.phase}, "
-                f"τ {event.tau}, ε {event.epsilon}, α {event.alpha}, n {event.slice_size} a slice"
+                f"{event.thresholds}, n {event.slice_size} a slice"
             )
         case Price():
             return (

@@ -7,7 +7,7 @@ from rich.text import Text
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from tui.session import Activity
-from tui.words import arrow, clock, rate
+from tui.words import arrow, clock, rate, threshold
 
 
 def headline(state: RunState, activity: str, pace: str) -> Text:
@@ -16,7 +16,7 @@ def headline(state: RunState, activity: str, pace: str) -> Text:
     if header is None:
         return Text(f" MechaRule  {activity}", "bold", no_wrap=True)
     regimes = " and ".join(map(arrow, header.regimes))
-    settings = f"τ {rate(header.tau)} ε {rate(header.epsilon)} α {rate(header.alpha)} n {header.slice_size}"
+    settings = f"τ {threshold(header.thresholds)} ε {rate(header.epsilon)} α {rate(header.alpha)} n {header.slice_size}"
     text = Text(no_wrap=True).append(f" run {plain(header.run)} ", "bold")
     text.append(f"{activity}{pace}", "bold reverse")
     text.append(f"  {plain(header.model)} · {plain(header.task)} · {regimes} · {settings}")

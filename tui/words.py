@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.search_view import NodeView
+from mecharule_ops.thresholds import Thresholds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +37,10 @@ def said(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style, no_wrap=False)
 
 
-def look_of(node: NodeView, tau: float) -> Look:
+def look_of(node: NodeView, thresholds: Thresholds) -> Look:
     """How a node's verdict is said; a kept unit below τ is only localized."""
     if node.verdict == "kept":
-        return AGONIST if node.reaches(tau) else LOCALIZED
+        return AGONIST if thresholds.reached_by(node.strength) else LOCALIZED
     return {"split": OPEN, "pruned": PRUNED, "dropped": DROPPED}.get(node.verdict or "", ASKED)
 
 
@@ -50,6 +51,11 @@ def rate(value: float | None) -> str:
     shown = f"{abs(value):.2f}"
     sign = "-" if value < 0 and shown != "0.00" else ""
     return sign + (shown[1:] if shown.startswith("0") else "1.0" if shown == "1.00" else shown)
+
+
+def threshold(thresholds: Thresholds) -> str:
+    """What a strength is held against: `.20`."""
+    return rate(thresholds.tau)
 
 
 def signed_rate(value: float | None) -> str:
@@ -91,6 +97,6 @@ def slices_of(node: NodeView) -> tuple[tuple[str, int, int], tuple[str, int, int
     )
 
 
-def node_lower_bound(node: NodeView, alpha: float) -> float:
+def node_lower_bound(node: NodeView, thresholds: Thresholds) -> float:
     """The larger lower bound of the two slices, each at α/2."""
-    return max(bounds(flips, n, alpha / 2)[0] for _, flips, n in slices_of(node))
+    return max(bounds(flips, n, thresholds.alpha / 2)[0] for _, flips, n in slices_of(node))

@@ -258,7 +258,7 @@ def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
     rows = {row.key: row for row in rows_of(view)}
 
     def line(row: Row, wide: bool, is_open: bool = True) -> Text:
-        return row_text(view, row, tau=0.2, alpha=0.05, wide=wide, is_open=is_open)
+        return row_text(view, row, wide=wide, is_open=is_open)
 
     agonist = line(rows[Key("node", 4)], wide=True)
     assert agonist.plain == "    ● m0.17 E .44 [.31,.56] AGONIST"
@@ -273,9 +273,9 @@ def test_search_goes_round_and_reasons_name_their_numbers() -> None:
     view = fold(story()).searches["cha:1:m0"]
     assert [find_row(view, "M0.1", after) for after in (-1, 4, 6)] == [3, 5, 3]
     assert find_row(view, "m7", -1) is None
-    assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, 2, 0.2)
-    assert "below τ .20, so it was pruned with all its units" in why_opened(view, 2, 0.2)
-    assert "single unit" in why_opened(view, 4, 0.2)
+    assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, 2)
+    assert "below τ .20, so it was pruned with all its units" in why_opened(view, 2)
+    assert "single unit" in why_opened(view, 4)
 
 
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from mecharule_ops.events import Event
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.thresholds import TAU
 from tui.character_charts import bar
 from tui.headline import headline, progress
 from tui.neuron_card import OnFile
@@ -109,5 +108,4 @@ class ReplayScreen(RunView):
         if view is None or node is None or node not in view.nodes:
             self.app.tell("move the cursor of the tree to a group or unit first")
             return
-        tau = self.state.header.tau if self.state.header else TAU
-        self.app.tell(why_opened(view, node, tau))
+        self.app.tell(why_opened(view, node))

@@ -11,7 +11,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import CHA, SearchId
 from mecharule_ops.state.search_view import SearchView
 from tui.character_charts import figures
-from tui.neuron_card import OnFile, card, thresholds
+from tui.neuron_card import OnFile, card
 from tui.panes.text_panes import ReadingPane, TextTable
 from tui.panes.tree_pane import TreePane
 from tui.rule_rows import HEADER, STRENGTH, arranged, rule_rows
@@ -59,9 +59,8 @@ class RunView(PanedScreen):
 
     def draw(self) -> None:
         """Draw the snapshot on the panes on show."""
-        tau, _, alpha = thresholds(self.state)
         tree, view = self.query_one(TreePane), self.view
-        tree.show(view, tau, alpha, self._favourite(view))
+        tree.show(view, self._favourite(view))
         tree.border_title = self.search_name(view)
         if "rules" in self.shown:
             self.query_one("#rules", TextTable).show(self.rule_cells)
