@@ -14,8 +14,7 @@ from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord
 from tools.arguments import DoctorArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject

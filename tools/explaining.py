@@ -28,8 +28,7 @@ from mecharule_ops.saying.chain_lines import chain_links
 from mecharule_ops.types import Neuron, Regime
 from tools import arguments
 from tools._ablations import accepted, price_words
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def account(given: arguments.AccountArguments, tell: Tell) -> ToolResult:

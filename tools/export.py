@@ -15,8 +15,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools.arguments import ExportArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 from tools.verify import CERTIFICATES, CONFIG, TABLES
 
 README = """# MechaRule run {run}

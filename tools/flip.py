@@ -35,8 +35,7 @@ from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import about, change_words, example_data, last_line
 from tools.arguments import FlipArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 TYPED, EDITED = "typed", "edited"
 

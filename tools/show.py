@@ -16,8 +16,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.keys import CONTRIBUTION
 from tools.arguments import ShowArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def show(given: ShowArguments, tell: Tell) -> ToolResult:

@@ -19,7 +19,7 @@ from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Neuron
-from tools.result import ToolResult
+from tools.registry import ToolResult
 
 if TYPE_CHECKING:
     from mecharule_ops.experiments.page import Chapter

@@ -22,7 +22,7 @@ from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
 from mecharule_ops.events import HypothesisRegistered
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tools.result import ToolResult
+from tools.registry import ToolResult
 from tui.backend import Listener
 from tui.panes.chat_pane import ChatPane
 from tui.panes.text_panes import ReadingPane, TextTable
