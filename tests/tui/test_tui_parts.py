@@ -38,10 +38,9 @@ from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
 from tui.backend import Backend
 from tui.character_charts import bar, coverage, figures, interval
+from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
-from tui.headline import progress
 from tui.neuron_card import OnFile, card
-from tui.panes.chat_pane import entry_text, plain_columns
 from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.common import CommandScreen, fitted
 from tui.screens.compare_screen import CompareScreen, Side, compare
@@ -53,10 +52,9 @@ from tui.screens.repair_screen import RepairScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
 from tui.session import Entry
-from tui.terminal import ascii_only
-from tui.terminal_app import MechaRuleApp
+from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
-from tui.words import rate, said, signed_rate
+from tui.words import progress, rate, said, signed_rate
 from tui.working_app import Outbox
 
 PIECES = [

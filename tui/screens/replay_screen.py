@@ -11,14 +11,14 @@ from rich.text import Text
 from mecharule_ops.events import Event
 from mecharule_ops.state.run_state import RunState
 from tui.character_charts import bar
-from tui.headline import headline, progress
 from tui.neuron_card import OnFile
-from tui.panes.tree_pane import TreePane
 from tui.screens.common import Line, fitted, hint_parts
 from tui.screens.panes import PANES
 from tui.screens.view import RunView
 from tui.session import Session
+from tui.tree_pane import TreePane
 from tui.tree_rows import why_opened
+from tui.words import headline, progress
 
 LEAPS = 20
 """Leaps from one end to the other."""

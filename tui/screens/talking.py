@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import MechaRuleError
 from tui.backend import Listener
+from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
-from tui.panes.chat_pane import ChatLine, ChatPane
 from tui.screens.view import RunView
 from tui.session import Entry, Session
 

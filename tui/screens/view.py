@@ -12,14 +12,13 @@ from mecharule_ops.state.search_id import CHA, SearchId
 from mecharule_ops.state.search_view import SearchView
 from tui.character_charts import figures
 from tui.neuron_card import OnFile, card
-from tui.panes.text_panes import ReadingPane, TextTable
-from tui.panes.tree_pane import TreePane
 from tui.rule_rows import HEADER, STRENGTH, arranged, rule_rows
-from tui.screens.common import Pane
+from tui.screens.common import Pane, SearchPopup
 from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.panes import PanedScreen
-from tui.screens.popups import SearchPopup
 from tui.session import Session, strongest
+from tui.text_panes import ReadingPane, TextTable
+from tui.tree_pane import TreePane
 from tui.words import arrow, said
 
 
