@@ -11,7 +11,7 @@ from mecharule_ops.errors import system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.report.account_lines import account_links
+from mecharule_ops.report.unit_account import account_links
 from mecharule_ops.run.accounting import account_forwards, kept_accounts, observe_further
 from mecharule_ops.run.chains import kept_chain, plan
 from mecharule_ops.run.live_run import Run
@@ -109,9 +109,9 @@ def _shown(
 
 def _written(known: Account | Chain, folder: Path) -> list[str]:
     """The SVG files written, one a figure. Raises `StoreError` when the folder cannot be written."""
-    from mecharule_ops.report.account_plots import account_figures
     from mecharule_ops.report.chain_plots import chain_figures
     from mecharule_ops.report.drawing import standalone
+    from mecharule_ops.report.unit_account import account_figures
 
     figures = chain_figures(known) if isinstance(known, Chain) else account_figures(known)
     files = []

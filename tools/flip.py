@@ -22,7 +22,7 @@ from mecharule_ops.questions.typed_prompt import (
     rule_fires,
     unobserved,
 )
-from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
+from mecharule_ops.report.unit_account import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval

@@ -103,7 +103,7 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
 
 def _account_lines(known: Unit, run: str, width: int) -> Text:
     """When the unit flips and why: its account with the picture of leads and drops, and its chain."""
-    from mecharule_ops.report.account_lines import account_links
+    from mecharule_ops.report.unit_account import account_links
     from mecharule_ops.saying.chain_lines import chain_links
 
     text = Text()

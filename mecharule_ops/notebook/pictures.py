@@ -13,7 +13,6 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.notebook.rows import TreeRow, tree_rows
-from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.as_text import text_of
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.content import search_section
@@ -22,6 +21,7 @@ from mecharule_ops.report.drawing import standalone
 from mecharule_ops.report.html import figure_of, fragment_of
 from mecharule_ops.report.model_map import model_map
 from mecharule_ops.report.plots import search_figures
+from mecharule_ops.report.unit_account import account_figures
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.saying.searches import search_names
 
