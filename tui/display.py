@@ -58,7 +58,9 @@ def make_display(name: str | None, stream: TextIO | None = None) -> LineDisplay 
     stream = stream or sys.stderr
     name = name or ("rich" if stream.isatty() else "plain")
     if name not in DISPLAYS:
-        raise UsageError(f"expected a display of {', '.join(DISPLAYS)}, got {name!r}")
+        raise UsageError(
+            f"expected a display of {', '.join(DISPLAYS)}, got {name!r}; the screens have no verb"
+        )
     if name == "rich":
         return RichDisplay(stream)
     return LineDisplay(stream, name)
