@@ -6,7 +6,6 @@ How far it goes is named by its grade: attributed, group-ablated, exact singleto
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -17,26 +16,18 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.thresholds import Thresholds
 from tui.character_charts import interval, leads_and_drops
-from tui.session import known_unit
+from tui.session import Session, known_unit
 from tui.words import arrow, bounds, look_of, node_lower_bound, rate, signed_rate, slices_of, threshold
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
-    from mecharule_ops.findings.records import AgonistControls, Findings, Unit
+    from mecharule_ops.findings.records import AgonistControls, Unit
 
 SHOWN_FLIPS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OnFile:
-    """What a finished run adds to its events."""
-
-    findings: Findings | None = None
-    certificates: Sequence[Certificate] = field(default_factory=tuple)
-
-
-def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:
-    """The card of one node, a unit or a group."""
+def card(state: RunState, view: SearchView, number: int, session: Session, width: int) -> Text:
+    """The card of one node, a unit or a group; of the session what a finished run adds to its events."""
     from mecharule_ops.saying.flips import leaning
 
     node = view.nodes[number]
@@ -56,7 +47,7 @@ def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width:
         leans = leaning(node.signed_selectivity, judged.epsilon)
         text.append(f"Sel {signed_rate(node.signed_selectivity)} ({leans})\n")
     if node.size == 1:
-        text.append_text(_unit_lines(state, view, node, on_file, width))
+        text.append_text(_unit_lines(state, view, node, session, width))
     else:
         text.append(_group_sentence(node, judged), "dim")
     return text
@@ -76,8 +67,8 @@ def _group_sentence(node: NodeView, judged: Thresholds) -> str:
     return f"Upper bound {rate(node.ucb)} reaches τ {threshold(judged)}: it may hold an agonist."
 
 
-def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile, width: int) -> Text:
-    findings = on_file.findings
+def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Session, width: int) -> Text:
+    findings = session.findings
     known = known_unit(findings, view.regime, node.units)
     text = _account_lines(known, findings.run, width) if findings and known else Text()
     if findings is None:
@@ -91,7 +82,7 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
     rule = state.rules.get((view.regime, node.units))
     if rule is not None or node.verdict == "kept":
         text.append_text(_rule(rule, state.finished))
-    found = [c for c in on_file.certificates if node.units in c.units and c.regime == view.regime]
+    found = [c for c in session.certificates if node.units in c.units and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))
     if not found:

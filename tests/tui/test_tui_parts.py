@@ -40,7 +40,7 @@ from tui.backend import Backend
 from tui.character_charts import bar, coverage, figures, interval
 from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
-from tui.neuron_card import OnFile, card
+from tui.neuron_card import card
 from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.common import CommandScreen, fitted
 from tui.screens.compare_screen import CompareScreen, Side, compare
@@ -51,7 +51,7 @@ from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
 from tui.screens.repair_screen import RepairScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
-from tui.session import Entry
+from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
 from tui.words import progress, rate, said, signed_rate
@@ -395,7 +395,13 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
 
 def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
     state = _one_unit(unit, flips)
-    return card(state, state.searches["cha:1:a20"], 0, OnFile(findings=findings), 60).plain
+    return card(state, state.searches["cha:1:a20"], 0, _ended(findings), 60).plain
+
+
+def _ended(findings: Findings | None) -> Session:
+    session = Session()
+    session.findings = findings
+    return session
 
 
 def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they_show() -> None:
@@ -412,7 +418,7 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they
 def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
     """The green of an agonist ends with its word; what is read stays in the terminal's own colour."""
     state = _one_unit("a20.h8", (50, 8))
-    made = card(state, state.searches["cha:1:a20"], 0, OnFile(findings=FINDINGS), 60)
+    made = card(state, state.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
     assert made.style == ""
     (green,) = [span for span in made.spans if "green" in str(span.style)]
     assert made.plain[green.start : green.end] == "● AGONIST"

@@ -11,7 +11,6 @@ from rich.text import Text
 from mecharule_ops.events import Event
 from mecharule_ops.state.run_state import RunState
 from tui.character_charts import bar
-from tui.neuron_card import OnFile
 from tui.screens.common import Line, fitted, hint_parts
 from tui.screens.panes import PANES
 from tui.screens.view import RunView
@@ -71,9 +70,9 @@ class ReplayScreen(RunView):
         self.draw()
 
     @property
-    def on_file(self) -> OnFile:
+    def on_file(self) -> Session:
         """Before its end a run had neither findings nor certificates."""
-        return super().on_file if self.state.finished else OnFile()
+        return self.session if self.state.finished else Session()
 
     def draw_lines(self) -> None:
         total = len(self.timeline)

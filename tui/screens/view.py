@@ -11,7 +11,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import CHA, SearchId
 from mecharule_ops.state.search_view import SearchView
 from tui.character_charts import figures
-from tui.neuron_card import OnFile, card
+from tui.neuron_card import card
 from tui.rule_rows import HEADER, STRENGTH, arranged, rule_rows
 from tui.screens.common import Pane, SearchPopup
 from tui.screens.ledger_screen import LedgerScreen
@@ -110,9 +110,9 @@ class RunView(PanedScreen):
         self._draw_card()
 
     @property
-    def on_file(self) -> OnFile:
-        """What the run file adds to the snapshot on show."""
-        return OnFile(findings=self.session.findings, certificates=self.session.certificates)
+    def on_file(self) -> Session:
+        """Whose findings and certificates belong to the snapshot on show."""
+        return self.session
 
     def draw_lines(self) -> None:
         """The lines above and below the panes."""
