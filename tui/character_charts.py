@@ -156,7 +156,7 @@ def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
     for agonist in strongest(state)[:MOST_UNITS]:
         view, number = state.searches.get(agonist.search), singles.get((agonist.search, agonist.neuron), -1)
         node = view.nodes.get(number) if view else None
-        if node is None:
+        if view is None or node is None:
             continue
         for name, flips, n in slices_of(node):
             label = f"{plain(agonist.neuron)} {arrow(agonist.regime)}" if name == "D+" else ""
