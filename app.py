@@ -172,10 +172,6 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
     from agent.verbs.interrupts import interrupts
     from tui.display import make_display
 
-    if options.display == "full":
-        raise UsageError(
-            "expected a display of rich, plain, log or none for a verb; the screens have no verb"
-        )
     display = make_display(options.display)
     lines = options.output == "jsonl"
 

@@ -16,7 +16,7 @@ from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import ProposalContext
 from mecharule_ops.predicates.table import Refusal
 from mecharule_ops.saying.fact import Fact
-from tools.result import ToolResult
+from tools.registry import ToolResult
 
 
 class RefusalEntry(TypedDict):

@@ -43,7 +43,7 @@ from mecharule_ops.run.opening import findings_of, opened  # noqa: E402
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer  # noqa: E402
 from mecharule_ops.store.run_store import RunStore  # noqa: E402
 from tools import registry  # noqa: E402
-from tools.result import ToolResult  # noqa: E402
+from tools.registry import ToolResult  # noqa: E402
 
 QUESTIONS = json.loads((ROOT / "benchmarks" / "agent_questions.json").read_text(encoding="utf-8"))[
     "questions"

@@ -21,10 +21,10 @@ from textual.events import Key
 
 from mecharule_ops.events import AgonistFound, Event, NodeAsked, NodeTested, RunStarted, SearchStarted
 from tui.backend import Backend
-from tui.panes.tree_pane import TreePane
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
 from tui.terminal_app import MechaRuleApp
+from tui.tree_pane import TreePane
 
 SEARCH = "cha:1:m0"
 _FLIPS = {"split": 30, "pruned": 1, "kept": 20, "dropped": 2}

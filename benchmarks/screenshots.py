@@ -20,11 +20,12 @@ from textual.widgets import Input
 
 from mecharule_ops.events import Event, SearchFinished
 from tui.backend import Backend
-from tui.panes.chat_pane import ChatPane
+from tui.chat_pane import ChatPane
 from tui.screens.repair_screen import RepairScreen
 from tui.screens.run_screen import RunScreen
-from tui.session import Activity, Session
+from tui.session import Session
 from tui.terminal_app import MechaRuleApp
+from tui.words import Activity
 
 SIZE = (120, 40)
 QUESTION = "why does the strongest neuron flip?"

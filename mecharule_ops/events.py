@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mecharule_ops.thresholds import Thresholds
+
 LONGEST_MESSAGE = 300
 """Characters of a message that an event keeps."""
 
@@ -34,6 +36,11 @@ class RunStarted(Event):
     epsilon: float
     alpha: float
     slice_size: int
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What its flips are judged by."""
+        return Thresholds(tau=self.tau, epsilon=self.epsilon, alpha=self.alpha)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,11 @@
-"""Text that a person or a model wrote, made fit for one line of a terminal, a table or a report."""
+"""Text that a person or a model wrote, made fit for one line of a terminal, a table or a report; and text as a file."""
 
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
+
+from mecharule_ops.errors import system_errors
 
 _TRICKS = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Control, format (bidi, zero width), surrogate and private characters."""
@@ -14,3 +17,11 @@ def plain(text: str) -> str:
         return " ".join(text.split())
     spaced = " ".join(text.split())
     return "".join("�" if unicodedata.category(char) in _TRICKS else char for char in spaced)
+
+
+def write_file(file: str | Path, text: str) -> Path:
+    """The file after it was written, its folder made where it is missing. Raises `StoreError`."""
+    with system_errors(f"to write {file}"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(text, encoding="utf-8")
+    return Path(file)

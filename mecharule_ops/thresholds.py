@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 TAU = 0.2
 """Strength threshold τ of the paper's runs."""
 EPSILON = 0.2
@@ -29,3 +31,19 @@ def reaches(value: float, tau: float) -> bool:
     (True, False, False)
     """
     return bool(value >= tau)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """What a run's flips are judged by; the paper's until the run has said its own."""
+
+    tau: float = TAU
+    epsilon: float = EPSILON
+    alpha: float = ALPHA
+
+    def reached_by(self, strength: float | None) -> bool:
+        """Whether a strength was measured and is at least τ."""
+        return strength is not None and reaches(strength, self.tau)
+
+    def __str__(self) -> str:
+        return f"τ {self.tau}, ε {self.epsilon}, α {self.alpha}"

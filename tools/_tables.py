@@ -10,7 +10,7 @@ from mecharule_ops.report.as_text import csv_of, markdown_of, text_of
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.saying.fact import Fact, fact
 from tools.arguments import TableArguments
-from tools.result import ToolResult
+from tools.registry import ToolResult
 
 WIDTH = 120
 STATED = 8

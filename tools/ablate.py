@@ -8,8 +8,7 @@ from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
 from tools._accounts import direction, flipped_data, flipped_fact, flips_fact, slices_data
 from tools.arguments import AblateArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 
 def ablate(given: AblateArguments, tell: Tell) -> ToolResult:

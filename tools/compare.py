@@ -9,8 +9,7 @@ from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron, Regime
 from tools.arguments import CompareArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 Found = dict[tuple[Neuron, Regime], float]
 

@@ -19,8 +19,7 @@ from mecharule_ops.types import FlipEstimate, Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import about, controls_data, controls_facts, direction
 from tools.arguments import ControlArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 
 def control(given: ControlArguments, tell: Tell) -> ToolResult:

@@ -5,20 +5,13 @@ from __future__ import annotations
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.loading import model_names
 from mecharule_ops.loading.placement import this_machine
 from mecharule_ops.store.run_directory import runs_directory
-from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import BehaviourRecord
 from tools.arguments import DoctorArguments
-from tools.registry import Tell
-from tools.result import ToolResult
-
-if TYPE_CHECKING:
-    from mecharule_ops.loading.model import Subject
+from tools.registry import Tell, ToolResult
 
 PACKAGES = (
     *("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap"),
@@ -73,7 +66,10 @@ def _devices() -> dict[str, str]:
 
 def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, object], bool]:
     """(what was shown on the model and the arithmetic task, whether all of it holds)."""
+    import numpy as np
+
     from mecharule_ops.config import make_config
+    from mecharule_ops.engine.behaviour import behaviour_on
     from mecharule_ops.engine.proof import prove
     from mecharule_ops.replacement.baselines import replacement_table
     from mecharule_ops.tasks.task_names import task_of
@@ -84,7 +80,7 @@ def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, o
         subject = model_names.load(model, given.device, given.dtype, placed.append)
         tell(placed[0])
         task = task_of(make_config(model=model))
-        records = _records(task, subject)
+        records = behaviour_on(task, subject, task.examples(RECORDS, np.random.default_rng(0))).records
         intervention = Intervention(basis=Basis.MLP_OUT, phase=task.phase)
         proof = prove(subject, task, records, replacement_table(subject, records, intervention))
     except UsageError:
@@ -100,22 +96,6 @@ def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, o
         "seconds_an_example_forward": round(proof.seconds, 6),
     }
     return shown, proof.passed
-
-
-def _records(task: Task, subject: Subject) -> list[BehaviourRecord]:
-    """The model's own completions; whether any is right does not matter here."""
-    import numpy as np
-
-    examples = task.examples(RECORDS, np.random.default_rng(0))
-    prompts = subject.encode([example.prompt for example in examples])
-    completed = subject.generate(prompts, task.max_new_tokens, subject.stop_ids(task.stop)).tokens
-    texts = [subject.decode(tokens) for tokens in completed]
-    return [
-        BehaviourRecord(
-            example=example, tokens=tokens, completion=text, parsed={}, label=task.label(example, text)
-        )
-        for example, tokens, text in zip(examples, completed, texts, strict=True)
-    ]
 
 
 def _text(data: dict[str, object]) -> str:

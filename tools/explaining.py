@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from mecharule_ops.codec import encode
-from mecharule_ops.errors import system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.report.account_lines import account_links
+from mecharule_ops.plain_text import write_file
+from mecharule_ops.report.unit_account import account_figures, account_links
 from mecharule_ops.run.accounting import account_forwards, kept_accounts, observe_further
 from mecharule_ops.run.chains import kept_chain, plan
 from mecharule_ops.run.live_run import Run
@@ -28,8 +28,7 @@ from mecharule_ops.saying.chain_lines import chain_links
 from mecharule_ops.types import Neuron, Regime
 from tools import arguments
 from tools._ablations import accepted, price_words
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def account(given: arguments.AccountArguments, tell: Tell) -> ToolResult:
@@ -110,16 +109,8 @@ def _shown(
 
 def _written(known: Account | Chain, folder: Path) -> list[str]:
     """The SVG files written, one a figure. Raises `StoreError` when the folder cannot be written."""
-    from mecharule_ops.report.account_plots import account_figures
     from mecharule_ops.report.chain_plots import chain_figures
     from mecharule_ops.report.drawing import standalone
 
     figures = chain_figures(known) if isinstance(known, Chain) else account_figures(known)
-    files = []
-    with system_errors(f"to write figures to {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, (svg, _) in figures.items():
-            file = folder / f"{name}.svg"
-            file.write_text(standalone(svg), encoding="utf-8")
-            files.append(str(file))
-    return files
+    return [str(write_file(folder / f"{name}.svg", standalone(svg))) for name, (svg, _) in figures.items()]

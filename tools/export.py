@@ -8,15 +8,15 @@ from pathlib import Path
 from mecharule_ops import report
 from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.errors import StoreError, UsageError, system_errors
+from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.plain_text import write_file
 from mecharule_ops.replacement.table_files import write_table
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools.arguments import ExportArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 from tools.verify import CERTIFICATES, CONFIG, TABLES
 
 README = """# MechaRule run {run}
@@ -76,9 +76,8 @@ def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
             task=findings.task,
         ),
     }
-    with system_errors(f"to write to {folder}"):
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+    for name, text in texts.items():
+        write_file(folder / name, text)
 
 
 def _write_tables(folder: Path, run: Run, certificates: tuple[Certificate, ...]) -> int:

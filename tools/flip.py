@@ -24,7 +24,7 @@ from mecharule_ops.questions.typed_prompt import (
     rule_fires,
     unobserved,
 )
-from mecharule_ops.report.account_lines import EXPLAINS_THE_PREDICTOR
+from mecharule_ops.report.unit_account import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
@@ -37,8 +37,7 @@ from mecharule_ops.saying.rules import predicts
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import about, change_words, example_data, last_line
 from tools.arguments import FlipArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 TYPED, EDITED = "typed", "edited"
 

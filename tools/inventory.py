@@ -13,8 +13,7 @@ from mecharule_ops.store.run_directory import RunSummary, list_runs, runs_direct
 from mecharule_ops.tasks.request_files import data_file, data_names, fetch_data
 from tools._tables import shown
 from tools.arguments import DataArguments, ModelsArguments, RunsArguments, TableArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def runs(given: RunsArguments, tell: Tell) -> ToolResult:

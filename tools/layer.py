@@ -14,8 +14,7 @@ from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipEstimate, Neuron
 from tools.arguments import LayerArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 
 def layer(given: LayerArguments, tell: Tell) -> ToolResult:

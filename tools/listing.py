@@ -26,8 +26,7 @@ from tools.arguments import (
     RulesArguments,
     TreeArguments,
 )
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def neurons(given: NeuronsArguments, tell: Tell) -> ToolResult:

@@ -12,8 +12,7 @@ from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.searches import audit_sentence, cost_words, recall_words, search_name
 from mecharule_ops.types import Share
 from tools.arguments import MissedArguments, WeakestArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 
 def weakest(given: WeakestArguments, tell: Tell) -> ToolResult:

@@ -20,8 +20,7 @@ from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
 from tools._accounts import flips_fact, slices_data
 from tools.arguments import SharedArguments, VersusArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 SHOWN = 10
 

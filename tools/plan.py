@@ -21,8 +21,7 @@ from mecharule_ops.run.waves import (
 )
 from mecharule_ops.types import Basis, Regime
 from tools.arguments import PlanArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 FLAT = 1.2
 """A curve is flat where twice the workers are less than this much faster."""

@@ -1,9 +1,12 @@
-"""The one table of tools, and the one way to call them. A tool's module is imported when it is called."""
+"""The one table of tools, the one way to call them, and what every one gives back: data, text, an exit code.
+
+A tool's module is imported when it is called.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TypeVar
 
@@ -11,13 +14,37 @@ from pydantic import ValidationError
 
 from mecharule_ops.config import misfit
 from mecharule_ops.errors import UsageError
+from mecharule_ops.saying.fact import Fact
 from tools import arguments
 from tools.arguments import Arguments
-from tools.result import ToolResult
 
 _Arguments = TypeVar("_Arguments", bound=Arguments)
 Tell = Callable[[str], None]
 """Is told one line at a time what a tool is doing; narration, never data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """`data` is short JSON with ids and no arrays of the model; `text` says the same in sentences or a table."""
+
+    data: Mapping[str, object] = field(default_factory=dict)
+    text: str = ""
+    exit_code: int = 0
+    facts: tuple[Fact, ...] = ()
+    """What an answer may say of it, each sentence with its sources."""
+
+
+def stated(
+    data: Mapping[str, object],
+    facts: Sequence[Fact],
+    *,
+    head: str = "",
+    asked: Sequence[Fact] = (),
+    exit_code: int = 0,
+) -> ToolResult:
+    """A result whose text is its facts, a line each under the head; those `asked` for answer questions alone."""
+    lines = [*([head] if head else []), *(f"{'  ' if head else ''}{fact.cited}" for fact in facts)]
+    return ToolResult(data=data, text="\n".join(lines), exit_code=exit_code, facts=(*facts, *asked))
 
 
 @dataclass(frozen=True, slots=True)

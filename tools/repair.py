@@ -23,8 +23,7 @@ from mecharule_ops.types import Basis, Regime
 from tools._ablations import accepted, price_words
 from tools._tables import WIDTH
 from tools.arguments import RepairArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def repair(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from mecharule_ops.run.opening import opened, regime_of
 from tools._accounts import finite, last_line
 from tools.arguments import SlicesArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 SHOWN = 5
 

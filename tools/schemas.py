@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from tools.arguments import Arguments, SpecArguments
-from tools.registry import TOOLS, Tell
-from tools.result import ToolResult
+from tools.registry import TOOLS, Tell, ToolResult
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 """The flags, or the name of a positional argument, and the keywords of `add_argument`."""

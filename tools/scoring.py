@@ -12,8 +12,7 @@ from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.opening import opened
 from tools._tables import shown
 from tools.arguments import ExtractArguments, ScoreArguments, TableArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def score(given: ScoreArguments, tell: Tell) -> ToolResult:

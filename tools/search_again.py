@@ -19,8 +19,7 @@ from tools._ablations import accepted, price_words
 from tools._accounts import direction
 from tools._tables import shown
 from tools.arguments import LocaliseArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 COLUMNS: tuple[Column[Agonist], ...] = (
     ("unit", "l", lambda found: str(found.neuron)),

@@ -15,8 +15,7 @@ from mecharule_ops.report.as_text import block_lines
 from mecharule_ops.report.document import Column, Table
 from tools._tables import WIDTH
 from tools.arguments import SelftestArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 COLUMNS: tuple[Column[Calibration], ...] = (
     ("case", "l", lambda row: str(row.case)),

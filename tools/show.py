@@ -6,18 +6,17 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-from mecharule_ops.errors import UsageError, system_errors
+from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.keys import CONTRIBUTION
 from tools.arguments import ShowArguments
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 
 def show(given: ShowArguments, tell: Tell) -> ToolResult:
@@ -29,8 +28,7 @@ def show(given: ShowArguments, tell: Tell) -> ToolResult:
         data = json.loads(to_json(findings))
         if given.html is None:
             return with_contribution(ToolResult(data=data, text=_text(findings, given)), run)
-    with system_errors(f"to write {given.html}"):
-        Path(given.html).write_text(report.render_html(findings), encoding="utf-8")
+    write_file(given.html, report.render_html(findings))
     return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
 
 

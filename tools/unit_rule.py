@@ -19,8 +19,7 @@ from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
 from tools._ablations import accepted, price_words
 from tools._accounts import Asked, finite, last_line, rule_data
 from tools.arguments import AnchorArguments, CoversArguments, DisguiseArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 SHOWN = 8
 

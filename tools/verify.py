@@ -25,8 +25,7 @@ from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from mecharule_ops.types import Intervention
 from tools.arguments import VerifyArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 CERTIFICATES, TABLES, CONFIG = "certificates", "replacement", "config.json"
 """Names inside an exported folder."""

@@ -24,8 +24,7 @@ from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import Asked, slices_data, slices_words
 from tools.arguments import WhyNotArguments
-from tools.registry import Tell
-from tools.result import ToolResult, stated
+from tools.registry import Tell, ToolResult, stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mecharule_ops.events import Event
     from mecharule_ops.store.run_directory import RunSummary
     from mecharule_ops.store.run_store import RunStore
-    from tools.result import ToolResult
+    from tools.registry import ToolResult
     from tui.repair_text import HeldRepairs
 
 Tell = Callable[[str], None]

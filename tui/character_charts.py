@@ -13,7 +13,6 @@ from rich.text import Text
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
-from mecharule_ops.thresholds import ALPHA
 from tui.session import Singles, strongest
 from tui.words import arrow, bounds, counted, rate, slices_of
 
@@ -152,17 +151,16 @@ def _found(state: RunState, search: str) -> tuple[int, int]:
 
 def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
     """Two lines a unit, D+ and D-: the flip rate on [0, 1] between the bounds of that unit alone."""
-    alpha = state.header.alpha if state.header else ALPHA
     lines = [Text("Flip rates (0 to 1), intervals of one unit each", "bold")]
     room = max(12, min(40, width - 41))
     for agonist in strongest(state)[:MOST_UNITS]:
         view, number = state.searches.get(agonist.search), singles.get((agonist.search, agonist.neuron), -1)
         node = view.nodes.get(number) if view else None
-        if node is None:
+        if view is None or node is None:
             continue
         for name, flips, n in slices_of(node):
             label = f"{plain(agonist.neuron)} {arrow(agonist.regime)}" if name == "D+" else ""
-            lines.append(_rate_line(f"{label:>13} {name} ", flips, n, alpha, room))
+            lines.append(_rate_line(f"{label:>13} {name} ", flips, n, view.thresholds.alpha, room))
     return lines if len(lines) > 1 else [*lines, Text("nothing is localized yet", "dim")]
 
 

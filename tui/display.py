@@ -58,7 +58,9 @@ def make_display(name: str | None, stream: TextIO | None = None) -> LineDisplay 
     stream = stream or sys.stderr
     name = name or ("rich" if stream.isatty() else "plain")
     if name not in DISPLAYS:
-        raise UsageError(f"expected a display of {', '.join(DISPLAYS)}, got {name!r}")
+        raise UsageError(
+            f"expected a display of {', '.join(DISPLAYS)}, got {name!r}; the screens have no verb"
+        )
     if name == "rich":
         return RichDisplay(stream)
     return LineDisplay(stream, name)
@@ -119,7 +121,7 @@ def _sentence(event: Event) -> str | None:
         case RunStarted():
             return (
                 f"run {event.run}: {event.task} on {event.model}, {event.basis}, {event.baseline}, {event.phase}, "
-                f"τ {event.tau}, ε {event.epsilon}, α {event.alpha}, n {event.slice_size} a slice"
+                f"{event.thresholds}, n {event.slice_size} a slice"
             )
         case Price():
             return (

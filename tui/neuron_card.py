@@ -6,7 +6,6 @@ How far it goes is named by its grade: attributed, group-ablated, exact singleto
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -15,58 +14,43 @@ from mecharule_ops.events import RuleAnchored
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
-from mecharule_ops.thresholds import ALPHA, EPSILON, TAU
+from mecharule_ops.thresholds import Thresholds
 from tui.character_charts import interval, leads_and_drops
-from tui.session import known_unit
-from tui.words import arrow, bounds, look_of, node_lower_bound, rate, signed_rate, slices_of
+from tui.session import Session, known_unit
+from tui.words import arrow, bounds, look_of, node_lower_bound, rate, signed_rate, slices_of, threshold
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
     from mecharule_ops.findings.controls import AgonistControls
-    from mecharule_ops.findings.records import Findings, Unit
+    from mecharule_ops.findings.records import Unit
 
 SHOWN_FLIPS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OnFile:
-    """What a finished run adds to its events."""
-
-    findings: Findings | None = None
-    certificates: Sequence[Certificate] = field(default_factory=tuple)
-
-
-def thresholds(state: RunState) -> tuple[float, float, float]:
-    """τ, ε, α of the run; the paper's until the run has said its own."""
-    header = state.header
-    return (header.tau, header.epsilon, header.alpha) if header else (TAU, EPSILON, ALPHA)
-
-
-def card(state: RunState, view: SearchView, number: int, on_file: OnFile, width: int) -> Text:
-    """The card of one node, a unit or a group."""
+def card(state: RunState, view: SearchView, number: int, session: Session, width: int) -> Text:
+    """The card of one node, a unit or a group; of the session what a finished run adds to its events."""
     from mecharule_ops.saying.flips import leaning
 
     node = view.nodes[number]
-    tau, epsilon, alpha = thresholds(state)
-    look = look_of(node, tau)
+    judged = view.thresholds
+    look = look_of(node, judged)
     grade = "exact singleton" if node.size == 1 else "group-ablated"
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {number}'}  {arrow(view.regime)}\n", "bold")
     text.append(f"grade: {grade}\n", "dim")
     if node.verdict is None:
         return text.append("asked, not decided yet")
-    text.append(f"E {rate(node.strength)} [{rate(node_lower_bound(node, alpha))},{rate(node.ucb)}]")
+    text.append(f"E {rate(node.strength)} [{rate(node_lower_bound(node, judged))},{rate(node.ucb)}]")
     text.append(f"  U={node.size:,}  depth {node.depth}\n")
     for name, flips, n in slices_of(node):
-        text.append_text(_slice_line(name, flips, n, alpha, width))
+        text.append_text(_slice_line(name, flips, n, judged.alpha, width))
     if node.signed_selectivity is not None:
-        text.append(
-            f"Sel {signed_rate(node.signed_selectivity)} ({leaning(node.signed_selectivity, epsilon)})\n"
-        )
+        leans = leaning(node.signed_selectivity, judged.epsilon)
+        text.append(f"Sel {signed_rate(node.signed_selectivity)} ({leans})\n")
     if node.size == 1:
-        text.append_text(_unit_lines(state, view, node, on_file, width))
+        text.append_text(_unit_lines(state, view, node, session, width))
     else:
-        text.append(_group_sentence(node, tau), "dim")
+        text.append(_group_sentence(node, judged), "dim")
     return text
 
 
@@ -78,14 +62,14 @@ def _slice_line(name: str, flips: int, n: int, alpha: float, width: int) -> Text
     return line.append(interval(low, flips / n, high, max(10, min(28, width - 18))), "cyan").append("\n")
 
 
-def _group_sentence(node: NodeView, tau: float) -> str:
+def _group_sentence(node: NodeView, judged: Thresholds) -> str:
     if node.verdict == "pruned":
-        return f"Upper bound {rate(node.ucb)} is below τ {rate(tau)}: no unit inside is searched further."
-    return f"Upper bound {rate(node.ucb)} reaches τ {rate(tau)}: it may hold an agonist."
+        return f"Upper bound {rate(node.ucb)} is below τ {threshold(judged)}: no unit inside is searched further."
+    return f"Upper bound {rate(node.ucb)} reaches τ {threshold(judged)}: it may hold an agonist."
 
 
-def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFile, width: int) -> Text:
-    findings = on_file.findings
+def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Session, width: int) -> Text:
+    findings = session.findings
     known = known_unit(findings, view.regime, node.units)
     text = _account_lines(known, findings.run, width) if findings and known else Text()
     if findings is None:
@@ -99,7 +83,7 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
     rule = state.rules.get((view.regime, node.units))
     if rule is not None or node.verdict == "kept":
         text.append_text(_rule(rule, state.finished))
-    found = [c for c in on_file.certificates if node.units in c.units and c.regime == view.regime]
+    found = [c for c in session.certificates if node.units in c.units and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))
     if not found:
@@ -111,7 +95,7 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
 
 def _account_lines(known: Unit, run: str, width: int) -> Text:
     """When the unit flips and why: its account with the picture of leads and drops, and its chain."""
-    from mecharule_ops.report.account_lines import account_links
+    from mecharule_ops.report.unit_account import account_links
     from mecharule_ops.saying.chain_lines import chain_links
 
     text = Text()

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import MechaRuleError
@@ -29,6 +28,7 @@ from mecharule_ops.events import (
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
 from tui.display import narrate
+from tui.words import Activity
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
@@ -53,18 +53,6 @@ class Entry:
 
 _ON_OTHER_PANES = (RunStarted, SearchFinished, AgonistFound, RuleAnchored, CertificateWritten)
 """Events that the chat need not tell."""
-
-
-class Activity(Enum):
-    """What the work is doing; the value is the word in the header."""
-
-    READING = "READING"
-    READ = "READ"
-    WORKING = "LIVE"
-    STOPPING = "STOPPING"
-    STOPPED = "STOPPED, checkpoint kept"
-    ENDED = "ENDED"
-    FAILED = "FAILED"
 
 
 class WorkStopped(Exception):

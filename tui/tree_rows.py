@@ -13,7 +13,8 @@ from rich.text import Text
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.search_view import NodeView, SearchView
-from tui.words import counted, look_of, node_lower_bound, rate
+from mecharule_ops.thresholds import Thresholds
+from tui.words import counted, look_of, node_lower_bound, rate, threshold
 
 MOST_ELIDED = 200
 """Folded children listed at once; a search by name finds the others."""
@@ -111,13 +112,13 @@ def _elision(folded: tuple[NodeView, ...], key: Key, depth: int) -> Row | None:
     return Row(key, depth, len(folded) - singles, sum(node.size for node in folded), singles)
 
 
-def row_text(view: SearchView, row: Row, *, tau: float, alpha: float, wide: bool, is_open: bool) -> Text:
+def row_text(view: SearchView, row: Row, *, wide: bool, is_open: bool) -> Text:
     """One line: `▾ m4.1 … m4.99 U=803 E .88 [.78,.95] OPEN`."""
     text = Text("  " * row.depth, no_wrap=True)
     if row.key.kind == "elided":
-        return text.append(_elided(row, tau, is_open), "dim")
+        return text.append(_elided(row, view.thresholds, is_open), "dim")
     node = view.nodes[row.key.node]
-    look = look_of(node, tau)
+    look = look_of(node, view.thresholds)
     glyph = ("▾" if is_open else "▸") if node.last_child is not None else look.glyph
     text.append(f"{glyph} ", look.style)
     text.append(plain(node.units) or f"node {node.node}")
@@ -125,11 +126,11 @@ def row_text(view: SearchView, row: Row, *, tau: float, alpha: float, wide: bool
         text.append(f" U={node.size:,}", "dim")
     text.append(f" E {rate(node.strength)}")
     if wide and node.ucb is not None:
-        text.append(f" [{rate(node_lower_bound(node, alpha))},{rate(node.ucb)}]", "dim")
+        text.append(f" [{rate(node_lower_bound(node, view.thresholds))},{rate(node.ucb)}]", "dim")
     return text.append(f" {look.word}", look.style)
 
 
-def _elided(row: Row, tau: float, is_open: bool) -> str:
+def _elided(row: Row, thresholds: Thresholds, is_open: bool) -> str:
     glyph = "▾" if is_open else "▸"
     parts = []
     if row.groups:
@@ -139,7 +140,7 @@ def _elided(row: Row, tau: float, is_open: bool) -> str:
     tail = "" if is_open else " · Space shows"
     if is_open and row.groups + row.singles > MOST_ELIDED:
         tail = f" · first {MOST_ELIDED} shown, / finds others"
-    return f"{glyph} {', '.join(parts)} ({counted(row.units, 'unit')}, UCB<{rate(tau)}){tail}"
+    return f"{glyph} {', '.join(parts)} ({counted(row.units, 'unit')}, UCB<{threshold(thresholds)}){tail}"
 
 
 def find_row(view: SearchView, text: str, after: int) -> int | None:
@@ -149,17 +150,17 @@ def find_row(view: SearchView, text: str, after: int) -> int | None:
     return next((number for number in ids if number > after), ids[0] if ids else None)
 
 
-def why_opened(view: SearchView, node: int, tau: float) -> str:
+def why_opened(view: SearchView, node: int) -> str:
     """The sentence of a node's verdict: which numbers decided it."""
     seen = view.nodes[node]
     if seen.verdict is None:
         return f"node {node} was asked and is not decided yet"
     what = f"{plain(seen.units)} ({counted(seen.size, 'unit')}) flipped {seen.flips}"
-    bound = f"its upper bound {rate(seen.ucb)}"
+    bound, least = f"its upper bound {rate(seen.ucb)}", threshold(view.thresholds)
     reasons = {
-        "split": f"{bound} reaches τ {rate(tau)}, so it may hold an agonist and was opened",
-        "pruned": f"{bound} is below τ {rate(tau)}, so it was pruned with all its units",
-        "kept": f"it is a single unit and {bound} reaches τ {rate(tau)}, so it is localized",
-        "dropped": f"it is a single unit and {bound} is below τ {rate(tau)}, so it was dropped",
+        "split": f"{bound} reaches τ {least}, so it may hold an agonist and was opened",
+        "pruned": f"{bound} is below τ {least}, so it was pruned with all its units",
+        "kept": f"it is a single unit and {bound} reaches τ {least}, so it is localized",
+        "dropped": f"it is a single unit and {bound} is below τ {least}, so it was dropped",
     }
     return f"{what}; {reasons[seen.verdict]}"

@@ -15,8 +15,8 @@ from weakref import WeakSet
 from textual.app import App
 from textual.worker import Worker, WorkerState
 
-from mecharule_ops.errors import MechaRuleError, system_errors
-from mecharule_ops.plain_text import plain
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.plain_text import plain, write_file
 from tui.backend import Backend
 from tui.session import Session
 
@@ -34,10 +34,7 @@ class Outbox:
 
     def write(self, name: str, text: str) -> Path:
         """The path of a file after writing it, in place of an older one. Raises `StoreError`."""
-        path = self.folder / re.sub(r"[^\w.-]+", "-", name)
-        with system_errors(f"to write {path}"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        path = write_file(self.folder / re.sub(r"[^\w.-]+", "-", name), text)
         if path not in self.written:
             self.written.append(path)
         return path

@@ -33,8 +33,7 @@ from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.events import Event
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import Fact, certificate_ids
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver

@@ -17,8 +17,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.report.summary import in_general, of_searches
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
-from tools.registry import Tell, call
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult, call
 
 OFFLINE = "LLM: none (offline)"
 ALL = "?"

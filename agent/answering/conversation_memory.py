@@ -14,8 +14,7 @@ from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, QuestionAnswered
 from mecharule_ops.run.opening import opened
 from mecharule_ops.store.keys import LAST_ANSWER, QUESTIONS, LastAnswer
-from tools.registry import Tell
-from tools.result import ToolResult
+from tools.registry import Tell, ToolResult
 
 PROMPT = "converse"
 FOLLOWED = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mecharule_ops.saying.fact import Fact, fact
-from tools.result import ToolResult
+from tools.registry import ToolResult
 
 _LONGEST_RESULT = 3000
 """Characters of the facts of one result that a model is shown."""

@@ -16,8 +16,7 @@ from agent.answering.router import understand
 from agent.llm.protocol import ToolSpec
 from mecharule_ops.errors import UsageError
 from mecharule_ops.saying.fact import Fact
-from tools.registry import TOOLS, Tell, call
-from tools.result import ToolResult
+from tools.registry import TOOLS, Tell, ToolResult, call
 
 OFFERED = (
     *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from agent.answering.conversation import ask
 from agent.verbs.runner import Show, agreed, config_from, start
 from mecharule_ops.events import Notice
-from tools.registry import call
-from tools.result import ToolResult
+from tools.registry import ToolResult, call
 
 QUESTION = "why does the strongest neuron flip?"
 SETTINGS: tuple[tuple[str, object], ...] = (

@@ -13,13 +13,14 @@ from agent.verbs.options import ExperimentOptions
 from agent.verbs.runner import Approve, Show, config_from
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.config import RunConfig
-from mecharule_ops.errors import UsageError, system_errors
+from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Notice
 from mecharule_ops.loading.model_names import resolve
+from mecharule_ops.plain_text import write_file
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Neuron
-from tools.result import ToolResult
+from tools.registry import ToolResult
 
 if TYPE_CHECKING:
     from mecharule_ops.experiments.page import Chapter
@@ -181,8 +182,4 @@ def _write(folder: Path, name: str, page: Document, chapters: Sequence[Chapter])
         **{f"tables/{file}": csv_of(table.header, table.rows) for file, table in tables(chapters).items()},
         **{pictures[figure][0]: standalone(svg) for figure, (svg, _) in drawn.items()},
     }
-    with system_errors(f"to write {folder}"):
-        for path, text in texts.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8")
-    return tuple(str(folder / path) for path in texts)
+    return tuple(str(write_file(folder / path, text)) for path, text in texts.items())

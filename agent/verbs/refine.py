@@ -22,7 +22,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.ledger import Hypothesis, Ledger
-from tools.result import ToolResult
+from tools.registry import ToolResult
 
 Show = Callable[[Event], None]
 WIDTH = 120

@@ -13,9 +13,8 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.saying.repair_facts import mended_words
 from mecharule_ops.tasks.meanings import meanings_of
 from tools.arguments import RepairArguments
-from tools.registry import Tell
+from tools.registry import Tell, ToolResult
 from tools.repair import repair
-from tools.result import ToolResult
 
 
 def repair_run(given: RepairArguments, tell: Tell) -> ToolResult:

@@ -29,7 +29,7 @@ from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.workers.on_ray import Wanted, hired
-from tools.result import ToolResult
+from tools.registry import ToolResult
 from tools.show import with_contribution
 
 if TYPE_CHECKING:

@@ -306,6 +306,10 @@ class Findings:
             chain=next(traced, None),
         )
 
+    def reaches(self, estimate: FlipEstimate) -> bool:
+        """Whether a strength reaches the run's τ."""
+        return estimate.reaches(self.tau)
+
     def is_hq_t(self, rule: AnchoredRule) -> bool:
         """The train rule, scored once on the test split, reaches both floors."""
         return is_hq_test(rule, self.mcc_floor, self.coverage_floor)

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import UsageError, system_errors
+from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.notebook.finished_run import FinishedRun
 from mecharule_ops.notebook.progress import live_progress
+from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun
 from mecharule_ops.store.run_directory import find_run, runs_directory
@@ -156,10 +157,7 @@ def table_file(table: object, folder: Path) -> Path:
     """
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(table))
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
-    with system_errors(f"to write {file}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return file.resolve()
+    return write_file(file, text).resolve()
 
 
 def _mappings(table: object) -> Iterable[Mapping[object, object]]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import Verification, VerificationStatus, verify
-from mecharule_ops.errors import UsageError, system_errors
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.notebook.rows import TreeRow, tree_rows
-from mecharule_ops.report.account_plots import account_figures
+from mecharule_ops.plain_text import write_file
 from mecharule_ops.report.as_text import text_of
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.content import search_section
@@ -22,6 +22,7 @@ from mecharule_ops.report.drawing import standalone
 from mecharule_ops.report.html import figure_of, fragment_of
 from mecharule_ops.report.model_map import model_map
 from mecharule_ops.report.plots import search_figures
+from mecharule_ops.report.unit_account import account_figures
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.saying.searches import search_names
 
@@ -46,9 +47,7 @@ class Picture:
 
     def save(self, file: str | Path) -> Path:
         """Writes the SVG. Raises `StoreError`."""
-        with system_errors(f"to write {file}"):
-            Path(file).write_text(self.svg, encoding="utf-8")
-        return Path(file)
+        return write_file(file, self.svg)
 
     def _repr_html_(self) -> str:
         return figure_of(self.drawing, self.caption)

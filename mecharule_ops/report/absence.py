@@ -38,7 +38,7 @@ def whole_layer_words(findings: Findings, outcome: SearchOutcome) -> str:
     """How many layers reach τ when all their searched units are ablated together, and the strongest one."""
     strongest, every = outcome.strongest_layer, outcome.whole_layers
     assert strongest is not None, "no whole layer was ablated"
-    reach = sum(whole.estimate.reaches(findings.tau) for whole in every)
+    reach = sum(findings.reaches(whole.estimate) for whole in every)
     flips = f"flips {stronger_slice(strongest.estimate)}"
     together = _together(outcome)
     if len(every) == 1:
@@ -123,7 +123,7 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
     """Whether the effect is somewhere in this basis at all, judged by whole layers."""
     basis, layers = outcome.intervention.basis, outcome.whole_layers
     other = _another_basis({basis, *searched})
-    reach = [whole.layer for whole in layers if whole.estimate.reaches(findings.tau)]
+    reach = [whole.layer for whole in layers if findings.reaches(whole.estimate)]
     if reach:
         where = f"Layer {reach[0]}" if len(reach) == 1 else f"{len(reach)} of {len(layers)} layers"
         does = "reaches" if len(reach) == 1 else "reach"

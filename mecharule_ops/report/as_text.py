@@ -75,6 +75,7 @@ def _wrap(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
 
 
 def _text_table(table: Table, width: int) -> list[str]:
+    """Of rich, Table has no line across all columns under a row, and breaks lines at the blanks that `tied` ties."""
     rows = [tuple(plain(cell) for cell in row) for row in (table.header, *table.rows)]
     widths = _fit(rows, table.align, width)
     lines = []

@@ -40,7 +40,7 @@ def overview(findings: Findings) -> Table:
 
 def told_layers(findings: Findings, outcome: SearchOutcome) -> set[int]:
     """Layers with a localized unit or whose joint ablation reaches τ."""
-    reach = {whole.layer for whole in outcome.whole_layers if whole.estimate.reaches(findings.tau)}
+    reach = {whole.layer for whole in outcome.whole_layers if findings.reaches(whole.estimate)}
     return reach | {agonist.neuron.layer for agonist in outcome.agonists}
 
 

@@ -32,6 +32,7 @@ from mecharule_ops.events import (
     StageStarted,
 )
 from mecharule_ops.state.search_view import Counts, SearchView
+from mecharule_ops.thresholds import Thresholds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,11 @@ class RunState:
                 return self._with_stage(event)
             case SearchStarted():
                 view = SearchView(
-                    search=event.search, regime=event.regime, layer=event.layer, units=event.units
+                    search=event.search,
+                    regime=event.regime,
+                    layer=event.layer,
+                    units=event.units,
+                    thresholds=self.thresholds,
                 )
                 kept = {key: found for key, found in self.agonists.items() if key[0] != event.search}
                 return replace(self._with_search(view), agonists=kept)
@@ -124,6 +129,11 @@ class RunState:
             case CostChanged():
                 return replace(self, cost=event)
         return self
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What its flips are judged by."""
+        return self.header.thresholds if self.header else Thresholds()
 
     @property
     def counts(self) -> Counts:

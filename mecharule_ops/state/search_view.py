@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
 from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
-from mecharule_ops.thresholds import reaches
+from mecharule_ops.thresholds import Thresholds
 
 T = TypeVar("T")
 CHUNK = 256
@@ -82,10 +82,6 @@ class NodeView:
         rates = [k / n for k, n in self._slices if n]
         return max(rates, default=0.0) if self.verdict else None
 
-    def reaches(self, tau: float) -> bool:
-        """Whether its strength was tested and is at least τ."""
-        return self.strength is not None and reaches(self.strength, tau)
-
     @property
     def signed_selectivity(self) -> float | None:
         """δ̂₊ − δ̂₋; None before the test or when a slice is empty."""
@@ -123,6 +119,7 @@ class SearchView:
     layer: int
     units: int
     """Candidate units of the search."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
     nodes: IntMap[NodeView] = field(default_factory=IntMap)
     last_root: int | None = None
     counts: Counts = Counts()

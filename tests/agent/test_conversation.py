@@ -11,8 +11,7 @@ from agent.answering import conversation
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Neuron, Regime
-from tools.registry import call
-from tools.result import ToolResult
+from tools.registry import ToolResult, call
 
 
 def _ask(path: Path, question: str) -> ToolResult:

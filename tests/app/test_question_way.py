@@ -18,8 +18,7 @@ from agent.answering.router import Route, Understood
 from agent.answering.understanding import Reading
 from mecharule_ops.saying.fact import Fact
 from tools.arguments import Arguments
-from tools.registry import TOOLS
-from tools.result import ToolResult
+from tools.registry import TOOLS, ToolResult
 
 QUESTION = "why does the strongest neuron flip?"
 MOST_STAYS, MOST_RETURNS = 14, 4

@@ -14,8 +14,8 @@ from mecharule_ops import report
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKind, PredictionScore
 from mecharule_ops.findings.counts import PredictedUnit
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.report.account_plots import account_figures
 from mecharule_ops.report.drawing import draw, standalone
+from mecharule_ops.report.unit_account import account_figures
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.predictor import Push, Pushes

@@ -22,7 +22,7 @@ from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.report.account_lines import account_links
+from mecharule_ops.report.unit_account import account_links
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc

@@ -13,7 +13,7 @@ from agent.answering.router import route
 from agent.answering.toolbox import RunToolbox
 from agent.llm.choice import Choice
 from mecharule_ops.findings.records import Findings
-from tools.result import ToolResult
+from tools.registry import ToolResult
 
 UNKNOWN = "Xyzzy!"
 """A word that no form takes."""

@@ -34,7 +34,7 @@ from mecharule_ops.events import (
 from mecharule_ops.findings.repair_outcome import Repair
 from mecharule_ops.store.run_directory import RunSummary
 from mecharule_ops.types import RIGHT_OR_WRONG
-from tools.result import ToolResult
+from tools.registry import ToolResult
 from tui.backend import Backend, Listener
 from tui.repair_text import HeldRepairs
 from tui.session import Session

@@ -21,8 +21,7 @@ from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import Fact
 from mecharule_ops.types import Basis, Regime
-from tools.registry import call
-from tools.result import ToolResult
+from tools.registry import ToolResult, call
 
 Given = dict[str, Any]
 

@@ -17,7 +17,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.run import analyse as stage
 from tools.arguments import SelftestArguments
-from tools.result import ToolResult
+from tools.registry import ToolResult
 from tools.selftest import selftest
 
 

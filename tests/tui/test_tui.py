@@ -22,19 +22,20 @@ from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
 from mecharule_ops.events import HypothesisRegistered
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tools.result import ToolResult
+from tools.registry import ToolResult
 from tui.backend import Listener
-from tui.panes.chat_pane import ChatPane
-from tui.panes.text_panes import ReadingPane, TextTable
-from tui.panes.tree_pane import TreePane
+from tui.chat_pane import ChatPane
+from tui.screens.common import HelpPopup, PricePopup
 from tui.screens.compare_screen import CompareScreen
 from tui.screens.home_screen import HomeScreen
 from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.new_run import FieldLine, NewRunScreen
-from tui.screens.popups import HelpPopup, PricePopup
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.run_screen import RunScreen
-from tui.session import Activity, Session
+from tui.session import Session
+from tui.text_panes import ReadingPane, TextTable
+from tui.tree_pane import TreePane
+from tui.words import Activity
 
 
 def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
@@ -228,7 +229,7 @@ _TEN_THOUSAND = """
 import pathlib, sys
 from tui_driving import drive
 from tui_story import FakeBackend, big_search
-from tui.panes.tree_pane import TreePane
+from tui.tree_pane import TreePane
 from tui.session import Activity
 
 told = big_search(10_000)

@@ -38,10 +38,9 @@ from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
 from tui.backend import Backend
 from tui.character_charts import bar, coverage, figures, interval
+from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
-from tui.headline import progress
-from tui.neuron_card import OnFile, card
-from tui.panes.chat_pane import entry_text, plain_columns
+from tui.neuron_card import card
 from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.common import CommandScreen, fitted
 from tui.screens.compare_screen import CompareScreen, Side, compare
@@ -52,11 +51,10 @@ from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
 from tui.screens.repair_screen import RepairScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
-from tui.session import Entry
-from tui.terminal import ascii_only
-from tui.terminal_app import MechaRuleApp
+from tui.session import Entry, Session
+from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
-from tui.words import rate, said, signed_rate
+from tui.words import progress, rate, said, signed_rate
 from tui.working_app import Outbox
 
 PIECES = [
@@ -258,7 +256,7 @@ def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
     rows = {row.key: row for row in rows_of(view)}
 
     def line(row: Row, wide: bool, is_open: bool = True) -> Text:
-        return row_text(view, row, tau=0.2, alpha=0.05, wide=wide, is_open=is_open)
+        return row_text(view, row, wide=wide, is_open=is_open)
 
     agonist = line(rows[Key("node", 4)], wide=True)
     assert agonist.plain == "    ● m0.17 E .44 [.31,.56] AGONIST"
@@ -273,9 +271,9 @@ def test_search_goes_round_and_reasons_name_their_numbers() -> None:
     view = fold(story()).searches["cha:1:m0"]
     assert [find_row(view, "M0.1", after) for after in (-1, 4, 6)] == [3, 5, 3]
     assert find_row(view, "m7", -1) is None
-    assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, 2, 0.2)
-    assert "below τ .20, so it was pruned with all its units" in why_opened(view, 2, 0.2)
-    assert "single unit" in why_opened(view, 4, 0.2)
+    assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, 2)
+    assert "below τ .20, so it was pruned with all its units" in why_opened(view, 2)
+    assert "single unit" in why_opened(view, 4)
 
 
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:
@@ -397,7 +395,13 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
 
 def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
     state = _one_unit(unit, flips)
-    return card(state, state.searches["cha:1:a20"], 0, OnFile(findings=findings), 60).plain
+    return card(state, state.searches["cha:1:a20"], 0, _ended(findings), 60).plain
+
+
+def _ended(findings: Findings | None) -> Session:
+    session = Session()
+    session.findings = findings
+    return session
 
 
 def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they_show() -> None:
@@ -414,7 +418,7 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they
 def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
     """The green of an agonist ends with its word; what is read stays in the terminal's own colour."""
     state = _one_unit("a20.h8", (50, 8))
-    made = card(state, state.searches["cha:1:a20"], 0, OnFile(findings=FINDINGS), 60)
+    made = card(state, state.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
     assert made.style == ""
     (green,) = [span for span in made.spans if "green" in str(span.style)]
     assert made.plain[green.start : green.end] == "● AGONIST"

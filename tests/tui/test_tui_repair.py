@@ -31,12 +31,12 @@ from tools.arguments import RepairArguments as Arguments
 from tools.registry import call
 from tui.backend import Backend, _given
 from tui.character_charts import axis, changed_bars, interval_around_zero
-from tui.panes.chat_pane import ChatPane
+from tui.chat_pane import ChatPane
 from tui.repair_text import HeldRepairs, empty_text, repair_text
-from tui.screens.popups import HelpPopup, PricePopup
+from tui.screens.common import HelpPopup, PricePopup
 from tui.screens.repair_screen import RepairScreen
 from tui.screens.run_screen import RunScreen
-from tui.terminal import ascii_only
+from tui.terminal_app import ascii_only
 
 WIDTHS = (38, 58, 78, 118)
 REFUSED = OutcomeWords(success="answered", failure="refused", success_is_harm=True)

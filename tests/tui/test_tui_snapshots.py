@@ -13,8 +13,8 @@ import pytest
 from tui_driving import Driver, drive
 from tui_story import FakeBackend
 
-from tui.panes.tree_pane import TreePane
 from tui.session import Session
+from tui.tree_pane import TreePane
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SIZES = ((40, 12), (60, 15), (80, 24), (120, 40))

@@ -1,4 +1,7 @@
-"""What every screen shares: commands by name, moving, a key to be pressed twice, one line of state at its foot."""
+"""What every screen shares: commands by name, moving, a key to be pressed twice, one line of state at its foot.
+
+And what opens over a screen: the price to accept, the help of the focused widget, a line to type a search in.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,21 @@ from collections.abc import Mapping, Sequence
 from functools import partialmethod
 from typing import Any, ClassVar, cast
 
+from rich.table import Table
 from rich.text import Text
-from textual.screen import Screen
-from textual.widgets import Static
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, Static
 
-from tui.commands import bindings_of, command_named, commands_of
-from tui.panes.chat_pane import ChatPane
-from tui.panes.text_panes import ReadingPane, TextTable
-from tui.panes.tree_pane import TreePane
-from tui.screens.popups import PricePopup
+from mecharule_ops.events import Price
+from tui.chat_pane import ChatPane
+from tui.commands import bindings_of, command_named, commands_of, key_said
 from tui.session import Session
+from tui.text_panes import ReadingPane, TextTable
+from tui.tree_pane import TreePane
+from tui.words import clock
 from tui.working_app import WorkingApp
 
 Pane = TreePane | TextTable | ReadingPane | ChatPane
@@ -131,3 +139,78 @@ class Line(Static):
     def say(self, text: Text | str) -> None:
         """Show another line."""
         self.update(Text(text, no_wrap=True) if isinstance(text, str) else text)
+
+
+class PricePopup(ModalScreen[bool]):
+    """Asks before anything slow."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,enter", "dismiss(True)", "start", show=False),
+        Binding("n,escape", "dismiss(False)", "do not start", show=False),
+    ]
+
+    def __init__(self, price: Price | str) -> None:
+        super().__init__()
+        self.price = price
+
+    def compose(self) -> ComposeResult:
+        price = self.price if isinstance(self.price, str) else _search_price(self.price)
+        with Vertical(classes="popup"):
+            yield Static(Text(f"{price}\n\nStart?  y yes   n no"), markup=False)
+
+
+def _search_price(price: Price) -> str:
+    """What a search costs."""
+    return (
+        f"{price.ablations.capitalize()},\n{price.time(clock)}; the search usually\n"
+        "needs a small part of the most."
+    )
+
+
+class HelpPopup(ModalScreen[None]):
+    """Explains the focused widget and lists the keys of its screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q,enter", "dismiss", "close", show=False)]
+
+    def __init__(self, screen: str, about: str) -> None:
+        super().__init__()
+        self.about = about
+        self.of_screen = screen
+
+    def compose(self) -> ComposeResult:
+        commands = commands_of(self.of_screen)
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(justify="right", no_wrap=True)
+        grid.add_column(ratio=1)
+        for command in commands:
+            grid.add_row(Text(", ".join(map(key_said, command.keys)), "bold"), Text(command.help))
+        grid.add_row(Text("^P", "bold"), Text("every command by name"))
+        names = f"\nIn the chat of a run each is /its-name: {', '.join(command.name for command in commands)}"
+        with VerticalScroll(classes="popup tall"):
+            if self.about:
+                yield Static(Text(f"{self.about}\n"), markup=False)
+            yield Static(grid)
+            yield Static(Text(names, "dim"), markup=False)
+
+    def on_mount(self) -> None:
+        for text in self.query(VerticalScroll):  # None where a key has closed it before it was drawn.
+            text.focus()
+
+
+class SearchPopup(ModalScreen[str | None]):
+    """A line to type what to find."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, prompt: str, before: str = "") -> None:
+        super().__init__()
+        self.prompt = prompt
+        self.before = before
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="popup"):
+            yield Static(Text(self.prompt), markup=False)
+            yield Input(self.before, compact=True)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())

@@ -9,9 +9,9 @@ from textual.app import ComposeResult
 from mecharule_ops.events import AgonistFound
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tui.panes.text_panes import TextTable
 from tui.screens.common import CommandScreen, Line, hints
 from tui.session import strongest
+from tui.text_panes import TextTable
 from tui.words import arrow, rate, signed_rate
 
 COMPARE_HELP = (

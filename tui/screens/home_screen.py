@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
-from tui.panes.text_panes import RUNS_HELP, TextTable
 from tui.screens.common import CommandScreen, Line, hints
 from tui.screens.compare_screen import CompareScreen, Side
 from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
+from tui.text_panes import RUNS_HELP, TextTable
 from tui.words import counted
 
 if TYPE_CHECKING:

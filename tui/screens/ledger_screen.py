@@ -14,8 +14,8 @@ from textual.widgets import DataTable
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import HypothesisView, RunState
-from tui.panes.text_panes import ReadingPane, TextTable
 from tui.screens.common import CommandScreen, Line, hints
+from tui.text_panes import ReadingPane, TextTable
 from tui.words import Look, counted, rate, said
 
 LEDGER_HELP = (

@@ -13,11 +13,11 @@ from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.panes.chat_pane import ChatPane
-from tui.panes.text_panes import CARD_HELP, FIGURES_HELP, RULES_HELP, ReadingPane, TextTable
-from tui.panes.tree_pane import TreePane
+from tui.chat_pane import ChatPane
 from tui.rule_rows import HEADER
 from tui.screens.common import CommandScreen, Line
+from tui.text_panes import CARD_HELP, FIGURES_HELP, RULES_HELP, ReadingPane, TextTable
+from tui.tree_pane import TreePane
 from tui.words import said
 
 ROOM_FOR_TITLES = 50

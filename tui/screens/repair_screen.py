@@ -13,11 +13,11 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.report.as_text import csv_of, markdown_of
 from mecharule_ops.report.repairs import gates_table
 from tui.commands import command_named
-from tui.panes.text_panes import ReadingPane
 from tui.repair_text import REPAIR_HELP, HeldRepairs, empty_text, repair_text, title
 from tui.screens.common import CommandScreen, Line, PressedTwice, fitted, hint_parts
-from tui.session import Activity, Session
-from tui.words import clock, said
+from tui.session import Session
+from tui.text_panes import ReadingPane
+from tui.words import Activity, clock, said
 
 REFRESHES_A_SECOND = 8
 _DONE = {

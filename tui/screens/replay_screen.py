@@ -10,16 +10,14 @@ from rich.text import Text
 
 from mecharule_ops.events import Event
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.thresholds import TAU
 from tui.character_charts import bar
-from tui.headline import headline, progress
-from tui.neuron_card import OnFile
-from tui.panes.tree_pane import TreePane
 from tui.screens.common import Line, fitted, hint_parts
 from tui.screens.panes import PANES
 from tui.screens.view import RunView
 from tui.session import Session
+from tui.tree_pane import TreePane
 from tui.tree_rows import why_opened
+from tui.words import headline, progress
 
 LEAPS = 20
 """Leaps from one end to the other."""
@@ -72,9 +70,9 @@ class ReplayScreen(RunView):
         self.draw()
 
     @property
-    def on_file(self) -> OnFile:
+    def on_file(self) -> Session:
         """Before its end a run had neither findings nor certificates."""
-        return super().on_file if self.state.finished else OnFile()
+        return self.session if self.state.finished else Session()
 
     def draw_lines(self) -> None:
         total = len(self.timeline)
@@ -109,5 +107,4 @@ class ReplayScreen(RunView):
         if view is None or node is None or node not in view.nodes:
             self.app.tell("move the cursor of the tree to a group or unit first")
             return
-        tau = self.state.header.tau if self.state.header else TAU
-        self.app.tell(why_opened(view, node, tau))
+        self.app.tell(why_opened(view, node))

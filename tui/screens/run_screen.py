@@ -9,17 +9,16 @@ from collections import deque
 from functools import partial
 
 from mecharule_ops.state.run_state import RunState
-from tui.headline import activity_word, headline, progress, status_line
-from tui.panes.chat_pane import ChatPane
-from tui.panes.text_panes import TextTable
-from tui.panes.tree_pane import TreePane
+from tui.chat_pane import ChatPane
 from tui.screens.common import Line, PressedTwice, fitted, hint_parts
 from tui.screens.compare_screen import CompareScreen, Side
 from tui.screens.panes import Arrangement
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.talking import Talking
-from tui.session import Activity, Session
-from tui.words import arrow
+from tui.session import Session
+from tui.text_panes import TextTable
+from tui.tree_pane import TreePane
+from tui.words import Activity, activity_word, arrow, headline, progress, status_line
 
 FLUSHES_A_SECOND = 8
 PACE_SECONDS = 5.0

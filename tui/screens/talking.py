@@ -6,14 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import MechaRuleError
-from tools.result import ToolResult
 from tui.backend import Listener
+from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
-from tui.panes.chat_pane import ChatLine, ChatPane
 from tui.screens.view import RunView
 from tui.session import Entry, Session
+
+if TYPE_CHECKING:
+    from tools.registry import ToolResult
 
 MOST_OFFERED = 3
 """Questions offered after an answer."""

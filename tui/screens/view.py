@@ -11,15 +11,14 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import CHA, SearchId
 from mecharule_ops.state.search_view import SearchView
 from tui.character_charts import figures
-from tui.neuron_card import OnFile, card, thresholds
-from tui.panes.text_panes import ReadingPane, TextTable
-from tui.panes.tree_pane import TreePane
+from tui.neuron_card import card
 from tui.rule_rows import HEADER, STRENGTH, arranged, rule_rows
-from tui.screens.common import Pane
+from tui.screens.common import Pane, SearchPopup
 from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.panes import PanedScreen
-from tui.screens.popups import SearchPopup
 from tui.session import Session, strongest
+from tui.text_panes import ReadingPane, TextTable
+from tui.tree_pane import TreePane
 from tui.words import arrow, said
 
 
@@ -59,9 +58,8 @@ class RunView(PanedScreen):
 
     def draw(self) -> None:
         """Draw the snapshot on the panes on show."""
-        tau, _, alpha = thresholds(self.state)
         tree, view = self.query_one(TreePane), self.view
-        tree.show(view, tau, alpha, self._favourite(view))
+        tree.show(view, self._favourite(view))
         tree.border_title = self.search_name(view)
         if "rules" in self.shown:
             self.query_one("#rules", TextTable).show(self.rule_cells)
@@ -112,9 +110,9 @@ class RunView(PanedScreen):
         self._draw_card()
 
     @property
-    def on_file(self) -> OnFile:
-        """What the run file adds to the snapshot on show."""
-        return OnFile(findings=self.session.findings, certificates=self.session.certificates)
+    def on_file(self) -> Session:
+        """Whose findings and certificates belong to the snapshot on show."""
+        return self.session
 
     def draw_lines(self) -> None:
         """The lines above and below the panes."""

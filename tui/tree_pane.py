@@ -16,7 +16,6 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mecharule_ops.state.search_view import SearchView
-from mecharule_ops.thresholds import ALPHA, TAU
 from tui.tree_rows import Branches, Key, Row, find_row, row_text, rows_of
 
 WIDE_ENOUGH = 56
@@ -47,7 +46,6 @@ class TreePane(ScrollView, can_focus=True):
         self.rows: list[Row] = []
         self.cursor = 0
         self.following = True
-        self._thresholds = (TAU, ALPHA)
         self._favourite: int | None = None
         self._branches: Branches = {}
         self._toggled: dict[str, set[Key]] = {}
@@ -66,17 +64,17 @@ class TreePane(ScrollView, can_focus=True):
     def _open(self) -> set[Key]:
         return self._toggled.setdefault(self.view.search, set()) if self.view else set()
 
-    def show(self, view: SearchView | None, tau: float, alpha: float, favourite: int | None = None) -> None:
+    def show(self, view: SearchView | None, favourite: int | None = None) -> None:
         """Draw a snapshot; nothing is done when it is the one on show.
 
         While nobody has moved the cursor it stands on the node tested last, or on the favourite if there is one.
         """
-        if view is self.view and (tau, alpha) == self._thresholds and favourite == self._favourite:
+        if view is self.view and favourite == self._favourite:
             return
         self._favourite = favourite
         if view is None or self.view is None or view.search != self.view.search:
             self.cursor, self.rows, self._branches = 0, [], {}
-        self.view, self._thresholds = view, (tau, alpha)
+        self.view = view
         self._rebuild()
 
     def _rebuild(self, key: Key | None = None) -> None:
@@ -148,10 +146,9 @@ class TreePane(ScrollView, can_focus=True):
     def _text(self, index: int) -> Text:
         row = self.rows[index]
         assert self.view is not None
-        tau, alpha = self._thresholds
         is_open = (row.key in self._open) == (row.key.kind == "elided")
         wide = self.size.width >= WIDE_ENOUGH
-        return row_text(self.view, row, tau=tau, alpha=alpha, wide=wide, is_open=is_open)
+        return row_text(self.view, row, wide=wide, is_open=is_open)
 
     def render_line(self, y: int) -> Strip:
         width, index = self.size.width, y + self.scroll_offset.y
