@@ -37,6 +37,8 @@ class DriveRule:
     """Of that rule on the same records; None without a rule and in runs that did not keep it."""
     control: tuple[float, ...] = ()
     """Held-out MCC of the rules learned from shuffled targets; 0.0 where none was."""
+    words: str = ""
+    """What train chose in the words of the task; empty without a rule, and in runs that did not keep it."""
 
     def decided(self, chance: ChanceTest | None) -> DriveRule:
         """The same with its test corrected over the run."""

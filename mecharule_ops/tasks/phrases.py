@@ -24,6 +24,7 @@ from mecharule_ops.tasks.bounds import (
 from mecharule_ops.tasks.column_words import Said, Wording, column_words
 from mecharule_ops.tasks.terms import Ranges, Term, term_of
 from mecharule_ops.tasks.text_account import NEGATION
+from mecharule_ops.tasks.text_pieces import place_name
 
 _BOUNDS = ("<", "<=", ">", ">=")
 _RELATIONS: Mapping[str, tuple[str, bool]] = {
@@ -138,6 +139,8 @@ def _called(function: str, arguments: Sequence[ast.expr], wording: Wording, rang
         case "divides", [_, other]:
             if (of := _noun(other, wording, ranges)) is not None:
                 yield f"{x.noun} divides {of}", f"{x.noun} does not divide {of}"
+        case (("carry_at" | "borrow_at"), [_, other, ast.Constant(value=int(place))]):
+            yield from _carried(function, x, term_of(other, wording, ranges), place)
         case "has_phrase", [_, other]:
             if (of := _noun(other, wording, ranges)) is not None:
                 verb = "side by side in"
@@ -151,6 +154,19 @@ def _called(function: str, arguments: Sequence[ast.expr], wording: Wording, rang
         case _, [_, text] if function in _VERBS:
             yes, no = _VERBS[function]
             yield f"{x.noun} {yes} {ast.unparse(text)}", f"{x.noun} {no} {ast.unparse(text)}"
+
+
+def _carried(function: str, x: Term, y: Term | None, place: int) -> Iterator[Said]:
+    """A carry or a borrow of two numbers that are never negative; of others the syntax says it better."""
+    if y is None or min(-1 if one.span[0] is None else one.span[0] for one in (x, y)) < 0:
+        return
+    above = place_name(place + 1)
+    if function == "carry_at":
+        head, yes, no = f"adding {y.noun} to {x.noun}", "carries into", "does not carry into"
+    else:
+        of_two = f"the smaller of {x.noun} and {y.noun} from the larger"
+        head, yes, no = f"taking {of_two}", "borrows from", "does not borrow from"
+    yield f"{head} {yes} the {above}", f"{head} {no} the {above}"
 
 
 def _noun(node: ast.expr, wording: Wording, ranges: Ranges) -> str | None:

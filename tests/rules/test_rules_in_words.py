@@ -64,6 +64,7 @@ def literals(task: Arithmetic) -> st.SearchStrategy[Condition]:
             "expected > b",
             "a + b > 20",
             "a >= 2 * b",
+            "min(b, expected) < 8",
             "a % 2 == 1",
             "digit_sum(a) > digit_sum(b)",
         ]
@@ -141,6 +142,13 @@ def test_every_predicate_of_the_vocabulary_has_words(task: Arithmetic) -> None:
             rule = Rule((Clause((Condition(str(Rule.parse(text)), value),)),))
             check(rule, bare, whole(task), ReadBack(ARITHMETIC))
             assert len(rule_in_words(str(rule), bare).split()) <= 18
+
+
+@pytest.mark.parametrize("text", ["carry_at(a, expected, 0)", "not carry_at(a, expected, 1)"])
+def test_carries_of_other_numbers_have_words(text: str) -> None:
+    """Where none of them is negative; else the syntax stands, for it speaks of their digits alone."""
+    check(Rule.parse(text), SUMS, whole(SUMS), ReadBack(ARITHMETIC))
+    assert "`" in rule_in_words(text, BOTH)
 
 
 def test_a_wrong_phrase_is_seen() -> None:

@@ -27,6 +27,7 @@ ARITHMETIC: Nouns = {
     "the larger operand": lambda record: sorted([record["a"], record["b"]])[1],
     "the distance between a and b": lambda record: abs(record["a"] - record["b"]),
     "the greatest common divisor of a and b": lambda record: math.gcd(record["a"], record["b"]),
+    "the smaller of b and the answer": lambda record: min(record["b"], record["expected"]),
     "a plus b": lambda record: record["a"] + record["b"],
 }
 _KINDS = {"an addition": "+", "a subtraction": "-", "a multiplication": "*", "a division": "/"}
@@ -111,8 +112,11 @@ class ReadBack:
         ):
             op = next(sign for name, sign in _KINDS.items() if name.endswith(match[2]))
             return lambda record: (record["op"] == op) == (match[1] is None)
-        if match := re.fullmatch(r"adding b to a (carries|does not carry)(?: into the (\w+))?", text):
-            return lambda record: _carries(record, match[2]) == (match[1] == "carries")
+        if match := re.fullmatch(r"adding (.+) to a (carries|does not carry)(?: into the (\w+))?", text):
+            of = self.value(match[1])
+            return of and (
+                lambda record: _carries(record["a"], of(record), match[3]) == (match[2] == "carries")
+            )
         less = "taking the smaller from the larger"
         if match := re.fullmatch(rf"{less} (borrows|does not borrow)(?: from the (\w+))?", text):
             return lambda record: _borrows(record, match[2]) == (match[1] == "borrows")
@@ -241,11 +245,11 @@ def _within(text: str) -> Callable[[Any], bool] | None:
     return None
 
 
-def _carries(record: Record, into: str | None) -> bool:
+def _carries(a: int, b: int, into: str | None) -> bool:
     """By hand, column by column: whether a carry reaches the place, or any."""
     carry, reached = 0, []
     for place in range(8):
-        carry = (digit_of(record["a"], place) + digit_of(record["b"], place) + carry) // 10
+        carry = (digit_of(a, place) + digit_of(b, place) + carry) // 10
         reached.append(carry)
     return any(reached) if into is None else bool(reached[_PLACES.index(into) - 1])
 
