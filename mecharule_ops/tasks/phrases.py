@@ -133,7 +133,7 @@ def _called(function: str, arguments: Sequence[ast.expr], wording: Wording, rang
         case "divisible", [_, ast.Constant(value=2)]:
             yield f"{x.noun} is even", f"{x.noun} is odd"
         case "divisible", [_, by]:
-            other = by.value if isinstance(by, ast.Constant) else _noun(by, wording, ranges)
+            other = repr(by.value) if isinstance(by, ast.Constant) else _noun(by, wording, ranges)
             if other is not None:
                 yield f"{x.noun} is divisible by {other}", f"{x.noun} is not divisible by {other}"
         case "divides", [_, other]:
@@ -219,6 +219,8 @@ def _of_two_terms(term: Term, found: Compared, other: Term, wording: Wording, ra
 
 def _share(found: Compared, constant: object, wording: Wording, ranges: Ranges) -> Phrase | None:
     """How many of one text's words another has: all, half or more, less than half."""
+    if not isinstance(constant, int | float):
+        return None
     match found.left:
         case ast.Call(func=ast.Name(id="overlap"), args=[x, y]):
             one, two = _noun(x, wording, ranges), _noun(y, wording, ranges)
@@ -227,7 +229,7 @@ def _share(found: Compared, constant: object, wording: Wording, ranges: Ranges) 
                 ("!=", 1): (f"{one} does not have every word of {two}", False),
                 (">=", 0.5): (f"{one} has half of the words of {two} or more", True),
                 ("<", 0.5): (f"{one} has less than half of the words of {two}", True),
-            }.get((found.sign, constant))  # type: ignore[call-overload]
+            }.get((found.sign, float(constant)))
             return None if said is None or one is None or two is None else Phrase(*said)
     return None
 

@@ -144,7 +144,7 @@ def test_every_predicate_of_the_vocabulary_has_words(task: Arithmetic) -> None:
             assert len(rule_in_words(str(rule), bare).split()) <= 18
 
 
-@pytest.mark.parametrize("text", ["carry_at(a, expected, 0)", "not carry_at(a, expected, 1)"])
+@pytest.mark.parametrize("text", ["carry_at(a, expected, 0)", "not carry_at(a, expected, 0)"])
 def test_carries_of_other_numbers_have_words(text: str) -> None:
     """Where none of them is negative; else the syntax stands, for it speaks of their digits alone."""
     check(Rule.parse(text), SUMS, whole(SUMS), ReadBack(ARITHMETIC))
