@@ -205,6 +205,8 @@ class RuleAnchored(Event):
     """That it is no better than chance, corrected over all learned rules of the run; None until that ends."""
     failed: bool = False
     """Whether that p is too large for the rule to be shown."""
+    words: str = ""
+    """The rule in the words of the task; empty in runs that did not keep it."""
 
     @property
     def predicts(self) -> bool:

@@ -199,6 +199,22 @@ class FlipCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlipsWhere:
+    """Flips among the records on which a rule holds, and among those on which it does not."""
+
+    holds: FlipCount
+    elsewhere: FlipCount
+
+    @classmethod
+    def of(cls, fires: Bool[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]) -> FlipsWhere:
+        """Counted on records of which it is known where the rule holds and which flip."""
+        inside, outside = (
+            FlipCount(flips=int(flips[part].sum()), n=int(part.sum())) for part in (fires, ~fires)
+        )
+        return cls(holds=inside, elsewhere=outside)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
     """So many (`count`) of `n` things."""
 
@@ -430,3 +446,7 @@ class AnchoredRule:
     """Records of D_b."""
     chance: ChanceTest | None = None
     """Of the train rule on the test split; None without a rule and in runs that did not keep it."""
+    words: str = ""
+    """The train rule in the words of the task; empty without a rule and in runs that did not keep it."""
+    where: FlipsWhere | None = None
+    """Flips of the test split where the train rule holds and elsewhere; None likewise."""

@@ -19,11 +19,11 @@ _TEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\te
 
 
 def shown(
-    title: str, table: Table, given: TableArguments, *, under: str | None = None, **data: object
+    title: str, table: Table, given: TableArguments, *, under: Sequence[str] = (), **data: object
 ) -> ToolResult:
     """The first `limit` rows as text or in the format asked; the same rows as JSON.
 
-    `under` names a column of long texts, which text puts on lines of their own under each row.
+    `under` names columns of long texts, which text puts on lines of their own under each row.
     """
     left_out = max(0, len(table.rows) - given.limit)
     cut = replace(table, rows=table.rows[: given.limit], notes=table.notes[: given.limit])
@@ -59,23 +59,24 @@ def joined(tables: Sequence[tuple[str, Table]]) -> Table:
     return Table(header=("search", *header), rows=rows, align="l" + align, notes=notes)
 
 
-def _under(table: Table, column: str) -> Table:
-    """The table without one column, whose texts stand under the rows."""
-    place = table.header.index(column)
+def _under(table: Table, columns: Sequence[str]) -> Table:
+    """The table without some columns, whose texts stand under the rows, a dash left out."""
+    below = [table.header.index(column) for column in columns]
+    kept = [place for place in range(len(table.header)) if place not in below]
     return Table(
-        header=(*table.header[:place], *table.header[place + 1 :]),
-        rows=tuple((*row[:place], *row[place + 1 :]) for row in table.rows),
-        align=table.align[:place] + table.align[place + 1 :],
-        notes=tuple((row[place],) for row in table.rows),
+        header=tuple(table.header[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
+        align="".join(table.align[place] for place in kept),
+        notes=tuple(tuple(row[place] for place in below if row[place] != "–") for row in table.rows),
     )
 
 
-def _formatted(title: str, table: Table, given: TableArguments, note: str, under: str | None) -> str:
+def _formatted(title: str, table: Table, given: TableArguments, note: str, under: Sequence[str]) -> str:
     if given.csv:
         return _csv(table, note)
     if given.tex:
         return _tex(table, note)
-    if under is not None and under in table.header and not given.md:
+    if set(under) <= set(table.header) and under and not given.md:
         table = _under(table, under)
     blocks = (table, note) if note else (table,)
     document = Document(title=title, sections=(Section(title="", blocks=blocks),))

@@ -8,7 +8,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import two_decimals
 from mecharule_ops.report.document import Column, Table
-from mecharule_ops.report.tables import RULE, agonists
+from mecharule_ops.report.tables import RULE, WORDS, agonists
 from mecharule_ops.report.tables import rules as rule_table
 from mecharule_ops.run.opening import check_direction, findings_of, opened, regime_of, short_name
 from mecharule_ops.saying.unit_rules import shown_of_all
@@ -43,7 +43,9 @@ def rules(given: RulesArguments, tell: Tell) -> ToolResult:
         findings = findings_of(run)
     tables = [(short_name(outcome), rule_table(findings, outcome)) for outcome in findings.searches]
     counted = f": {said}" if (said := shown_of_all(findings)) else ""
-    return shown(f"rules of run {findings.run}{counted}", joined(tables), given, under=RULE, run=findings.run)
+    return shown(
+        f"rules of run {findings.run}{counted}", joined(tables), given, under=(WORDS, RULE), run=findings.run
+    )
 
 
 _CERTIFICATE: tuple[Column[Certificate], ...] = (

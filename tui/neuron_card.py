@@ -122,6 +122,8 @@ def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
     """The rule where held-out records bear it out, else that none predicts."""
     if rule is None:
         return Text(f"rule      none{'' if settled else ' yet'}\n", "dim")
+    from mecharule_ops.saying.rules import worded
+
     text = Text().append("rule      ", "bold")
     if rule.held_out_low is None:
         return text.append("none predicts: too few held-out flips for an interval\n")
@@ -129,9 +131,8 @@ def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
     if not rule.predicts:
         chance = f", p {rate(rule.adjusted_p)} over all rules of the run" if rule.failed else ""
         return text.append(f"none predicts: the best one learned has {score}{chance}\n")
-    return text.append(
-        f"{score}, {'input rule' if rule.prompt_only else 'rule over the output'}\n{plain(rule.rule)}\n"
-    )
+    kind = "input rule" if rule.prompt_only else "rule over the output"
+    return text.append(f"{score}, {kind}\n{plain(worded(rule.rule, rule.words))}\n")
 
 
 def _control_lines(ran: AgonistControls) -> Text:

@@ -21,6 +21,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("MCC", rate),
     ("trees", rate),
     ("family", str),
+    ("in words", str),
     ("rule", lambda rule: rule or "none predicts"),
     ("reads", str),
     ("Sel", signed_rate),
@@ -44,6 +45,7 @@ class RuleLine(NamedTuple):
     held_out: float | None = None
     trees: float | None = None
     family: str = ""
+    in_words: str = ""
     rule: str = ""
     reads: str = ""
     """`prompt` or `output`, or what of the model's own run."""
@@ -86,6 +88,7 @@ def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleLine, ...
                 family=ANCHORED,
                 full=learned.full_mcc,
                 reads="" if shown is None else "prompt" if shown.prompt_only else "output",
+                in_words=plain(shown.words) if shown else "",
                 rule=plain(shown.rule) if shown else "",
             )
         )
@@ -100,6 +103,7 @@ def _of_family(bare: RuleLine, one: FamilyRule) -> RuleLine:
         held_out=one.held_out.mcc if one.held_out else None,
         trees=one.free_form.mcc if one.free_form else None,
         family=one.family.value,
+        in_words=plain(one.words) if one.rule else "",
         rule=plain(one.rule or ""),
         reads=own_run.get(one.family, "prompt" if one.prompt_only else "output"),
     )

@@ -68,6 +68,8 @@ class RuleRow:
     explain it over all learned rules of the run."""
     learned: str | None
     """What train chose, shown or not."""
+    in_words: str
+    """The same in the words of the task; empty without one, and in runs that did not keep it."""
     shown: str
     """`yes` or `no`, and why; `–` where none was learned."""
     p: float | None
@@ -257,6 +259,7 @@ def _rule(search: str, unit: Unit, rule: UnitRule) -> RuleRow:
         family=rule.family,
         rule=rule.learned if rule.shown else None,
         learned=rule.learned,
+        in_words=rule.words,
         shown=shown_words(rule),
         p=None if test is None else test.p,
         adjusted_p=None if test is None else test.adjusted,

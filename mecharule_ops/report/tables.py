@@ -14,13 +14,16 @@ from mecharule_ops.report.document import Block, Column, Table
 from mecharule_ops.saying.account_facts import brief_account
 from mecharule_ops.saying.control_facts import CONTROLS_KEY, control_parts, effect_cell, selective_cell
 from mecharule_ops.saying.flips import unit_flips
-from mecharule_ops.saying.rules import clipped, is_told, rule_line, score_words, untold_sentence
+from mecharule_ops.saying.flips_where import where_words
+from mecharule_ops.saying.rules import clipped, is_told, rule_line, score_words, untold_sentence, worded
 from mecharule_ops.saying.searches import is_risk, search_names
 from mecharule_ops.saying.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
 from mecharule_ops.types import AnchoredRule
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
+WORDS = "in words"
+"""Likewise of its words."""
 
 
 def overview(findings: Findings) -> Table:
@@ -104,7 +107,7 @@ def learned(findings: Findings, outcome: SearchOutcome) -> Table:
         if column[0] in ("unit", "family", "shown", "held-out MCC")
     ]
     kept = [rule for rule in _listed(findings, outcome) if rule.learned]
-    notes = tuple((clipped(str(rule.learned), findings.run),) for rule in kept)
+    notes = tuple((worded(clipped(str(rule.learned), findings.run), rule.words),) for rule in kept)
     return replace(Table.of(kept, columns), notes=notes)
 
 
@@ -119,7 +122,9 @@ def _rule_columns(findings: Findings) -> tuple[Column[UnitRule], ...]:
     return (
         ("unit", "l", lambda rule: str(rule.neuron)),
         ("family", "l", lambda rule: rule.family),
+        (WORDS, "l", lambda rule: rule.words or "–"),
         (RULE, "l", lambda rule: rule.learned or rule.absent),
+        ("flips where, elsewhere", "l", lambda rule: where_words(rule.where) if rule.where else "–"),
         ("shown", "l", lambda rule: shown_words(rule)),
         ("held-out MCC", "l", _held_out),
         ("free-form trees", "l", lambda rule: str(rule.trees or "–")),

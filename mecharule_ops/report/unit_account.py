@@ -26,7 +26,7 @@ from mecharule_ops.rules.families import DriveRule, FamilyRule
 from mecharule_ops.rules.predictor import Push, Pushes
 from mecharule_ops.saying.account_facts import beside_words, caveats
 from mecharule_ops.saying.chain_lines import Link
-from mecharule_ops.saying.rules import family_words, short
+from mecharule_ops.saying.rules import family_words, short, worded
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def _drive(drive: DriveRule | None) -> tuple[str, ...]:
         return ()
     if drive.rule is None:
         return (drive.status.value,)
-    return (f"its drop is {drive.threshold:.3g} logits or more where {drive.rule} – MCC {drive.held_out}",)
+    rule = worded(drive.rule, drive.words)
+    return (f"its drop is {drive.threshold:.3g} logits or more where {rule} – MCC {drive.held_out}",)
 
 
 def _drop(error: DropError | None) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Rule, lookup_in, score
 from mecharule_ops.rules.interval import chance_test
 from mecharule_ops.rules.ruleshap import check_target, learn_rule
-from mecharule_ops.types import AnchoredRule, Neuron, Regime
+from mecharule_ops.types import AnchoredRule, FlipsWhere, Neuron, Regime
 
 
 def anchor(
@@ -58,6 +58,7 @@ def anchor(
         flips=int(np.count_nonzero(flips)),
         eligible=len(flips),
         chance=None if fires is None else chance_test(fires, flips[test]),
+        where=None if fires is None else FlipsWhere.of(fires, flips[test]),
     )
 
 

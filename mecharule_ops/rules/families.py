@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.types import ChanceTest, RuleScore
+from mecharule_ops.types import ChanceTest, FlipsWhere, RuleScore
 
 
 class Family(StrEnum):
@@ -89,6 +89,10 @@ class FamilyRule:
     """Mean MCC of such rules over the folds inside train."""
     prompt_only: bool = False
     """Whether the learned rule can be checked before the model answers; an old run's input rule may read it."""
+    words: str = ""
+    """What train chose in the words of the task; empty without a rule, and in runs that did not keep it."""
+    where: FlipsWhere | None = None
+    """Held-out flips where it holds and elsewhere; None likewise."""
 
     def decided(self, chance: ChanceTest | None) -> FamilyRule:
         """The same with its test corrected over the run."""
@@ -138,6 +142,8 @@ class DriveRule:
     """Of that rule on the same records; None without a rule and in runs that did not keep it."""
     control: tuple[float, ...] = ()
     """Held-out MCC of the rules learned from shuffled targets; 0.0 where none was."""
+    words: str = ""
+    """What train chose in the words of the task; empty without a rule, and in runs that did not keep it."""
 
     def decided(self, chance: ChanceTest | None) -> DriveRule:
         """The same with its test corrected over the run."""

@@ -23,7 +23,7 @@ from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
 from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import short_rule
-from mecharule_ops.types import Columns
+from mecharule_ops.types import Columns, FlipsWhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,6 +135,7 @@ def _family_rule(
         learner=None if short.learner is None else short.learner.value,
         validated=short.validated,
         prompt_only=family is Family.INPUT,
+        where=FlipsWhere.of(fires, target.flips[target.test]),
     )
 
 

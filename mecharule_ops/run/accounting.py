@@ -18,6 +18,7 @@ from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, LeadsAndDrops, PredictionScore
 from mecharule_ops.findings.shown import account_beside
+from mecharule_ops.findings.worded import account_worded
 from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
 from mecharule_ops.mechanism.holds import nothing_above
@@ -165,7 +166,7 @@ def kept_accounts(
                 values=mechanism_columns(unit, first.drops, first.pushes, leads.positions)
             ),
         }
-        account = first.scored(_account(first, unit, target, families), flipped)
+        account = first.scored(account_worded(_account(first, unit, target, families), run.task), flipped)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
         if run.finished:

@@ -19,6 +19,7 @@ from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
 from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.chain import Chain
@@ -26,6 +27,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.repair_outcome import Repair
 from mecharule_ops.findings.shown import account_ps, anchored_ps
 from mecharule_ops.findings.suppression import Suppression
+from mecharule_ops.findings.worded import account_worded, findings_worded
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
@@ -244,7 +246,7 @@ class RunContents:
         if known is not None and known.account is not None:
             return known.account
         kept = self.store.find(keys.account(unit, regime))
-        return None if kept is None else decode(Account, kept)
+        return None if kept is None else account_worded(decode(Account, kept), self.task)
 
     def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
         """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
@@ -303,4 +305,9 @@ class RunContents:
     @cached_property
     def findings(self) -> Findings:
         """The report's data of a finished run. Raises `StoreError` when the run has not finished."""
-        return from_json(self.store.get(keys.FINDINGS))
+        found = from_json(self.store.get(keys.FINDINGS))
+        try:
+            return findings_worded(found, self.task)
+        except UsageError:
+            # What was found can be read where a task of one's own is gone.
+            return found

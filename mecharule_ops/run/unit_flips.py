@@ -18,6 +18,7 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import LayerCovered, RuleAnchored
 from mecharule_ops.findings.counts import LayerCoverage
 from mecharule_ops.findings.measures import union_coverage
+from mecharule_ops.findings.worded import anchored_worded
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.anchoring import anchor
 from mecharule_ops.rules.interval import interval_of
@@ -123,7 +124,7 @@ def anchored_rule(
     fires = np.array([run.fires(text)[eligible] for text in predicates], bool)
     matrix = fires.reshape(len(predicates), len(eligible)).T
     in_train = run.train[eligible]
-    return anchor(
+    rule = anchor(
         neuron,
         regime,
         flips,
@@ -133,6 +134,7 @@ def anchored_rule(
         run.prompt_only,
         run.config.seed,
     )
+    return anchored_worded(rule, run.task)
 
 
 def anchor_rules(run: Run, journal: Journal, found: Localised, flips: UnitFlips) -> tuple[AnchoredRule, ...]:
@@ -163,5 +165,6 @@ def tell_rule(journal: Journal, rule: AnchoredRule) -> None:
             held_out_high=None if interval is None else interval.high,
             adjusted_p=None if rule.chance is None else rule.chance.adjusted,
             failed=rule.chance is not None and rule.chance.failed,
+            words=rule.words,
         )
     )

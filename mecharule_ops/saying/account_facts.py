@@ -15,7 +15,7 @@ from mecharule_ops.numbers import k_of_n, percent, signed
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.chain_lines import hold_words, of_group, quoted
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import family_words, short
+from mecharule_ops.saying.rules import briefly, family_words, short, worded
 from mecharule_ops.types import Basis, FlipCount, Neuron
 
 _SOURCES = 3
@@ -70,8 +70,8 @@ def responds_sentence(account: Account, run: str) -> Fact:
         why = "it was not asked" if drive is None else drive.status.value
         return fact(f"What {unit} responds to is not known: {why}", f"run:{run}", unit=unit)
     said = (
-        f"{unit} responds to {drive.rule}: there its first-order drop is {drive.threshold:.3g} logits or more, "
-        f"MCC {drive.held_out}"
+        f"{unit} responds where {worded(drive.rule, drive.words)}: "
+        f"there its first-order drop is {drive.threshold:.3g} logits or more, MCC {drive.held_out}"
     )
     return fact(said, f"run:{run}", unit=unit)
 
@@ -112,7 +112,7 @@ def brief_account(account: Account) -> str:
     if asked.rule is None or asked.held_out is None:
         return f"{predicted}no input rule predicts"
     said = "input rule" if asked.prompt_only else "rule over the output"
-    return f"{predicted}{said} MCC {short(asked.held_out.mcc)}: {asked.rule}"
+    return f"{predicted}{said} MCC {short(asked.held_out.mcc)}: {briefly(asked.rule, asked.words)}"
 
 
 def prediction_sentence(account: Account, run: str) -> Fact:

@@ -18,6 +18,8 @@ from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
+LONGEST_WORDS = 400
+"""Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
 LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
 TREES = "free-form trees of the same columns"
@@ -42,17 +44,30 @@ def _failed_words(score: object, test: ChanceTest) -> str:
 
 
 def family_words(rule: FamilyRule) -> str:
-    """`b >= 7 – input rule, MCC .45 [.38, .52]; free-form trees of the same columns reach .48`, or why it has none."""
+    """`b is 7 or more (b >= 7) – input rule, MCC .45 [.38, .52]; …`, or why it has none.
+
+    Beside it stands what free-form trees of the same columns reach.
+    """
     kind = rule.family.value
     if rule.rule is not None and rule.held_out is not None:
         trees = "" if rule.free_form is None else f"; {TREES} reach {short(rule.free_form.mcc)}"
         said = "rule over the output" if kind == Family.INPUT and not rule.prompt_only else f"{kind} rule"
-        return f"{rule.rule} – {said}, MCC {rule.held_out}{trees}"
+        return f"{worded(rule.rule, rule.words)} – {said}, MCC {rule.held_out}{trees}"
     trees = "" if rule.free_form is None else f" ({TREES} reach {rule.free_form})"
     why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
     if rule.status is FamilyStatus.NOT_APART and rule.chance is not None:
         why = f": {_failed_words(rule.held_out, rule.chance)}"
     return f"no {kind} rule predicts{trees}{why}"
+
+
+def worded(rule: str, words: str) -> str:
+    """The words of a rule and its syntax behind them; the syntax alone of a long rule, or where a run kept no words."""
+    return f"{words} ({rule})" if 0 < len(words) <= LONGEST_WORDS else rule
+
+
+def briefly(rule: str | None, words: str) -> str:
+    """The words alone where they are not too long, else the syntax."""
+    return words if 0 < len(words) <= LONGEST_WORDS else str(rule)
 
 
 def anchored_words(rule: AnchoredRule | None, run: str) -> str:
@@ -66,7 +81,7 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
         return "no rule predicts: there were no held-out records to score one"
     interval = predicts(rule)
     if interval is not None:
-        return f"{clipped(rule.rule, run)} – {kind_words(rule)}, MCC {interval}"
+        return f"{worded(clipped(rule.rule, run), rule.words)} – {kind_words(rule)}, MCC {interval}"
     if (chance := interval_of(rule.held_out)) is not None:
         if chance.above_chance and rule.chance is not None:
             return f"no rule predicts: {_failed_words(chance, rule.chance)}"
@@ -75,11 +90,15 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
 
 
 def brief_rule(rule: AnchoredRule | None) -> str:
-    """`MCC .78: b >= 50`, or that none predicts: where there is room for little; the end may be cut."""
+    """`MCC .78: b is 50 or more`, or that none predicts: where there is room for little; the end may be cut."""
     interval = predicts(rule)
     if rule is None:
         return NOT_ANCHORED
-    return "no rule predicts" if interval is None else f"MCC {short(interval.mcc)}: {rule.rule}"
+    return (
+        "no rule predicts"
+        if interval is None
+        else f"MCC {short(interval.mcc)}: {briefly(rule.rule, rule.words)}"
+    )
 
 
 def kind_words(rule: AnchoredRule) -> str:

@@ -11,7 +11,7 @@ from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.rules import predicts, short
-from mecharule_ops.types import AnchoredRule, ChanceTest, Neuron
+from mecharule_ops.types import AnchoredRule, ChanceTest, FlipsWhere, Neuron
 
 ANCHORED = "anchored"
 """In place of a family: the paper's rule (§4.5), which has no free-form trees beside it."""
@@ -27,6 +27,10 @@ class UnitRule:
     family: str
     learned: str | None = None
     """What train chose, whether or not it is shown."""
+    words: str = ""
+    """The same in the words of the task; empty in runs that did not keep it."""
+    where: FlipsWhere | None = None
+    """Held-out flips where it holds and elsewhere; None of a drive, and where a run did not keep it."""
     absent: str = ""
     """What is said where none was learned."""
     shown: bool = False
@@ -52,6 +56,8 @@ def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> Un
             neuron=neuron,
             family=ANCHORED,
             learned=rule.rule,
+            words=rule.words,
+            where=rule.where,
             absent="none learned",
             shown=predicts(rule) is not None,
             held_out=scored,
@@ -64,6 +70,7 @@ def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> Un
         neuron=neuron,
         family=DRIVE,
         learned=rule.learned,
+        words=rule.words,
         shown=rule.rule is not None,
         held_out=rule.held_out,
         chance=rule.chance,
@@ -77,6 +84,7 @@ def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> Un
         family=rule.family.value,
         absent=f"none: {rule.status.value}",
         trees=rule.free_form,
+        where=rule.where,
         prompt_only=before,
         checked="" if rule.learned is None else "after the answer" if late else rule.family.gates,
     )

@@ -18,7 +18,9 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates, seed_predicates
+from mecharule_ops.tasks.arithmetic_words import ARITHMETIC_WORDS, arithmetic_domain
 from mecharule_ops.tasks.base import drawn
+from mecharule_ops.tasks.column_words import Domain, Wording
 from mecharule_ops.tasks.text_pieces import SourceSpan, answer_pieces, end_to_end, question_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
@@ -226,6 +228,16 @@ class Arithmetic:
             "answer": "the number that the model writes",
             "parsed": "whether it writes a number",
         }
+
+    @property
+    def wording(self) -> Wording:
+        """What a person calls columns, digits, carries."""
+        return ARITHMETIC_WORDS
+
+    @property
+    def domain(self) -> Domain:
+        """Every question of the grid, or the ranges of its numbers."""
+        return arithmetic_domain(self.operators, self.low, self.high)
 
     def seed_predicates(self) -> tuple[str, ...]:
         """The paper's hand-written families over these operators and operands."""

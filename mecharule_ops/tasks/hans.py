@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Wording
 from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
 from mecharule_ops.types import Example, Phase
@@ -41,6 +42,16 @@ _WORDS = {
 """Transitive verbs, intransitive verbs, prepositions, adjectives."""
 
 
+_COLUMNS = {
+    **{
+        name: ColumnWords(noun=f"the {name}")
+        for name in ("premise", "hypothesis", "heuristic", "construction")
+    },
+    "entailed": ColumnWords(
+        noun="the label",
+        said=("the premise entails the hypothesis", "the premise does not entail the hypothesis"),
+    ),
+}
 CONSTRUCTIONS = read_table(str(Path(__file__).with_name("hans_constructions.jsonl")))
 """Templates over a, b, c (different nouns), v and w (transitive), i and j (intransitive), p, g: three for every
 heuristic and label."""
@@ -74,6 +85,11 @@ class Hans(TextTask):
             )
         if self.generated < 2:
             raise UsageError(f"expected 2 or more sentences to make, got {self.generated}")
+
+    @property
+    def wording(self) -> Wording:
+        """Premise, hypothesis and what HANS calls them."""
+        return Wording(columns={**OF_EVERY_TASK, **_COLUMNS})
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.augmentation import augmented
 from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Wording
 from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, make_grader
 from mecharule_ops.tasks.request_files import requests_file
 from mecharule_ops.tasks.text import Row, TextTask
@@ -28,6 +29,32 @@ from mecharule_ops.types import BehaviourRecord, Example, OutcomeWords, Value
 _ASKS = ("how", "what", "write", "give", "describe", "explain", "create", "list")
 """A request that begins with one of these asks in that way."""
 _OPENS = ("step", "guide", "tutorial", "instructions", "story", "email", "article", "code")
+_COLUMNS = {
+    "request": ColumnWords(noun="the request's number", whole=True),
+    "attempt": ColumnWords(noun="the attempt's number", whole=True),
+    "asks": ColumnWords(
+        noun="the request's first word",
+        values={"other": ("the request's first word is not listed", "the request's first word is listed")},
+    ),
+    **{
+        f"wants_{thing}": ColumnWords(
+            noun="the request", said=(f"the request says {thing!r}", f"the request does not say {thing!r}")
+        )
+        for thing in _OPENS
+    },
+    "asks_question": ColumnWords(
+        noun="the request", said=("the request has a question mark", "the request has no question mark")
+    ),
+    "request_words": ColumnWords(noun="the request", unit="words", whole=True),
+    "characters": ColumnWords(noun="the prompt", unit="characters", whole=True),
+    "longest_word": ColumnWords(noun="the request's longest word", unit="letters", whole=True),
+    "upper_share": ColumnWords(noun="the share of capitals in the prompt"),
+    "begins_upper": ColumnWords(
+        noun="the prompt", said=("the prompt begins with a capital", "the prompt begins with no capital")
+    ),
+    "noise": ColumnWords(noun="the prompt", unit="marks", whole=True),
+    "changed_words": ColumnWords(noun="the share of words changed"),
+}
 _TEXT = "request"
 """The field of an example that holds the request as written; it never becomes a column."""
 
@@ -65,6 +92,11 @@ class Jailbreak(TextTask):
             raise UsageError(f"expected a strength sigma between 0 and 1, got {self.sigma}")
         if self.template.count("{request}") != 1:
             raise UsageError(f"expected a template with {{request}} once, got {self.template!r}")
+
+    @property
+    def wording(self) -> Wording:
+        """Form, length and augmentation; never a word of a request but those of the fixed lists."""
+        return Wording(columns={**OF_EVERY_TASK, **_COLUMNS})
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain, Wording
 from mecharule_ops.tasks.programs import PROGRAMS, Program
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import Phase, Value
@@ -35,6 +39,28 @@ class KnownProgram(TextTask):
     def solution_columns(self) -> frozenset[str]:
         """The program's answer."""
         return frozenset({"answer"})
+
+    @property
+    def wording(self) -> Wording:
+        """Tokens by their place."""
+        last = self._program.length
+        whole = self._program.alphabet.isdecimal()
+        names = {place: f"token {place}" for place in range(1, last)} | {last: "the last token"}
+        tokens = {f"t{place}": ColumnWords(noun=noun, whole=whole) for place, noun in names.items()}
+        answers = self._columns_of_rows["answer"]
+        answer = ColumnWords(noun="the answer", whole=all(isinstance(one, int) for one in answers))
+        return Wording(columns={**OF_EVERY_TASK, **tokens, "answer": answer})
+
+    @property
+    def domain(self) -> Domain:
+        """Every input of the program, for it has no others."""
+        return self._domain
+
+    @cached_property
+    def _domain(self) -> Domain:
+        whole = {name: np.array(values) for name, values in self._columns_of_rows.items()}
+        spans = {name: (int(x.min()), int(x.max())) for name, x in whole.items() if x.dtype.kind == "i"}
+        return Domain(whole=whole, ranges=spans)
 
     def rows(self) -> Sequence[Row]:
         """Every input, in the order of the alphabet."""

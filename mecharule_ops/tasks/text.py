@@ -23,6 +23,7 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.base import drawn
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, Wording, table_words
 from mecharule_ops.tasks.text_account import text_predicates
 from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
@@ -92,6 +93,11 @@ class TextTask(ABC):
         """The seed predicates, then words, negation, overlap and positions of every column."""
         made = text_predicates(self._columns_of_rows, _CATEGORIES)
         return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
+
+    @property
+    def wording(self) -> Wording:
+        """The columns by their names; a subclass knows better words."""
+        return Wording(columns={**OF_EVERY_TASK, **table_words(self._columns_of_rows)})
 
     @property
     def prompt_columns(self) -> frozenset[str]:

@@ -86,8 +86,9 @@ def answer_pieces(completion: str) -> Iterator[tuple[str, str]]:
 def digits(owner: str, number: str) -> list[tuple[str, str]]:
     """Each digit of a number with its place, the highest first."""
     count = len(number)
-    return [(f"{owner}'s {_place(count - 1 - index)} digit", digit) for index, digit in enumerate(number)]
+    return [(f"{owner}'s {place_name(count - 1 - index)} digit", digit) for index, digit in enumerate(number)]
 
 
-def _place(power: int) -> str:
+def place_name(power: int) -> str:
+    """`tens` of 1; `10^7` where it has no common name."""
     return PLACES[power] if power < len(PLACES) else f"10^{power}"

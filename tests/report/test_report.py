@@ -278,7 +278,10 @@ def test_a_rule_that_chance_explains_stands_in_the_list_of_all_alone() -> None:
         assert flat(listed).count("b >= 50") == 1
         assert "no, its interval reaches 0" in listed
         assert "0 of 1 learned rule is shown (Holm over 1, α = .05)" in flat(head)
-    assert tables.rules(found, found.searches[0]).rows[0][2:4] == ("b >= 50", "no, its interval reaches 0")
+    table = tables.rules(found, found.searches[0])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    assert (row[tables.WORDS], row[tables.RULE]) == ("–", "b >= 50")
+    assert row["shown"] == "no, its interval reaches 0"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""Rules with their words, as they are stored; in an older run those that are shown get them when they are read.
+
+A rule says its words from then on wherever a person reads it, so that no room above needs the task for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.rules.families import DriveRule, FamilyRule
+from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.types import AnchoredRule
+
+
+def anchored_worded(rule: AnchoredRule, task: Task) -> AnchoredRule:
+    """The rule with its words, where it has a rule and none of them yet."""
+    if rule.rule is None or rule.words:
+        return rule
+    return replace(rule, words=rule_in_words(rule.rule, task))
+
+
+def account_worded(account: Account, task: Task) -> Account:
+    """The account with words for every rule that was learned."""
+    drive = account.drive
+    families = tuple(_family(rule, task) for rule in account.families)
+    return replace(account, families=families, drive=None if drive is None else _drive(drive, task))
+
+
+def findings_worded(findings: Findings, task: Task) -> Findings:
+    """What was found, with words for the rules of accounts and for anchored ones that chance does not explain."""
+    return replace(findings, searches=tuple(_search(search, task) for search in findings.searches))
+
+
+def _search(search: SearchOutcome, task: Task) -> SearchOutcome:
+    return replace(
+        search,
+        accounts=tuple(account_worded(account, task) for account in search.accounts),
+        anchored=tuple(
+            rule if rule.chance is not None and rule.chance.failed else anchored_worded(rule, task)
+            for rule in search.anchored
+        ),
+    )
+
+
+def _family(rule: FamilyRule, task: Task) -> FamilyRule:
+    if rule.learned is None or rule.words:
+        return rule
+    return replace(rule, words=rule_in_words(rule.learned, task))
+
+
+def _drive(rule: DriveRule, task: Task) -> DriveRule:
+    if rule.learned is None or rule.words:
+        return rule
+    return replace(rule, words=rule_in_words(rule.learned, task))

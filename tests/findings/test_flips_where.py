@@ -1,0 +1,113 @@
+"""A rule with its words and its counts: made from stored flips, kept, read back, said; absent in older runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mecharule_ops.codec import decode, encode
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.worded import account_worded, anchored_worded
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.saying.flips_where import when_fact, when_words, where_words
+from mecharule_ops.saying.rules import family_words
+from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.types import AnchoredRule, FlipCount, FlipsWhere, Neuron, Regime, RuleScore
+
+UNIT = Neuron.parse("m1.14")
+WHERE = FlipsWhere(holds=FlipCount(flips=84, n=98), elsewhere=FlipCount(flips=8, n=24))
+SHOWN = FamilyRule(
+    family=Family.INPUT,
+    status=FamilyStatus.SHOWN,
+    columns=3,
+    learned="carry_at(a, b, 0)",
+    held_out=MccInterval(mcc=0.5, low=0.3, high=0.7, n=122, positives=92),
+    where=WHERE,
+    prompt_only=True,
+)
+
+
+def account(rule: FamilyRule) -> Account:
+    """An account with one family."""
+    return Account(
+        neuron=UNIT, regime=Regime.BASELINE_POSITIVE, flips=92, records=122, held_out=122, families=(rule,)
+    )
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans())))
+def test_counts_are_those_of_a_loop(rows: list[tuple[bool, bool]]) -> None:
+    """Each record counts on one side, as a flip or not."""
+    fires, flips = (np.array([row[side] for row in rows], bool) for side in (0, 1))
+    found = FlipsWhere.of(fires, flips)
+    assert found.holds == FlipCount(flips=rows.count((True, True)), n=sum(row[0] for row in rows))
+    assert found.elsewhere == FlipCount(flips=rows.count((False, True)), n=sum(not row[0] for row in rows))
+
+
+def test_a_rule_is_said_with_its_counts() -> None:
+    """Words first, then how often where it holds and elsewhere; the fact names unit and run."""
+    rule = account_worded(account(SHOWN), Arithmetic()).families[0]
+    assert where_words(WHERE) == "84 of 98, against 8 of 24"
+    assert when_words(rule) == "Mostly when adding b to a carries into the tens: 84 of 98, against 8 of 24"
+    told = when_fact(rule, UNIT, "0c1f")
+    assert told is not None
+    assert (told.unit, told.sources, told.kinds) == ("m1.14", ("run:0c1f",), ("why", "when"))
+    said = "adding b to a carries into the tens (carry_at(a, b, 0)) – input rule, MCC .50 [.30, .70]"
+    assert family_words(rule) == said
+
+
+@pytest.mark.parametrize(
+    ("held", "other", "begins"),
+    [
+        ((84, 98), (8, 24), "Mostly when"),
+        ((30, 98), (2, 24), "More often when"),
+        ((9, 10), (40, 90), "More often when"),
+        ((1, 50), (20, 50), "Less often when"),
+        ((3, 3), (0, 0), "Mostly when"),
+    ],
+)
+def test_mostly_is_said_of_most(held: tuple[int, int], other: tuple[int, int], begins: str) -> None:
+    """Of more than half where it holds and of more than half of the flips; nothing is stronger than its counts."""
+    where = FlipsWhere(
+        holds=FlipCount(flips=held[0], n=held[1]), elsewhere=FlipCount(flips=other[0], n=other[1])
+    )
+    rule = account_worded(account(replace(SHOWN, where=where)), Arithmetic()).families[0]
+    assert when_words(rule).startswith(begins)
+
+
+def test_what_a_run_did_not_keep_is_not_said() -> None:
+    """Without counts, without words, and of a rule that is not shown."""
+    stored = encode(account(SHOWN))
+    del stored["families"][0]["where"], stored["families"][0]["words"]
+    older = decode(Account, stored).families[0]
+    assert (older.where, older.words) == (None, "")
+    hidden = replace(SHOWN, status=FamilyStatus.NOT_APART, words="b is 0")
+    for rule in (older, hidden, account_worded(account(older), Arithmetic()).families[0], None):
+        assert when_words(rule) == ""
+        assert when_fact(rule, UNIT, "0c1f") is None
+    assert family_words(older).startswith("carry_at(a, b, 0) – input rule")
+
+
+def test_an_anchored_rule_has_its_words_and_counts() -> None:
+    """The paper's rule likewise; what it stored is read back equal."""
+    score = RuleScore(mcc=0.6, coverage=0.8, n=122, positives=92)
+    anchored = AnchoredRule(
+        neuron=UNIT,
+        regime=Regime.BASELINE_POSITIVE,
+        rule="b >= 50",
+        train=score,
+        held_out=score,
+        full_rule=None,
+        full=None,
+        prompt_only=True,
+        flips=92,
+        eligible=122,
+        where=WHERE,
+    )
+    worded = anchored_worded(anchored, Arithmetic())
+    assert decode(AnchoredRule, encode(worded)) == worded
+    assert when_words(worded) == "Mostly when b is 50 or more: 84 of 98, against 8 of 24"
