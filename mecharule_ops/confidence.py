@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
-from scipy.special import betaincinv, gammaln, ndtri
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.thresholds import ALPHA, reaches
@@ -23,7 +23,7 @@ def upper_bound(flips: int, n: int, alpha: float) -> float:
     >>> round(upper_bound(0, 14, 0.05), 3)
     0.193
     """
-    return 1.0 if flips == n else float(betaincinv(flips + 1, n - flips, 1 - alpha))
+    return 1.0 if flips == n else float(scipy.special.betaincinv(flips + 1, n - flips, 1 - alpha))
 
 
 def lower_bound(flips: int, n: int, alpha: float) -> float:
@@ -32,7 +32,7 @@ def lower_bound(flips: int, n: int, alpha: float) -> float:
     >>> round(lower_bound(28, 64, 0.05), 3)
     0.332
     """
-    return 0.0 if flips == 0 else float(betaincinv(flips, n - flips + 1, alpha))
+    return 0.0 if flips == 0 else float(scipy.special.betaincinv(flips, n - flips + 1, alpha))
 
 
 def searched_alpha(alpha: float, units: int) -> float:
@@ -48,7 +48,9 @@ def searched_alpha(alpha: float, units: int) -> float:
 
 def log_choose(n: int, k: Int[np.ndarray, "*draw"]) -> Float[np.ndarray, "*draw"]:
     """Ln C(n, k) for every k of 0 to n, of which exact probabilities of drawing without replacement are made."""
-    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    return np.asarray(
+        scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+    )
 
 
 def difference_interval(
@@ -73,7 +75,7 @@ def difference_interval(
 
 
 def _wilson(flips: int, n: int, alpha: float) -> tuple[float, float]:
-    z = float(ndtri(1 - alpha / 2))
+    z = float(scipy.special.ndtri(1 - alpha / 2))
     middle = (flips + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * math.sqrt(flips * (n - flips) / n + z * z / 4)
     return middle - half, middle + half

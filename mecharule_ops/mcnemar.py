@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from math import inf, sqrt
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Shaped
-from scipy.special import bdtr, stdtrit
 
 _Z = 1.959963984540054
 """Of a two-sided 95 % interval."""
@@ -102,7 +102,12 @@ class Paired:
         if count < 2:
             return inf
         squares = float(((net - records * self.points / 100) ** 2).sum())
-        return 100 * float(stdtrit(count - 1, 0.975)) * sqrt(count / (count - 1) * squares) / self.n
+        return (
+            100
+            * float(scipy.special.stdtrit(count - 1, 0.975))
+            * sqrt(count / (count - 1) * squares)
+            / self.n
+        )
 
     @property
     def p_value(self) -> float:
@@ -126,7 +131,7 @@ class Paired:
 
 def mcnemar_p(one: int, other: int) -> float:
     """P that a fair coin splits as many pairs so unevenly, exact and two-sided; 1 where there are none."""
-    return min(1.0, 2 * float(bdtr(min(one, other), one + other, 0.5))) if one + other else 1.0
+    return min(1.0, 2 * float(scipy.special.bdtr(min(one, other), one + other, 0.5))) if one + other else 1.0
 
 
 def sign_flip_p(net: Sequence[int]) -> float:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
-from scipy.special import bdtr
+import scipy
 
 from mecharule_ops.confidence import log_choose
 
@@ -80,7 +80,7 @@ def _hypergeometric_tail(units: int, tested: int, found: int, agonists: int) -> 
 
 
 def _binomial_tail(fraction: float, found: int, agonists: int) -> float:
-    return 1.0 if found > fraction * agonists - 1 else float(bdtr(found, agonists, fraction))
+    return 1.0 if found > fraction * agonists - 1 else float(scipy.special.bdtr(found, agonists, fraction))
 
 
 def _largest(holds: Callable[[int], bool], low: int, high: int) -> int:

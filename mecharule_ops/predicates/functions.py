@@ -1,7 +1,8 @@
 """The functions of the predicate language: one table that drives parser, evaluator and documentation.
 
 Integers are below 2⁵³ in magnitude (`language` guarantees it), so that no operation here can
-wrap and every integer is exact as a float. Digit places count from 0, the units.
+wrap and every integer is exact as a float. Digit places count from 0, the units. Arrow is imported where a pattern is
+matched: a question about a stored run seldom has one.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PLACES = 16
 """Decimal places of the largest integer of the language."""
@@ -52,18 +55,24 @@ class Function:
 
 def _utf8(values: np.ndarray) -> pa.Array:
     """Arrow strings; a lone surrogate, which UTF-8 cannot hold, becomes `?`."""
+    import pyarrow as pa
+
     return pa.array([text.encode("utf-8", "replace") for text in values.tolist()], pa.binary()).cast(
         pa.string()
     )
 
 
 def _count_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
+    import pyarrow.compute as pc
+
     counts = pc.count_substring_regex(_utf8(values), pattern=pattern)
     return counts.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def matches_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
-    """Whether RE2 finds `pattern` anywhere in each text. Raises `pyarrow.ArrowInvalid` on a bad pattern."""
+    """Whether RE2 finds `pattern` anywhere in each text. Raises `ValueError` (Arrow's own) on a bad pattern."""
+    import pyarrow.compute as pc
+
     found = pc.match_substring_regex(_utf8(values), pattern=pattern)
     return found.to_numpy(zero_copy_only=False).astype(bool)
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 import numpy as np
-import pyarrow as pa
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.functions import FUNCTIONS, PLACES, Kind, matches_pattern
@@ -151,6 +150,6 @@ def _demand(node: ast.expr, kind: Kind, schema: Mapping[str, type]) -> type:
 def _is_pattern(pattern: str) -> bool:
     try:
         matches_pattern(np.array([""]), pattern)
-    except pa.ArrowInvalid:
+    except ValueError:
         return False
     return True

@@ -1,17 +1,15 @@
 """The report of a run: one set of findings as terminal text, JSON, Markdown or one HTML page (paper, §5–6).
 
-`content` says what is in it, once, for all of them; only the page has plots. No model, no disk.
+`content` says what is in it, once, for all of them; only the page has plots. No model, no disk. What makes a report is
+imported when one is made, since every verb that prints a table comes through this package.
 """
 
 from __future__ import annotations
 
-from mecharule_ops.findings.as_json import to_json
-from mecharule_ops.findings.records import Findings
-from mecharule_ops.report.as_text import markdown_of, text_of
-from mecharule_ops.report.content import document
-from mecharule_ops.report.html import html_of
-from mecharule_ops.report.plots import figures
-from mecharule_ops.report.screen import screen
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mecharule_ops.findings.records import Findings
 
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""
@@ -21,24 +19,38 @@ PAGE_ROWS = 200
 
 def render_screen(findings: Findings, earlier: Findings | None = None) -> str:
     """What a person reads when a run has ended: at most 40 lines of 100 columns."""
+    from mecharule_ops.report.screen import screen
+
     return screen(findings, earlier)
 
 
 def render_text(findings: Findings) -> str:
     """Plain text with aligned tables, never wider than 100 columns."""
+    from mecharule_ops.report.as_text import text_of
+    from mecharule_ops.report.content import document
+
     return text_of(document(findings), WIDEST)
 
 
 def render_markdown(findings: Findings) -> str:
     """GitHub-flavoured Markdown; rule text cannot become markup."""
+    from mecharule_ops.report.as_text import markdown_of
+    from mecharule_ops.report.content import document
+
     return markdown_of(document(findings))
 
 
 def render_json(findings: Findings) -> str:
     """The findings themselves, every number with its counts; `findings.as_json.from_json` reads it back."""
+    from mecharule_ops.findings.as_json import to_json
+
     return to_json(findings) + "\n"
 
 
 def render_html(findings: Findings) -> str:
     """One self-contained page with its plots inlined as SVG; no script and no external address."""
+    from mecharule_ops.report.content import document
+    from mecharule_ops.report.html import html_of
+    from mecharule_ops.report.plots import figures
+
     return html_of(document(findings, PAGE_ROWS), figures(findings))
