@@ -31,7 +31,7 @@ Row = Mapping[str, Value]
 """One item of a task: text or numbers by column name."""
 _LIST = "\x1f"
 """Joins the entries of a list in a description; no setting holds it."""
-_CATEGORIES = 12
+CATEGORIES = 12
 """A text column with at most this many values gives a predicate for each."""
 _READ = ("first_word", "reply_words", "completion")
 """Columns read off the output; no item may have one of these names."""
@@ -84,13 +84,13 @@ class TextTask(ABC):
             distinct = sorted(set(values), key=str)
             if isinstance(distinct[0], bool):
                 texts.append(name)
-            elif isinstance(distinct[0], str) and 1 < len(distinct) <= _CATEGORIES:
+            elif isinstance(distinct[0], str) and 1 < len(distinct) <= CATEGORIES:
                 texts += [f"{name} == {value!r}" for value in distinct]
         return tuple(texts)
 
     def account_predicates(self) -> tuple[str, ...]:
         """The seed predicates, then words, negation, overlap and positions of every column."""
-        made = text_predicates(self._columns_of_rows, _CATEGORIES)
+        made = text_predicates(self._columns_of_rows, CATEGORIES)
         return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
 
     @property
@@ -161,12 +161,11 @@ class TextTask(ABC):
         """Every setting, a hash of the items, and one of the source where a user wrote the task."""
         settings = {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
         _, own, code = type(self).__module__.partition(USER_MODULE)
-        content = json.dumps([dict(row) for row in self._items], sort_keys=True)
         return {
             "task": self.name,
             **{name: _told(value) for name, value in settings.items()},
             "items": len(self._items),
-            "content": hashlib.sha256(content.encode()).hexdigest()[:16],
+            "content": content_of(self._items),
             **({"code": code} if own else {}),
         }
 
@@ -222,6 +221,12 @@ class TextTask(ABC):
         """Distinct quartiles of the questions' numbers of words."""
         lengths = [len(self.question(row).split()) for row in self._items]
         return tuple(sorted({int(cut) for cut in np.quantile(lengths, (0.25, 0.5, 0.75), method="nearest")}))
+
+
+def content_of(items: Sequence[Row]) -> str:
+    """A hash of the items, whatever the order of their columns."""
+    content = json.dumps([dict(row) for row in items], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def first_word(completion: str) -> str:
