@@ -6,7 +6,7 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.loading.model_names import on_this_machine
 from mecharule_ops.loading.shape import read_tokenizer
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.task_names import PRESETS, task_of
+from mecharule_ops.tasks.task_names import settings_for, task_of
 from mecharule_ops.types import Value
 
 
@@ -21,7 +21,7 @@ def settled(config: RunConfig) -> RunConfig:
     task = task_of(config)
     if not isinstance(task, PromptTable):
         return config
-    chosen = {**PRESETS.get((config.task, config.model), {}), **config.task_settings}
+    chosen = {**settings_for(config.task, config.model), **config.task_settings}
     told: dict[str, Value] = {"content": str(task.describe()["content"])}
     if "max_new_tokens" not in chosen:
         told["max_new_tokens"] = answer_tokens(task, config.model)

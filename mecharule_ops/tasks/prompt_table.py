@@ -144,14 +144,6 @@ class PromptTable(TextTask):
         """The label once no continuation can change it."""
         return begins_with_any(partial, self.right(example.fields))
 
-    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
-        """What every text task reads, and `names`: target, foil or neither, where the table has them."""
-        read = super().parse(example, completion)
-        if self.graded_by != TARGET:
-            return read
-        named = (part for part in (TARGET, FOIL) if begins(completion, str(example.fields[part])))
-        return {**read, "names": next(named, "neither")}
-
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Pieces by the names of columns other than the prompt itself and what is right."""
         hidden = {PROMPT, *self.solution_columns}

@@ -41,6 +41,16 @@ _TASKS: Mapping[str, type[Arithmetic] | type[TextTask]] = {
     "jailbreak": Jailbreak,
     "program": KnownProgram,
 }
+BUNDLED: Mapping[str, str] = {
+    "arithmetic": "the exact result of two numbers",
+    "hans": "does a premise entail a hypothesis made of its words",
+    "jailbreak": "is a harmful request, scrambled, complied with",
+    "program": "the program that a model of known/ computes",
+    "ioi": "example set: whom does the person who was named twice give to",
+    "agreement": "example set: is or are, by the subject and not by the noun in between",
+    "greater-than": "example set: a later year of the same century",
+}
+"""Every task that comes with the package, with what it asks."""
 TABLE = PromptTable.kind
 """What the description of a table's task calls it."""
 _SLIPS = (
@@ -96,6 +106,11 @@ def preset(task: str, model_name: str, **settings: Any) -> Task:
         known = ", ".join(preset_names(task))
         raise UsageError(f"expected a preset of {task}: {known}; got {model_name!r}")
     return make_task(task, **{**PRESETS[task, model_name], **settings})
+
+
+def settings_for(task: str, model: str | None) -> Mapping[str, Any]:
+    """The settings of the task that suit a model; none where it has no preset for it."""
+    return PRESETS.get((task, model or ""), {})
 
 
 def task_from(description: Mapping[str, Value]) -> Task:

@@ -151,7 +151,7 @@ class TextTask(ABC):
     def _cells(self, record: BehaviourRecord) -> dict[str, Value]:
         """What the columns hold of one record."""
         return {
-            **{_spelt(name): value for name, value in record.example.fields.items()},
+            **{spelt(name): value for name, value in record.example.fields.items()},
             "prompt": record.example.prompt.removeprefix(self.prefix),
             **self.parse(record.example, record.completion),
             "completion": record.completion,
@@ -188,7 +188,7 @@ class TextTask(ABC):
         rows = tuple(self.rows())
         if not rows:
             raise UsageError(f"expected items of {self.name}, got none; name a file that has some")
-        if taken := sorted({_spelt(name) for name in rows[0]} & set(_READ)):
+        if taken := sorted({spelt(name) for name in rows[0]} & set(_READ)):
             raise UsageError(
                 f"expected other columns than {', '.join(_READ)}, got {', '.join(taken)}; rename it"
             )
@@ -204,7 +204,7 @@ class TextTask(ABC):
 
     @cached_property
     def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:
-        return {_spelt(name): [row[name] for row in self._items] for name in self._items[0]}
+        return {spelt(name): [row[name] for row in self._items] for name in self._items[0]}
 
     @contextmanager
     def _columns_named(self) -> Iterator[None]:
@@ -241,7 +241,7 @@ def first_word_ended(partial: str) -> bool:
     return any(map(str.isspace, begun))
 
 
-def _spelt(column: str) -> str:
+def spelt(column: str) -> str:
     """The column's name as a predicate can write it."""
     name = re.sub(r"\W", "_", column)
     return f"{name}_" if keyword.iskeyword(name) else name if name.isidentifier() else f"_{name}"

@@ -1,0 +1,77 @@
+"""The tasks that there are, with a prompt of each, and what a table of one's own was understood to be."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.report.document import Table
+from mecharule_ops.tasks.prompt_files import prompt_settings
+from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.table_check import SHOWN, column_roles, warnings_of
+from mecharule_ops.tasks.task_names import BUNDLED, make_task, settings_for
+from tools._tables import shown
+from tools.arguments import TableArguments, TasksArguments
+from tools.registry import Tell
+from tools.result import ToolResult
+
+
+def tasks(given: TasksArguments, tell: Tell) -> ToolResult:
+    """Every task with one prompt, or with `check` what a table was understood to be. Loads a model only where one is named.
+
+    Raises `UsageError` for a table that does not read, and what loading a model raises.
+    """
+    if given.action == "list":
+        if given.table is not None:
+            raise UsageError(f"expected `tasks list` or `tasks check FILE`, got list {given.table}")
+        return _listed()
+    if given.table is None:
+        raise UsageError("expected a table to check, got none; such as `mecharule tasks check prompts.jsonl`")
+    return _checked(given, tell)
+
+
+def _listed() -> ToolResult:
+    found = [{"task": name, "asks": asks, "prompt": _prompt(name)} for name, asks in BUNDLED.items()]
+    rows = tuple((row["task"], row["asks"], row["prompt"]) for row in found)
+    table = Table(header=("task", "what it asks", "a prompt"), rows=rows, align="lll")
+    text = shown("tasks", table, TableArguments(limit=len(rows))).text
+    own = "Your own: `mecharule tasks check prompts.jsonl`, with columns prompt and answer; then `mecharule run prompts.jsonl -m MODEL`."
+    return ToolResult(data={"tasks": found}, text=f"{text}\n{own}")
+
+
+def _prompt(name: str) -> str:
+    """The first prompt of a task that comes with some."""
+    if make_task(name).concealed:
+        return "concealed; bring requests with --set task.requests=FILE"
+    (example,) = make_task(name).examples(1, np.random.default_rng(0))
+    return example.prompt.replace("\n", "\\n")
+
+
+def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
+    assert given.table is not None
+    said = {key.removeprefix("task."): value for key, value in prompt_settings(given.few_shot, given.prompt_template)}
+    task = make_task(given.table, **{**settings_for(given.table, given.model), **said})
+    if not isinstance(task, PromptTable):
+        raise UsageError(f"expected a table of prompts and answers to check, got the task {given.table!r}")
+    roles, warnings = column_roles(task), list(warnings_of(task))
+    examples = task.examples(SHOWN, np.random.default_rng(0))
+    data: dict[str, object] = {
+        "table": str(task.path),
+        "records": len(task.questions),
+        "columns": [asdict(role) for role in roles],
+        "graded": task.graded,
+        "prompts": [example.prompt for example in examples],
+    }
+    lines = _understood(task, roles, data)
+    if given.model is not None:
+        from tools._accuracy import tried
+
+        outcome = tried(task, given, tell)
+        lines += ["", *outcome.lines]
+        warnings += outcome.warnings
+        data |= outcome.data
+    data["warnings"] = warnings
+    lines += ["", *([f"could go wrong: {warning}" for warning in warnings] or ["nothing was seen that could go wrong"])]
+    return ToolResult(data=data, text="\n".join(lines))
