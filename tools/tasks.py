@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 
+from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
+from mecharule_ops.numbers import plural
 from mecharule_ops.report.document import Table
+from mecharule_ops.run.settled import settled
+from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import SHOWN, column_roles, warnings_of
-from mecharule_ops.tasks.task_names import BUNDLED, make_task, settings_for
+from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, warnings_of
+from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
 from tools._tables import shown
 from tools.arguments import TableArguments, TasksArguments
 from tools.registry import Tell
@@ -19,7 +24,7 @@ from tools.result import ToolResult
 
 
 def tasks(given: TasksArguments, tell: Tell) -> ToolResult:
-    """Every task with one prompt, or with `check` what a table was understood to be. Loads a model only where one is named.
+    """Every task with one prompt, or what a table was understood to be. Loads a model only where one is named.
 
     Raises `UsageError` for a table that does not read, and what loading a model raises.
     """
@@ -37,7 +42,10 @@ def _listed() -> ToolResult:
     rows = tuple((row["task"], row["asks"], row["prompt"]) for row in found)
     table = Table(header=("task", "what it asks", "a prompt"), rows=rows, align="lll")
     text = shown("tasks", table, TableArguments(limit=len(rows))).text
-    own = "Your own: `mecharule tasks check prompts.jsonl`, with columns prompt and answer; then `mecharule run prompts.jsonl -m MODEL`."
+    own = (
+        "Your own: a table with columns prompt and answer; `mecharule tasks check prompts.jsonl`, then "
+        "`mecharule run prompts.jsonl -m MODEL`."
+    )
     return ToolResult(data={"tasks": found}, text=f"{text}\n{own}")
 
 
@@ -49,10 +57,35 @@ def _prompt(name: str) -> str:
     return example.prompt.replace("\n", "\\n")
 
 
+def _task(table: str, given: TasksArguments) -> Task:
+    """The task of the table, with the settings that suit the model where one is named."""
+    said = {
+        key.removeprefix("task."): value
+        for key, value in prompt_settings(given.few_shot, given.prompt_template)
+    }
+    if given.model is None:
+        return make_task(table, **said)
+    return task_of(settled(make_config(task=findable(table), model=given.model, task_settings=said)))
+
+
+def _understood(task: PromptTable, roles: Sequence[ColumnRole], prompts: Sequence[str]) -> list[str]:
+    """What was read and how it is graded, then some prompts."""
+    rows = tuple((role.name, role.kind, role.role, role.example) for role in roles)
+    table = Table(header=("column", "type", "what it is for", "in the first row"), rows=rows, align="llll")
+    title = f"{task.path.name}: {plural(len(task.questions), 'record')}"
+    asked = "as the column has them" if not task.template else "by the template"
+    return [
+        shown(title, table, TableArguments(limit=len(rows))).text,
+        task.graded,
+        "",
+        f"{plural(len(prompts), 'prompt')} as the model reads them, {asked}:",
+        *(f"  {prompt!r}" for prompt in prompts),
+    ]
+
+
 def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
     assert given.table is not None
-    said = {key.removeprefix("task."): value for key, value in prompt_settings(given.few_shot, given.prompt_template)}
-    task = make_task(given.table, **{**settings_for(given.table, given.model), **said})
+    task = _task(given.table, given)
     if not isinstance(task, PromptTable):
         raise UsageError(f"expected a table of prompts and answers to check, got the task {given.table!r}")
     roles, warnings = column_roles(task), list(warnings_of(task))
@@ -64,14 +97,17 @@ def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
         "graded": task.graded,
         "prompts": [example.prompt for example in examples],
     }
-    lines = _understood(task, roles, data)
+    lines = _understood(task, roles, [example.prompt for example in examples])
     if given.model is not None:
         from tools._accuracy import tried
 
-        outcome = tried(task, given, tell)
+        outcome = tried(task, given.model, given.yes, tell)
         lines += ["", *outcome.lines]
         warnings += outcome.warnings
         data |= outcome.data
     data["warnings"] = warnings
-    lines += ["", *([f"could go wrong: {warning}" for warning in warnings] or ["nothing was seen that could go wrong"])]
+    lines += [
+        "",
+        *([f"could go wrong: {warning}" for warning in warnings] or ["nothing was seen that could go wrong"]),
+    ]
     return ToolResult(data=data, text="\n".join(lines))

@@ -71,7 +71,7 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
     kept = task.questions
     if len(kept) < len(rows):
         repeated = len(rows) - len(kept)
-        yield f"{plural(repeated, 'row')} repeat a prompt: only the first row of each prompt is kept{_clash(task, rows)}"
+        yield f"{plural(repeated, 'row')} repeat a prompt, and only the first of each is kept{_clash(task, rows)}"
     if spaced := sum(prompt[-1:].isspace() for prompt in kept):
         yield (
             f"{plural(spaced, 'prompt')} end in white space: most tokenizers join a space to the word behind it, so "
@@ -83,7 +83,7 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
             "out and 14 examples of one outcome are needed in a slice"
         )
     elif len(kept) < FEW:
-        yield f"{plural(len(kept), 'record')} are few: units can be found, rules will have wide intervals; {FEW} are better"
+        yield f"{len(kept)} records are few: units can be found, rules will have wide intervals; {FEW} are better"
 
 
 def _clash(task: PromptTable, rows: Sequence[Row]) -> str:
@@ -100,8 +100,8 @@ def _of_answers(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
         yield f"every row has the answer {answer[0]!r}: a model that always says it is right on all of them"
     if wordy := sum(any(len(text.split()) > 1 for text in task.right(row)) for row in rows):
         yield (
-            f"{plural(wordy, 'row')} have an answer of several words: it must be met word for word, and a flip may be a "
-            "change in any of them"
+            f"{plural(wordy, 'row')} have an answer of several words: it must be met word for word, and a flip may be "
+            "a change in any of them"
         )
 
 

@@ -23,6 +23,12 @@ _SAVED = "state.json"
 _SPLITS = "dataset_dict.json"
 
 
+class _Tabs(csv.excel_tab):
+    """Tabs part the cells, and a quotation mark is one."""
+
+    quoting = csv.QUOTE_NONE
+
+
 def is_table(name: str) -> bool:
     """Whether a task's name is that of a table: by its ending, or a folder that holds a data set."""
     path = Path(name).expanduser()
@@ -71,13 +77,13 @@ def _read(path: Path) -> Iterable[Mapping[str, Cell]]:
     if path.suffix in (".jsonl", ".json"):
         return _json(path)
     if path.suffix in (".tsv", ".txt"):
-        return _separated(path, delimiter="\t", quoting=csv.QUOTE_NONE)
-    return _separated(path)
+        return _separated(path, _Tabs)
+    return _separated(path, csv.excel)
 
 
-def _separated(path: Path, **dialect: object) -> Iterator[Mapping[str, Cell]]:
+def _separated(path: Path, dialect: type[csv.Dialect]) -> Iterator[Mapping[str, Cell]]:
     with path.open(encoding="utf-8-sig", newline="") as stream:
-        yield from csv.DictReader(stream, **dialect)  # type: ignore[arg-type]
+        yield from csv.DictReader(stream, dialect=dialect)
 
 
 def _json(path: Path) -> Iterator[Mapping[str, Cell]]:

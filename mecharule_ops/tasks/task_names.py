@@ -91,7 +91,7 @@ def make_task(name: str, **settings: Any) -> Task:
     Raises `UsageError` for an unknown task or setting, or a setting that the task refuses.
     """
     kind = _class_of(name)
-    given = {"file": name} if _is_table(name) else {}
+    given: dict[str, Any] = {"file": name} if _is_table(name) else {}
     known = {field.name for field in fields(kind) if field.repr} - {"name", *given}
     if unknown := sorted(set(settings) - known):
         raise UsageError(f"expected settings of: {', '.join(sorted(known))}; got {', '.join(unknown)}")
