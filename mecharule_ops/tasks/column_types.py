@@ -20,8 +20,12 @@ def typed(values: Sequence[Value]) -> list[Value]:
         return list(values)
     for kind in _EXACT:
         with suppress(ValueError):
-            if all(str(kind(str(value))) == str(value) for value in values):
-                return [kind(str(value)) for value in values]
+            read = [kind(str(value)) for value in values]
+            if all(
+                str(one) == str(value) and math.isfinite(float(one))
+                for one, value in zip(read, values, strict=True)
+            ):
+                return list(read)
     return [str(value) for value in values]
 
 
