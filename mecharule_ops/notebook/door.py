@@ -25,6 +25,7 @@ from mecharule_ops.run.opening import begun
 from mecharule_ops.run.settled import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.answer_columns import ANSWERS
 from mecharule_ops.tasks.tables import Cell
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.types import Basis, Value
@@ -181,13 +182,11 @@ def _mappings(table: object) -> Iterable[Mapping[object, object]]:
 
 
 def _cell(value: object, row: int, column: object) -> Cell:
-    """The cell as JSON has it; a list where each of its entries is one. Raises `UsageError`."""
+    """The cell as JSON has it, of answers a list of such too. Raises `UsageError`."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [cast(Value, _cell(each, row, column)) for each in value]
-    if hasattr(value, "item"):
-        value = value.item()
+    if column == ANSWERS and isinstance(value, list | tuple):
+        return [cast(Value, _cell(each, row, "an answer")) for each in value]
     if not isinstance(value, str | int | float) or value != value:
         raise UsageError(
             f"expected text or a number in row {row}, column {column!r}, got {value!r}; drop or fill it"
