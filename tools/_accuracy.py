@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mecharule_ops.engine.behaviour import completed
+from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.numbers import k_of_n, plural
@@ -18,7 +19,7 @@ from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.table_check import SHOWN
 from mecharule_ops.tasks.text import Row
 from mecharule_ops.types import BehaviourRecord, Example, Share
-from tools._ablations import Quoted, accepted
+from tools._ablations import A_MINUTE
 from tools.registry import Tell
 
 TRIED = 50
@@ -63,7 +64,10 @@ def _answered(
     began = time.monotonic()
     first = completed(task, subject, examples[:_TIMED])
     seconds = (time.monotonic() - began) / _TIMED * max(0, len(examples) - _TIMED)
-    accepted(Quoted(example_forwards=len(examples) - len(first), seconds=seconds), yes, tell)
+    price = f"{len(examples) - len(first)} more completions, ~{seconds:.0f} s"
+    if seconds > A_MINUTE and not yes:
+        raise UsageError(f"expected --yes for a price above a minute, this costs {price}")
+    tell(f"price: {price}")
     return (*first, *completed(task, subject, examples[_TIMED:]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from text_models import save_text_model
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.task_names import BUNDLED
-from tools._ablations import A_MINUTE
 from tools.registry import call
 
 ROWS = [
@@ -73,4 +73,14 @@ def test_a_model_is_tried_on_fifty_rows(commands: Commands, table: Path, runs: P
     wrong = commands.main("tasks", "check", str(runs / "absent.jsonl"))
     assert (wrong.code, wrong.out) == (2, "")
     assert "expected a CSV" in wrong.err
-    assert A_MINUTE == 60
+
+
+def test_a_price_above_a_minute_needs_a_yes(table: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that runs a minute at each look; the first rows tell it."""
+    model = str(save_text_model(runs / "slow", (" positive", "\n"), seed=0))
+    ticks = itertools.count(0, 60)
+    monkeypatch.setattr("tools._accuracy.time.monotonic", lambda: float(next(ticks)))
+    asked = {"action": "check", "table": str(table), "model": model}
+    with pytest.raises(UsageError, match="expected --yes .* 46 more completions, ~690 s"):
+        call("tasks", asked)
+    assert call("tasks", {**asked, "yes": True}).data["of"] == 50
