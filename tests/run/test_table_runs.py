@@ -63,6 +63,13 @@ def test_a_table_goes_through_every_stage_and_verifies(
     planned = commands.main("run", str(table), "-m", model, "--dry-run")
     assert planned.code == 0, planned.err
     assert str(table) in planned.out
+    shots = runs / "shots.txt"
+    shots.write_text("zz: y")
+    prompting = ("--few-shot", str(shots), "--prompt-template", "{a}\\n{prompt}:", "--json")
+    data = commands.main("run", str(table), "-m", model, *prompting, "--dry-run").data
+    assert data["settings"]["task_settings"]["prefix"] == "zz: y\n"
+    assert data["settings"]["task_settings"]["template"] == "{a}\n{prompt}:"
+    assert data["model"]["longest_prompt"] == len("zz: y\na\nab:")
     done = commands.main("run", str(table), "-m", model, *SETTINGS)
     assert done.code == 0, done.err
     assert "letters on" in done.out

@@ -81,6 +81,6 @@ def test_a_price_above_a_minute_needs_a_yes(table: Path, runs: Path, monkeypatch
     ticks = itertools.count(0, 60)
     monkeypatch.setattr("tools._accuracy.time.monotonic", lambda: float(next(ticks)))
     asked = {"action": "check", "table": str(table), "model": model}
-    with pytest.raises(UsageError, match="expected --yes .* 46 more completions, ~690 s"):
+    with pytest.raises(UsageError, match=r"expected --yes .* 46 more completions, ~690 s"):
         call("tasks", asked)
     assert call("tasks", {**asked, "yes": True}).data["of"] == 50
