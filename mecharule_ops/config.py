@@ -22,7 +22,7 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     task: str = "arithmetic"
-    """A task's name."""
+    """A task's name, a table of prompts and answers such as prompts.jsonl, or FILE.py:CLASS."""
     task_settings: dict[str, Value | list[str]] = Field(default_factory=dict)
     """Settings of the task that differ from the preset for the model."""
     model: str

@@ -11,6 +11,9 @@ HOLDS_RECORDS = frozenset(
     {"records", "train", "test", "examples", "eligible", "held_out", "unseen", "fresh", "bad", "good"}
 )
 ALLOWED = {
+    "tools/_accuracy.py: examples[:_TIMED]": "only time is measured; the others follow",
+    "tools/_accuracy.py: examples[_TIMED:]": "all that were not timed",
+    "tools/_accuracy.py: records[:SHOWN]": "of a draw, texts to look at",
     "mecharule_ops/run/prediction_scores.py: train[:0]": "none of them",
     "mecharule_ops/repair/runner_up.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/repair/solver.py: good[split:]": "what comes after those learned from",

@@ -357,6 +357,23 @@ class DataArguments(Arguments):
     name: str | None = Field(None, description="what to fetch, such as harmbench")
 
 
+class TasksArguments(Arguments):
+    """list the tasks with a prompt of each; `check FILE` says what a table of yours was understood to be"""
+
+    positional: ClassVar[tuple[str, ...]] = ("action", "table")
+    action: Literal["list", "check"] = Field("list", description="list or check")
+    table: str | None = Field(
+        None,
+        description="a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set",
+    )
+    model: str | None = Field(None, description="try this model on 50 rows")
+    few_shot: str | None = Field(None, description="a text file whose lines stand before every prompt")
+    prompt_template: str | None = Field(
+        None, description="the prompt of a row, its columns in braces: 'Q: {question}\\nA:'"
+    )
+    yes: Accepted = False
+
+
 class PlanArguments(OfRunArguments):
     """how fast a run's searches would have been with more workers: recorded waves replayed at costs measured here"""
 

@@ -105,6 +105,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("compare", arguments.CompareArguments),
         Tool("models", arguments.ModelsArguments, works=True, home="inventory"),
         Tool("data", arguments.DataArguments, works=True, home="inventory"),
+        Tool("tasks", arguments.TasksArguments, works=True),
         Tool("plan", arguments.PlanArguments, works=True),
         Tool("doctor", arguments.DoctorArguments, works=True),
         Tool("selftest", arguments.SelftestArguments, works=True),

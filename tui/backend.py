@@ -83,10 +83,12 @@ class Backend:
         return RunConfig.model_json_schema()
 
     def config(self, settings: Mapping[str, object]) -> RunConfig:
-        """Checked settings. Raises `UsageError`."""
+        """Checked settings; the task's own file, if it has one, by its whole path. Raises `UsageError`."""
         from mecharule_ops.config import make_config
+        from mecharule_ops.tasks.task_names import findable
 
-        return make_config(**settings)
+        config = make_config(**settings)
+        return config.model_copy(update={"task": findable(config.task)})
 
     def start(self, config: RunConfig, session: Session) -> None:
         """A new run to its end; its price is put to the person."""

@@ -35,7 +35,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "work step by step": (
         *("score", "extract", "slices", "candidates", "localise", "refine", "fork", "experiment"),
     ),
-    "models, data, machine": ("models", "data", "plan", "doctor", "spec"),
+    "tasks, models, machine": ("tasks", "models", "data", "plan", "doctor", "spec"),
 }
 """Every verb once, as `--help` lists them."""
 _INVALID_VERB = re.compile(r"argument VERB: invalid choice: '([^']*)'")

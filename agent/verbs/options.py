@@ -109,13 +109,15 @@ class _Settings(_Verb):
     @property
     def chosen(self) -> dict[str, Any]:
         """The settings among what was said; the rest is of one command and kept by no config."""
-        of_a_run = {"task", "model", "budget", "proposer", "suppress_only", "parity", "seed"}
+        of_a_run = {"task", "model", "budget", "proposer", "suppress_only", "parity", "seed"} | set(
+            _Prompting.model_fields
+        )
         return self.model_dump(include={*_Settings.model_fields, *of_a_run} - {"yes", "dry_run"})
 
 
 class _Subject(_Verb):
     task: str
-    """the task, for example arithmetic"""
+    """a task's name, such as arithmetic, a table of prompts and answers, such as prompts.jsonl, or FILE.py:CLASS"""
     model: str
     """arith-tiny, smollm2-135m, a local directory or a hub id"""
 
@@ -133,7 +135,14 @@ class _Proposing(_Verb):
     seed: int | None = Field(None, title="SEED")
 
 
-class RunOptions(_Proposing, _OnWorkers, _Settings, _Subject):
+class _Prompting(_Verb):
+    few_shot: str | None = Field(None, title="FILE")
+    """a text file whose lines stand before every prompt"""
+    prompt_template: str | None = Field(None, title="TEXT")
+    """the prompt of a table's row, its columns in braces: "Q: {question}\\nA:" """
+
+
+class RunOptions(_Proposing, _OnWorkers, _Prompting, _Settings, _Subject):
     """analyse a task on a model, from behaviour to anchored rules"""
 
     positional: ClassVar[tuple[str, ...]] = ("task",)

@@ -22,11 +22,13 @@ from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun
 from mecharule_ops.run.outlook import outlook
+from mecharule_ops.run.settled import settled
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
+from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.registry import ToolResult
@@ -47,13 +49,18 @@ def config_from(
     file: str | None = None,
     settings: Sequence[tuple[str, object]] = (),
     bases: str | None = None,
+    few_shot: str | None = None,
+    prompt_template: str | None = None,
     **flags: object,
 ) -> RunConfig:
-    """A config from another, a JSON file, KEY=VALUE settings and flags, the later winning. Raises `UsageError`."""
+    """A config from another, a JSON file, KEY=VALUE settings and flags, the later winning. Raises `UsageError`.
+
+    `few_shot` names a file whose lines stand before every prompt; in `prompt_template` a typed `\\n` ends a line.
+    """
     chosen: dict[str, object] = base.model_dump(mode="json") if base else {}
     chosen |= _read(file) if file else {}
     task_settings = chosen.get("task_settings", {})
-    for key, value in settings:
+    for key, value in (*settings, *prompt_settings(few_shot, prompt_template)):
         if key.startswith("task.") and isinstance(task_settings, Mapping):
             task_settings = {**task_settings, key.removeprefix("task."): value}
         elif key == "task_settings":
@@ -82,6 +89,7 @@ def _read(file: str) -> Mapping[str, object]:
 
 def plan(config: RunConfig) -> ToolResult:
     """What would run and what it costs at most, without loading a weight (`--dry-run`). Raises as `outlook`."""
+    config = settled(config)
     found = outlook(config)
     data = config.model_dump(mode="json") | {"task_settings": dict(task_of(config).describe())}
     lines = [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
@@ -129,6 +137,7 @@ def start(
     _check_workers(config, wanted, show)
     task_of(config).describe()
     place(read_shape(resolve(config.model)), this_machine(), config.device, config.dtype)
+    config = settled(config)
     _choice(config)
     judge = _judge(config)
     _check_asked(approve)

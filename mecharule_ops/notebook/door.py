@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
@@ -23,8 +23,11 @@ from mecharule_ops.notebook.progress import live_progress
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun
+from mecharule_ops.run.settled import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.answer_columns import ANSWERS
+from mecharule_ops.tasks.tables import Cell
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.types import Basis, Value
 
@@ -37,7 +40,7 @@ TABLES = "tables"
 
 
 def analyse(
-    task: str = "arithmetic",
+    task: object = "arithmetic",
     *,
     model: Any,
     tokenizer: Any = None,
@@ -48,24 +51,27 @@ def analyse(
 ) -> FinishedRun:
     """Analyse a task on a model, to the end; every ablation is stored as it is made. The call is the yes to its price.
 
-    `task` is a name or `FILE.py:CLASS`. `model` is a name, a directory, a hub id, or a transformers model that is
-    loaded already, with its `tokenizer`. `table` is the task's table: a pandas DataFrame, a split of a Hugging Face
-    Dataset or a list of dicts. `settings` are those of `RunConfig`, such as `regimes=(1,)`, `budget=500`,
-    `task_settings={"high": 99}`. `progress` is False for silence, or told every event.
+    `task` is a name, a file of prompts and answers, `FILE.py:CLASS`, or a table of prompts and answers itself: a pandas
+    DataFrame, a split of a Hugging Face Dataset or a list of dicts. `model` is a name, a directory, a hub id, or a
+    transformers model that is loaded already, with its `tokenizer`. `table` is such a table for a class that reads one.
+    `settings` are those of `RunConfig`, such as `regimes=(1,)`, `budget=500`, `task_settings={"high": 99}`.
+    `progress` is False for silence, or told every event.
     Cost: that of `mecharule run`; `budget` caps its group ablations.
     Raises `UsageError` for a wrong setting and what a stage raises; what was stored stays, and `resume` goes on.
     """
+    if not isinstance(task, str | Path):
+        task = table_file(task, runs_directory() / TABLES)
     if table is not None:
         file = str(table_file(table, runs_directory() / TABLES))
         settings["task_settings"] = {**settings.get("task_settings", {}), "file": file}
     named = model if isinstance(model, str | Path) else _name_of(model)
-    config = make_config(task=findable(task), model=str(named), bases=tuple(bases), **settings)
+    config = make_config(task=findable(str(task)), model=str(named), bases=tuple(bases), **settings)
     _check_offline(config)
     task_of(config).describe()
     if isinstance(model, str | Path):
         read_shape(resolve(config.model))
-        return _finished(begun(config), None, progress)
-    return _finished(begun(config), _subject(config.model, model, tokenizer), progress)
+        return _finished(begun(settled(config)), None, progress)
+    return _finished(begun(settled(config)), _subject(config.model, model, tokenizer), progress)
 
 
 def resume(run: str | Path = "last", *, progress: bool | Listener = True) -> FinishedRun:
@@ -129,7 +135,7 @@ def _subject(name: str, model: Any, tokenizer: Any) -> Subject:
     return Subject(name=name, directory=Path(name), hf=model.eval(), tokenizer=tokenizer)
 
 
-def rows_of(table: object) -> list[dict[str, Value]]:
+def rows_of(table: object) -> list[dict[str, Cell]]:
     """The rows of a pandas data frame (its index is left out), a Hugging Face data set, or an iterable of mappings.
 
     Raises `UsageError` for another object, a table without rows, and a cell that is no text, number or truth value,
@@ -173,10 +179,12 @@ def _mappings(table: object) -> Iterable[Mapping[object, object]]:
     return rows
 
 
-def _cell(value: object, row: int, column: object) -> Value:
-    """The cell as JSON has it. Raises `UsageError`."""
-    if hasattr(value, "item"):
-        value = value.item()
+def _cell(value: object, row: int, column: object) -> Cell:
+    """The cell as JSON has it, of answers a list of such too. Raises `UsageError`."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if column == ANSWERS and isinstance(value, list | tuple):
+        return [cast(Value, _cell(each, row, "an answer")) for each in value]
     if not isinstance(value, str | int | float) or value != value:
         raise UsageError(
             f"expected text or a number in row {row}, column {column!r}, got {value!r}; drop or fill it"

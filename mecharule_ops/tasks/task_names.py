@@ -1,4 +1,4 @@
-"""Tasks and their presets by name; a task of one's own by the file and class that define it."""
+"""Tasks and their presets by name; one of one's own by its table, or by the file and class that define it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.hans import Hans
 from mecharule_ops.tasks.jailbreak import Jailbreak
 from mecharule_ops.tasks.known_program import KnownProgram
+from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
+from mecharule_ops.tasks.tables import is_table
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 
@@ -39,6 +41,18 @@ _TASKS: Mapping[str, type[Arithmetic] | type[TextTask]] = {
     "jailbreak": Jailbreak,
     "program": KnownProgram,
 }
+BUNDLED: Mapping[str, str] = {
+    "arithmetic": "the exact result of two numbers",
+    "hans": "does a premise entail a hypothesis made of its words",
+    "jailbreak": "is a harmful request, scrambled, complied with",
+    "program": "the program that a model of known/ computes",
+    "ioi": "example set: whom does the person who was named twice give to",
+    "agreement": "example set: is or are, by the subject and not by the noun in between",
+    "greater-than": "example set: a later year of the same century",
+}
+"""Every task that comes with the package, with what it asks."""
+TABLE = PromptTable.kind
+"""What the description of a table's task calls it."""
 _SLIPS = (
     *(ImportError, SyntaxError, NameError, AttributeError, LookupError),
     *(TypeError, ValueError, ArithmeticError, OSError, RuntimeError),
@@ -54,6 +68,8 @@ def preset_names(task: str) -> tuple[str, ...]:
 def findable(name: str) -> str:
     """The name with the whole path of a user's file: a run is asked about from other folders than its own."""
     file, _, kind = name.rpartition(":")
+    if _is_table(name) and name not in EXAMPLE_SETS:
+        return str(Path(name).expanduser().resolve())
     return f"{Path(file).expanduser().resolve()}:{kind}" if file.endswith(".py") else name
 
 
@@ -70,20 +86,21 @@ def task_of(config: RunConfig) -> Task:
 
 
 def make_task(name: str, **settings: Any) -> Task:
-    """The task of this name, or `FILE.py:CLASS`; settings left out keep the task's defaults.
+    """The task of this name, of this table, or `FILE.py:CLASS`; settings left out keep the task's defaults.
 
     Raises `UsageError` for an unknown task or setting, or a setting that the task refuses.
     """
     kind = _class_of(name)
-    known = {field.name for field in fields(kind) if field.repr} - {"name"}
+    given: dict[str, Any] = {"file": name} if _is_table(name) else {}
+    known = {field.name for field in fields(kind) if field.repr} - {"name", *given}
     if unknown := sorted(set(settings) - known):
         raise UsageError(f"expected settings of: {', '.join(sorted(known))}; got {', '.join(unknown)}")
-    return kind(**settings)
+    return kind(**given, **settings)
 
 
 def preset(task: str, model_name: str, **settings: Any) -> Task:
     """The task with the settings that suit a model, and `settings` on top. Raises `UsageError` likewise."""
-    if task not in _TASKS:
+    if task not in _TASKS and not preset_names(task):
         return make_task(task)
     if (task, model_name) not in PRESETS:
         known = ", ".join(preset_names(task))
@@ -91,10 +108,16 @@ def preset(task: str, model_name: str, **settings: Any) -> Task:
     return make_task(task, **{**PRESETS[task, model_name], **settings})
 
 
+def settings_for(task: str, model: str | None) -> Mapping[str, Any]:
+    """The settings of the task that suit a model; none where it has no preset for it."""
+    return PRESETS.get((task, model or ""), {})
+
+
 def task_from(description: Mapping[str, Value]) -> Task:
     """The task that describes itself so. Raises `ClaimNotSupported` when none does."""
     try:
-        kind = _TASKS[str(description["task"])]
+        named = str(description["task"])
+        kind = PromptTable if named == TABLE else _TASKS[named]
         task = kind(**kind.settings_of(description))
         told = dict(task.describe())
     except (KeyError, ValueError, TypeError, UsageError) as error:
@@ -108,15 +131,24 @@ def _class_of(name: str) -> type[Arithmetic] | type[TextTask]:
     """The class of a task's name. Raises `UsageError` when there is none."""
     if name in _TASKS:
         return _TASKS[name]
+    if _is_table(name):
+        return PromptTable
     file, colon, attribute = name.rpartition(":")
     if not colon or not file.endswith(".py"):
-        raise UsageError(f"expected a task of: {', '.join(_TASKS)}, or FILE.py:CLASS; got {name!r}")
+        raise UsageError(
+            f"expected a task of: {', '.join((*_TASKS, *EXAMPLE_SETS))}, a table such as prompts.jsonl, or "
+            f"FILE.py:CLASS; got {name!r}"
+        )
     found = getattr(_module(Path(file).expanduser()), attribute, None)
     if not (isinstance(found, type) and issubclass(found, TextTask)):
         raise UsageError(
             f"expected a class {attribute} in {file} that extends TableTask or TextTask, got none"
         )
     return found
+
+
+def _is_table(name: str) -> bool:
+    return name in EXAMPLE_SETS or (name not in _TASKS and is_table(name))
 
 
 def _module(path: Path) -> Any:

@@ -32,7 +32,7 @@ Row = Mapping[str, Value]
 """One item of a task: text or numbers by column name."""
 _LIST = "\x1f"
 """Joins the entries of a list in a description; no setting holds it."""
-_CATEGORIES = 12
+CATEGORIES = 12
 """A text column with at most this many values gives a predicate for each."""
 _READ = ("first_word", "reply_words", "completion")
 """Columns read off the output; no item may have one of these names."""
@@ -85,13 +85,13 @@ class TextTask(ABC):
             distinct = sorted(set(values), key=str)
             if isinstance(distinct[0], bool):
                 texts.append(name)
-            elif isinstance(distinct[0], str) and 1 < len(distinct) <= _CATEGORIES:
+            elif isinstance(distinct[0], str) and 1 < len(distinct) <= CATEGORIES:
                 texts += [f"{name} == {value!r}" for value in distinct]
         return tuple(texts)
 
     def account_predicates(self) -> tuple[str, ...]:
         """The seed predicates, then words, negation, overlap and positions of every column."""
-        made = text_predicates(self._columns_of_rows, _CATEGORIES)
+        made = text_predicates(self._columns_of_rows, CATEGORIES)
         return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
 
     @property
@@ -157,7 +157,7 @@ class TextTask(ABC):
     def _cells(self, record: BehaviourRecord) -> dict[str, Value]:
         """What the columns hold of one record."""
         return {
-            **{_spelt(name): value for name, value in record.example.fields.items()},
+            **{spelt(name): value for name, value in record.example.fields.items()},
             "prompt": record.example.prompt.removeprefix(self.prefix),
             **self.parse(record.example, record.completion),
             "completion": record.completion,
@@ -167,12 +167,11 @@ class TextTask(ABC):
         """Every setting, a hash of the items, and one of the source where a user wrote the task."""
         settings = {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
         _, own, code = type(self).__module__.partition(USER_MODULE)
-        content = json.dumps([dict(row) for row in self._items], sort_keys=True)
         return {
             "task": self.name,
             **{name: _told(value) for name, value in settings.items()},
             "items": len(self._items),
-            "content": hashlib.sha256(content.encode()).hexdigest()[:16],
+            "content": content_of(self._items),
             **({"code": code} if own else {}),
         }
 
@@ -195,7 +194,7 @@ class TextTask(ABC):
         rows = tuple(self.rows())
         if not rows:
             raise UsageError(f"expected items of {self.name}, got none; name a file that has some")
-        if taken := sorted({_spelt(name) for name in rows[0]} & set(_READ)):
+        if taken := sorted({spelt(name) for name in rows[0]} & set(_READ)):
             raise UsageError(
                 f"expected other columns than {', '.join(_READ)}, got {', '.join(taken)}; rename it"
             )
@@ -211,7 +210,7 @@ class TextTask(ABC):
 
     @cached_property
     def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:
-        return {_spelt(name): [row[name] for row in self._items] for name in self._items[0]}
+        return {spelt(name): [row[name] for row in self._items] for name in self._items[0]}
 
     @contextmanager
     def _columns_named(self) -> Iterator[None]:
@@ -230,6 +229,12 @@ class TextTask(ABC):
         return tuple(sorted({int(cut) for cut in np.quantile(lengths, (0.25, 0.5, 0.75), method="nearest")}))
 
 
+def content_of(items: Sequence[Row]) -> str:
+    """A hash of the items, whatever the order of their columns."""
+    content = json.dumps([dict(row) for row in items], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
 def first_word(completion: str) -> str:
     """The first word in small letters without punctuation around it; empty when there is none."""
     words = completion.split(maxsplit=1)
@@ -242,7 +247,7 @@ def first_word_ended(partial: str) -> bool:
     return any(map(str.isspace, begun))
 
 
-def _spelt(column: str) -> str:
+def spelt(column: str) -> str:
     """The column's name as a predicate can write it."""
     name = re.sub(r"\W", "_", column)
     return f"{name}_" if keyword.iskeyword(name) else name if name.isidentifier() else f"_{name}"

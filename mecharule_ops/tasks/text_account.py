@@ -25,8 +25,8 @@ NEGATION = r"(?i)\b(?:not|no|never|none|nobody|nothing|neither|nor|without|canno
 
 
 def text_predicates(columns: Mapping[str, Sequence[Value]], categories: int) -> tuple[str, ...]:
-    """Distinct predicate texts over an item's columns; a text of few values, as `_is_free` tells, is a category."""
-    free = [name for name, values in columns.items() if _is_free(values, categories)]
+    """Distinct predicate texts over an item's columns; a text of few values, as `is_free` tells, is a category."""
+    free = [name for name, values in columns.items() if is_free(values, categories)]
     arrays = {name: np.array(values) for name, values in columns.items() if name not in free}
     every = np.arange(len(next(iter(columns.values()), ())))
     families = (
@@ -37,8 +37,8 @@ def text_predicates(columns: Mapping[str, Sequence[Value]], categories: int) -> 
     return tuple(dict.fromkeys(text for family in families for text in family))
 
 
-def _is_free(values: Sequence[Value], categories: int) -> bool:
-    """More values than `categories`, and than a tenth of the items."""
+def is_free(values: Sequence[Value], categories: int) -> bool:
+    """Whether a column holds free text: more values than `categories`, and than a tenth of the items."""
     distinct = set(values)
     many = len(distinct) > max(categories, len(values) // 10)
     return many and all(isinstance(value, str) for value in distinct)

@@ -20,6 +20,7 @@ NEEDED = (
     "mecharule_ops/loading/arith_tiny/config.json",
     "mecharule_ops/loading/arith_tiny/model.safetensors",
     "mecharule_ops/loading/arith_tiny/tokenizer.json",
+    *(f"mecharule_ops/tasks/example_sets/{name}.jsonl" for name in ("ioi", "agreement", "greater-than")),
     "mecharule_ops/tasks/hans_constructions.jsonl",
     "mecharule_ops/tasks/presets.toml",
     "tui/page.html",

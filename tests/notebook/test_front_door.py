@@ -8,15 +8,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bundled_run import QUICK
 
 import mecharule_ops as mr
+from mecharule_ops.config import RunConfig
 from mecharule_ops.events import AgonistFound, Event, RunFinished, RunStarted, StageFinished, StageProgress
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.notebook.door import rows_of, table_file
 from mecharule_ops.notebook.progress import Progress, live_progress
 from mecharule_ops.tasks.from_file import read_table
+from mecharule_ops.tasks.task_names import task_of
 
 ROOT = Path(__file__).parents[2]
 HEAVY = (
@@ -116,6 +119,34 @@ def test_what_is_no_table_is_one_line(table: object, said: str) -> None:
         rows_of(table)
     assert said in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", ["list", "frame"])
+def test_a_table_of_prompts_is_a_task(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given in the task's place, lists of answers too; what a run of it would begin with names the kept file."""
+    rows = [
+        {"prompt": f"{n} is", "answers": ["odd", "uneven"] if n % 2 else ["even"], "n": n} for n in range(9)
+    ]
+    table: object = pytest.importorskip("pandas").DataFrame(rows) if kind == "frame" else rows
+    begins: list[RunConfig] = []
+
+    def begun(config: RunConfig) -> None:
+        begins.append(config)
+        raise mr.UsageError("expected no more of this test")
+
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    monkeypatch.setattr("mecharule_ops.notebook.door.begun", begun)
+    with pytest.raises(mr.UsageError, match="no more of this test"):
+        mr.analyse(table, model="arith-tiny", regimes=(1,))
+    (config,) = begins
+    assert Path(config.task).parent == tmp_path / "tables"
+    assert config.task_settings["max_new_tokens"] == len(" uneven")
+    task = task_of(config)
+    assert [task.label(example, " uneven") for example in task.examples(9, np.random.default_rng(0))] == [
+        bool(n % 2) for n in range(9)
+    ]
+    with pytest.raises(mr.UsageError, match="a column answer"):
+        mr.analyse([{"prompt": "a"}], model="arith-tiny")
 
 
 @pytest.fixture(scope="module")

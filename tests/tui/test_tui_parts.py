@@ -450,6 +450,8 @@ def test_the_form_has_a_field_for_every_setting_and_gives_back_a_valid_config() 
     assert config.task_settings == {"high": 19, "operators": ["+"]}
     with pytest.raises(UsageError, match="KEY=VALUE"):
         settings_of(fields, {"task_settings": "high"})
+    own = Backend().config(settings_of(fields, {"model": "arith-tiny", "task": "prompts.jsonl"}))
+    assert own.task == str(Path("prompts.jsonl").resolve())
 
 
 def test_files_that_cannot_be_written_are_said(tmp_path: Path) -> None:

@@ -1,0 +1,206 @@
+"""A task that is a table and nothing else: a prompt a row, what answers it, and columns that rules may read.
+
+A success is a greedy text that begins with the answer (`beginning`). It is said in one of three ways: a column
+`answer`; a column `answers`, a list of which any is right; or `target` and `foil`, where only the target is right, and
+the foil, like any other text, is a failure. Logits of target and foil are not compared: an outcome of an ablation is
+the label of what the ablated model writes. All other columns are the vocabulary of rules.
+
+A run keeps the hash of the rows, so that a table which changed meanwhile is refused; one that was moved is looked for
+in the folder that the command runs in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.answer_columns import (
+    ANSWER,
+    ANSWERS,
+    FOIL,
+    OR,
+    TARGET,
+    check_answers,
+    columns_named,
+    graded_by,
+    joined,
+    single_cells,
+)
+from mecharule_ops.tasks.beginning import begins, begins_with_any
+from mecharule_ops.tasks.column_types import freely_typed, typed
+from mecharule_ops.tasks.tables import FORMATS, Cell, raw_rows
+from mecharule_ops.tasks.text import Row, TextTask, content_of
+from mecharule_ops.tasks.text_pieces import SourceSpan
+from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
+
+EXAMPLE_SETS = ("ioi", "agreement", "greater-than")
+"""Tables that come with the package; `benchmarks/example_sets.py` makes them."""
+_SETS = Path(__file__).with_name("example_sets")
+PROMPT = "prompt"
+_LONGEST = 64
+"""Most tokens that are generated where no tokenizer has told how many an answer takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptTable(TextTask):
+    """The rows of a table as prompts with answers."""
+
+    kind: ClassVar[str] = "table"
+    """What a description calls it, whatever the file's name."""
+    file: str = ""
+    """The table, or the name of an example set."""
+    template: str = ""
+    """The prompt of a row, with its columns in braces; empty takes the column `prompt` as it stands."""
+    max_new_tokens: int = 0
+    """0: as many as the longest answer takes, one more where it ends in a digit, since a number may go on."""
+    phase: Phase = Phase.LAST_PROMPT
+    """From the last prompt token on, since the first generated token may be the whole answer."""
+    content: str = ""
+    """Hash of the rows that a run was begun with; empty takes any."""
+
+    def __post_init__(self) -> None:
+        if self.max_new_tokens == 0:
+            object.__setattr__(self, "max_new_tokens", self.tokens_for(lambda answer: len(answer.encode())))
+        TextTask.__post_init__(self)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The file's name without its ending, or that of the example set."""
+        return Path(self.file).stem
+
+    @property
+    def path(self) -> Path:
+        """Where the table lies: as named, else of that name in this folder. Raises `UsageError` where it is not."""
+        if self.file in EXAMPLE_SETS:
+            return _SETS / f"{self.file}.jsonl"
+        named = Path(self.file).expanduser()
+        for path in (named, Path(named.name)):
+            if self.file and path.exists():
+                return path
+        raise UsageError(
+            f"expected a {FORMATS}, got {self.file!r}, which is none; put it there, or into the folder that the "
+            "command runs in"
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How success is decided, and for an example set whose sentences it has."""
+        made = ("The sentences are templates of this tool, not a published set.",)
+        return (self.graded, *(made if self.file in EXAMPLE_SETS else ()))
+
+    @property
+    def graded(self) -> str:
+        """A sentence: when a completion counts as a success."""
+        if self.graded_by == TARGET:
+            return (
+                "Success is a greedy text that begins with the target; the foil, like any other text, is a failure, "
+                "and logits are not compared."
+            )
+        which = "the answer" if self.graded_by == ANSWER else "one of the answers"
+        return f"Success is a greedy text that begins with {which}; any other is a failure."
+
+    @cached_property
+    def graded_by(self) -> str:
+        """The column that says what is right: `answer`, `answers` or `target`. Raises `UsageError`."""
+        return graded_by(list(self._raw[0]), self.path)
+
+    @property
+    def solution_columns(self) -> frozenset[str]:
+        """The columns that say what is right."""
+        return frozenset({ANSWER, ANSWERS, TARGET, FOIL}) & set(self._raw[0])
+
+    @property
+    def shown_columns(self) -> tuple[str, ...]:
+        """The columns that the prompt is made of. Raises `UsageError` for a template that does not read."""
+        return columns_named(self.template) if self.template else (PROMPT,)
+
+    def rows(self) -> Sequence[Row]:
+        """The table's rows, its columns typed; a list of answers is one text. Raises `UsageError`."""
+        return self._typed_rows
+
+    def question(self, row: Row) -> str:
+        """The prompt of one row, without the few-shot lines. Raises `KeyError` for a column that is not there."""
+        return self.template.format_map(row) if self.template else str(row[PROMPT])
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Every row's prompt without the few-shot lines, those that repeat another left out."""
+        return tuple(self.question(row) for row in self._items)
+
+    def success(self, row: Row, completion: str) -> bool:
+        """Whether the completion begins with what is right."""
+        return any(begins(completion, answer) for answer in self.right(row))
+
+    def right(self, row: Row) -> tuple[str, ...]:
+        """The texts of which any is right."""
+        text = str(row[self.graded_by])
+        return tuple(text.split(OR)) if self.graded_by == ANSWERS else (text,)
+
+    def decide(self, example: Example, partial: str) -> bool | None:
+        """The label once no continuation can change it."""
+        return begins_with_any(partial, self.right(example.fields))
+
+    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+        """Pieces by the names of columns other than the prompt itself and what is right."""
+        hidden = {PROMPT, *self.solution_columns}
+        fields = {name: value for name, value in example.fields.items() if name not in hidden}
+        return super().sources(replace(example, fields=fields), completion)
+
+    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+        """What every text task has, without the list of answers."""
+        return {name: column for name, column in super().columns(records).items() if name != ANSWERS}
+
+    def describe(self) -> Mapping[str, Value]:
+        """Every setting, and the hash of the rows."""
+        return {**super().describe(), "task": self.kind}
+
+    def tokens_for(self, length: Callable[[str], int]) -> int:
+        """How many tokens to generate, given how many an answer takes."""
+        answers = {answer for row in self._typed_rows for answer in self.right(row)}
+        return min(_LONGEST, max(length(answer) + answer[-1:].isdigit() for answer in answers))
+
+    @cached_property
+    def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:
+        return {name: values for name, values in super()._columns_of_rows.items() if name != ANSWERS}
+
+    @cached_property
+    def _raw(self) -> list[Mapping[str, Cell]]:
+        return raw_rows(self.path)
+
+    @cached_property
+    def _typed_rows(self) -> tuple[Row, ...]:
+        """The rows as settings want them. Raises `UsageError`."""
+        names, where = list(self._raw[0]), self.path
+        if missing := [name for name in self.shown_columns if name not in names]:
+            cure = (
+                "name others in the template" if self.template else "or name columns with --prompt-template"
+            )
+            raise UsageError(f"expected a column {missing[0]!r} in {where}, got {', '.join(names)}; {cure}")
+        columns = {name: self._column(name) for name in names}
+        rows = tuple({name: columns[name][place] for name in names} for place in range(len(self._raw)))
+        for number, row in enumerate(rows, 1):
+            check_answers(number, row, self.graded_by, where)
+        return rows
+
+    def _column(self, name: str) -> list[Value]:
+        """A column with its type: as it stands where a prompt or a comparison shows it, else as it may be meant."""
+        cells = [row[name] for row in self._raw]
+        if name == self.graded_by == ANSWERS:
+            return joined(cells, self.path)
+        values = single_cells(name, cells, self.path)
+        return (typed if name in {*self.shown_columns, *self.solution_columns} else freely_typed)(values)
+
+    @cached_property
+    def _items(self) -> tuple[Row, ...]:
+        """The rows, of several with one question the first. Raises `UsageError` where they changed meanwhile."""
+        items = super()._items
+        if self.content and (found := content_of(items)) != self.content:
+            raise UsageError(
+                f"expected the rows that the run was begun with (content {self.content}) in {self.path}, got others "
+                f"({found}); put the old ones back, or begin a new run"
+            )
+        return items

@@ -1,0 +1,115 @@
+"""What a table of prompts says before a model has seen it: its columns and their roles, and what could go wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mecharule_ops.numbers import plural
+from mecharule_ops.tasks.answer_columns import ANSWERS, FOIL, TARGET
+from mecharule_ops.tasks.column_types import kind_of
+from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.text import Row, spelt
+from mecharule_ops.types import Value
+
+SHOWN = 5
+"""Prompts that are shown."""
+SEARCHABLE, FEW = 40, 200
+"""Below the first number of records two slices of 14 do not fill, which a search at τ = .2 needs; below the second
+rules have wide intervals."""
+_SHORT = 40
+"""Characters of a cell that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRole:
+    """One column of a table."""
+
+    name: str
+    """As rules write it."""
+    kind: str
+    """`bool`, `int`, `float`, `category` or `text`."""
+    role: str
+    """What it is for, in a few words."""
+    example: str
+    """Its first value."""
+
+
+def column_roles(task: PromptTable) -> tuple[ColumnRole, ...]:
+    """Every column in the file's order."""
+    rows = task.rows()
+    return tuple(_role(task, name, [row[name] for row in rows]) for name in rows[0])
+
+
+def _role(task: PromptTable, name: str, values: Sequence[Value]) -> ColumnRole:
+    text = str(values[0])
+    return ColumnRole(
+        name=spelt(name),
+        kind=kind_of(values),
+        role=", ".join(_uses(task, name)) or "for rules",
+        example=text if len(text) <= _SHORT else f"{text[:_SHORT]}…",
+    )
+
+
+def _uses(task: PromptTable, name: str) -> Iterator[str]:
+    if name in task.shown_columns:
+        yield "in the prompt, for rules"
+    if name == FOIL and task.graded_by == TARGET:
+        yield "what is wrong, for rules"
+    elif name in task.solution_columns:
+        yield "what is right" if name == ANSWERS else "what is right, for rules"
+
+
+def warnings_of(task: PromptTable) -> tuple[str, ...]:
+    """What could go wrong, a sentence each; none where nothing was seen."""
+    rows = task.rows()
+    return (*_of_prompts(task, rows), *_of_answers(task, rows), *_of_columns(task, rows))
+
+
+def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
+    kept = task.questions
+    if len(kept) < len(rows):
+        repeated = len(rows) - len(kept)
+        yield f"{plural(repeated, 'row')} repeat a prompt, and only the first of each is kept{_clash(task, rows)}"
+    if spaced := sum(prompt[-1:].isspace() for prompt in kept):
+        yield (
+            f"{plural(spaced, 'prompt')} end in white space: most tokenizers join a space to the word behind it, so "
+            "that a model seldom goes on as you mean; drop it"
+        )
+    if len(kept) < SEARCHABLE:
+        yield (
+            f"{plural(len(kept), 'record')} are too few to search: bring {SEARCHABLE} or more, since a third is held "
+            "out and 14 examples of one outcome are needed in a slice"
+        )
+    elif len(kept) < FEW:
+        yield f"{len(kept)} records are few: units can be found, rules will have wide intervals; {FEW} are better"
+
+
+def _clash(task: PromptTable, rows: Sequence[Row]) -> str:
+    answers: dict[str, set[tuple[str, ...]]] = {}
+    for row in rows:
+        answers.setdefault(task.question(row).strip(), set()).add(task.right(row))
+    clashing = sum(len(found) > 1 for found in answers.values())
+    return f"; {plural(clashing, 'prompt')} of them with different answers" if clashing else ""
+
+
+def _of_answers(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
+    (answer, most), *_ = Counter(map(task.right, rows)).most_common(1)
+    if most == len(rows) and len(rows) > 1:
+        yield f"every row has the answer {answer[0]!r}: a model that always says it is right on all of them"
+    if wordy := sum(any(len(text.split()) > 1 for text in task.right(row)) for row in rows):
+        yield (
+            f"{plural(wordy, 'row')} have an answer of several words: it must be met word for word, and a flip may be "
+            "a change in any of them"
+        )
+
+
+def _of_columns(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
+    free = [name for name in rows[0] if name not in {*task.shown_columns, *task.solution_columns}]
+    if not free:
+        yield "there are no columns but prompt and answer: rules can only be about the words of these"
+    if constant := [name for name in free if len({row[name] for row in rows}) == 1 and len(rows) > 1]:
+        yield f"the same value in every row, so that no rule can use it: {', '.join(constant)}"
+    if task.graded_by == TARGET and (same := sum(row[TARGET] == row[FOIL] for row in rows)):
+        yield f"{plural(same, 'row')} have a foil equal to the target"

@@ -1,0 +1,89 @@
+"""A table of prompts through every stage on a tiny random model: kept settings, resume, verify, a moved file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from command_process import Commands, settings
+from text_models import save_text_model
+
+from mecharule_ops.config import make_config
+from mecharule_ops.errors import UsageError
+from mecharule_ops.run.settled import settled
+from mecharule_ops.tasks.task_names import task_of
+
+SETTINGS = (
+    *("--regime", "both", "--basis", "attn_head", "--baseline", "zero", "--yes", "--display", "plain"),
+    *settings(slice_size=16, max_pairs=4, ig_steps=1, controls=1, refinements=4, proposals=1),
+    *settings(anchor_for=3, accounts_for=1, further=0, chains_for=0, controls_for=2),
+)
+ROWS = [
+    {"prompt": f"{a}{b}", "answer": "y", "a": a, "late": b > "m"}
+    for a in "abcdefghijkl"
+    for b in "abcdefghijklmnopqrst"
+]
+
+
+@pytest.fixture(scope="module")
+def model(runs: Path) -> str:
+    return str(save_text_model(runs / "model", ("y", "n", " ", "\n"), seed=0))
+
+
+@pytest.fixture(scope="module")
+def table(runs: Path) -> Path:
+    path = runs / "letters.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+def test_a_run_keeps_what_the_answers_take_and_the_rows_hash(model: str, table: Path, tmp_path: Path) -> None:
+    """Tokens as the tokenizer counts, one more behind a digit; what was said stays; a changed row is refused."""
+    config = settled(make_config(task=str(table), model=model))
+    assert config.task_settings["max_new_tokens"] == 2
+    said = settled(make_config(task=str(table), model=model, task_settings={"max_new_tokens": 5}))
+    assert said.task_settings["max_new_tokens"] == 5
+    digits = tmp_path / "digits.jsonl"
+    digits.write_text('{"prompt": "1+1=", "answers": [2, "12"]}\n')
+    assert settled(make_config(task=str(digits), model=model)).task_settings["max_new_tokens"] == 4
+    kept = settled(make_config(task=str(digits), model=model))
+    digits.write_text('{"prompt": "1+1=", "answers": [3]}\n')
+    with pytest.raises(UsageError, match="begin a new run"):
+        task_of(kept).describe()
+    other = make_config(task="arithmetic", model=model)
+    assert settled(other) is other
+
+
+def test_a_table_goes_through_every_stage_and_verifies(
+    commands: Commands, model: str, table: Path, runs: Path
+) -> None:
+    """The plan shows the path; certificates match; a finished run stays; a fork works; a lost file is one line."""
+    planned = commands.main("run", str(table), "-m", model, "--dry-run")
+    assert planned.code == 0, planned.err
+    assert str(table) in planned.out
+    shots = runs / "shots.txt"
+    shots.write_text("zz: y")
+    prompting = ("--few-shot", str(shots), "--prompt-template", "{a}\\n{prompt}:", "--json")
+    data = commands.main("run", str(table), "-m", model, *prompting, "--dry-run").data
+    assert data["settings"]["task_settings"]["prefix"] == "zz: y\n"
+    assert data["settings"]["task_settings"]["template"] == "{a}\n{prompt}:"
+    assert data["model"]["longest_prompt"] == len("zz: y\na\nab:")
+    done = commands.main("run", str(table), "-m", model, *SETTINGS)
+    assert done.code == 0, done.err
+    assert "letters on" in done.out
+    assert "begins with the answer" in done.out
+    assert "nothing is left to do" in commands.main("resume", "last").out
+    verified = commands.main("verify", "last", "--all", "--json")
+    evidence = commands.main("evidence", "last", "--json").data["rows_in_all"]
+    assert verified.code == 0, verified.err
+    assert (verified.data["matched"], verified.data["of"]) == (evidence, evidence)
+    assert evidence > 0
+    forked = commands.main("fork", "last", "--tau", "0.4", "--yes", "--display", "plain")
+    assert forked.code == 0, forked.err
+    away = shutil.move(table, runs / "gone.jsonl")
+    lost = commands.main("verify", "last", "--all")
+    assert lost.code in (2, 4)
+    assert "put it there, or into the folder" in lost.err
+    shutil.move(away, table)

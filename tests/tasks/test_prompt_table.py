@@ -1,0 +1,327 @@
+"""Tables of prompts and answers: every format, guessed types, how success is decided, and one line for each fault."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import example_sets
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from mecharule_ops.config import make_config
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.beginning import begins, begins_with_any
+from mecharule_ops.tasks.column_types import freely_typed, kind_of, typed
+from mecharule_ops.tasks.prompt_files import prompt_settings
+from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
+from mecharule_ops.tasks.table_check import column_roles, warnings_of
+from mecharule_ops.tasks.tables import raw_rows
+from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, preset_names, task_from, task_of
+from mecharule_ops.types import BehaviourRecord, Phase, Value
+
+ROWS: list[Mapping[str, Value]] = [
+    {"prompt": "A cat is", "answer": "small", "legs": 4, "weight": 4.5, "pet": True, "kind": "animal"},
+    {"prompt": 'A "car", is', "answer": "fast", "legs": 0, "weight": 900.25, "pet": False, "kind": "thing"},
+]
+
+
+def saved_dataset(folder: Path, rows: Sequence[Mapping[str, Value]]) -> Path:
+    """What `Dataset.save_to_disk` writes: Arrow streams, and a file that names them."""
+    folder.mkdir()
+    files = []
+    for number, row in enumerate(rows):
+        table = pyarrow.Table.from_pylist([row])
+        files.append({"filename": f"data-{number:05}-of-{len(rows):05}.arrow"})
+        with pyarrow.ipc.new_stream(str(folder / files[-1]["filename"]), table.schema) as stream:
+            stream.write_table(table)
+    (folder / "state.json").write_text(json.dumps({"_data_files": files}))
+    return folder
+
+
+def written(folder: Path, suffix: str) -> Path:
+    """The rows as a table of that format."""
+    path = folder / f"t{suffix}"
+    if suffix == ".saved":
+        return saved_dataset(path, ROWS)
+    if suffix == ".parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+    elif suffix == ".json":
+        path.write_text(json.dumps(ROWS))
+    elif suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, ROWS)))
+    else:
+        lines = (
+            ("prompt", "answer", "legs", "weight", "pet", "kind"),
+            ("A cat is", "small", "4", "4.50", "yes", "animal"),
+            ('A "car", is', "fast", "0", "900.25", "no", "thing"),
+        )
+        if suffix == ".tsv":
+            path.write_text("".join("\t".join(line) + "\n" for line in lines))
+        else:
+            with path.open("w", newline="") as stream:
+                csv.writer(stream).writerows(lines)
+    return path
+
+
+def jsonl(folder: Path, rows: Sequence[Mapping[str, object]], name: str = "prompts.jsonl") -> str:
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def record(task: Task, completion: str, place: int = 0) -> BehaviourRecord:
+    example = task.examples(99, np.random.default_rng(0))[place]
+    return BehaviourRecord(
+        example=example,
+        tokens=(1,),
+        completion=completion,
+        parsed=task.parse(example, completion),
+        label=task.label(example, completion),
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".saved"])
+def test_every_format_gives_the_same_rows_and_types(suffix: str, tmp_path: Path) -> None:
+    """By hand, in each format; what a text format writes as `4.50` or `yes` is the number and the truth value."""
+    task = make_task(str(written(tmp_path, suffix)))
+    assert isinstance(task, PromptTable)
+    assert isinstance(task, Task)
+    assert list(task.rows()) == ROWS
+    assert [role.kind for role in column_roles(task)] == [
+        *("category", "category", "int", "float", "bool", "category")
+    ]
+    assert [role.role for role in column_roles(task)][:3] == [
+        *("in the prompt, for rules", "what is right, for rules", "for rules")
+    ]
+    columns = task.columns([record(task, " small"), record(task, " slow", 1)])
+    assert columns["legs"].tolist() == [4, 0]
+    assert task.prompt_columns == set(ROWS[0])
+    assert task.solution_columns == {"answer"}
+    assert task.phase is Phase.LAST_PROMPT
+
+
+def test_types_are_guessed_from_whole_columns() -> None:
+    """One value that does not fit makes a column text; what a prompt shows stays as it was written."""
+    assert freely_typed(["1", "2"]) == typed(["1", "2"]) == [1, 2]
+    assert freely_typed(["3.50", "-1e3"]) == [3.5, -1000.0]
+    assert typed(["3.50", "1.0"]) == ["3.50", "1.0"]
+    assert freely_typed(["007", "100"]) == ["007", "100"]
+    assert freely_typed(["True", "no"]) == [True, False]
+    assert freely_typed(["1", "x"]) == ["1", "x"]
+    assert freely_typed(["1.5", "nan"]) == ["1.5", "nan"]
+    assert [
+        kind_of(values) for values in ([True], [1], [1.5], ["a", "b"] * 9, [str(n) for n in range(13)])
+    ] == [*("bool", "int", "float", "category", "text")]
+
+
+def test_what_a_text_begins_with() -> None:
+    """White space before it is ignored; capitals count; a word or a number ends where the answer does."""
+    for text, answer, so in (
+        (" Mary and", "Mary", True),
+        ("Mary", " Mary ", True),
+        ("Maryland", "Mary", False),
+        ("mary", "Mary", False),
+        ("17", "1", False),
+        ("1.", "1", True),
+        ("$5", "$", True),
+        ("", "a", False),
+    ):
+        assert begins(text, answer) is so, (text, answer)
+
+
+def test_a_label_is_decided_only_when_every_continuation_has_it() -> None:
+    """Against all continuations of three characters over an alphabet that can spell and spoil the answers."""
+    answers, alphabet = ("ab", "a", "b."), "ab. "
+    ends = ["".join(end) for length in range(4) for end in itertools.product(alphabet, repeat=length)]
+    seen = set()
+    for partial in ends:
+        outcomes = {any(begins(partial + end, answer) for answer in answers) for end in ends}
+        decided = begins_with_any(partial, answers)
+        assert decided is None or outcomes == {decided}, partial
+        seen.add(decided)
+    assert seen == {None, True, False}
+    assert begins_with_any("caf\ufffd", ["café"]) is None
+
+
+def test_each_way_of_grading(tmp_path: Path) -> None:
+    """One answer, any of several, and a target beside a foil: the foil fails as any other text does."""
+    one = make_task(jsonl(tmp_path, [{"prompt": "2+2=", "answer": 4}], "one.jsonl"))
+    any_of = make_task(jsonl(tmp_path, [{"prompt": "a", "answers": ["yes", "y"]}], "any.jsonl"))
+    pair = make_task(jsonl(tmp_path, [{"prompt": "The keys", "target": "are", "foil": "is"}], "pair.jsonl"))
+    assert [record(one, text).label for text in ("4", " 4.", "42", "5")] == [True, True, False, False]
+    assert [record(any_of, text).label for text in ("y", "yes!", "yesterday", "no")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [record(pair, text).label for text in (" are old", " is", " of")] == [True, False, False]
+    assert "answers" not in any_of.columns([record(any_of, "y")])
+    assert any_of.prompt_columns == {"prompt"}
+    assert "logits are not compared" in pair.notes[0]
+    spelt_out = tmp_path / "any.csv"
+    spelt_out.write_text("prompt,answers\na,yes|y\n")
+    assert [make_task(str(spelt_out)).right(row) for row in make_task(str(spelt_out)).rows()] == [
+        ("yes", "y")
+    ]
+
+
+def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
+    """A typed \\n ends a line; numbers in the prompt stand as they were written; no column `prompt` is needed."""
+    table = tmp_path / "q.csv"
+    table.write_text("question,price,answer\nWhat?,3.50,this\n")
+    shots = tmp_path / "shots.txt"
+    shots.write_text("Q: Who? 1.00\nA: me")
+    said = dict(prompt_settings(str(shots), "Q: {question} {price}\\nA:"))
+    task = make_task(str(table), **{key.removeprefix("task."): value for key, value in said.items()})
+    (example,) = task.examples(9, np.random.default_rng(0))
+    assert example.prompt == "Q: Who? 1.00\nA: me\nQ: What? 3.50\nA:"
+    pieces = task.sources(example, " this")
+    assert [piece.name for piece in pieces] == [
+        *("few-shot lines", "template", "question", "template", "price", "template", "the answer")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "got none"),
+        ('{"prompt": "a", "answer": "b"}\n{"prompt": "c"\n', "line 2 is no JSON"),
+        ('{"prompt": "a", "answer": "b"}\n{"prompt": "c"}\n', "in row 2"),
+        ('{"prompt": "a", "answer": "b"}\n[1]\n', "line 2 holds another"),
+        ('{"prompt": "a", "answer": null}\n', "row 1, column 'answer'"),
+        ('{"prompt": "a", "answer": " "}\n', "an answer in row 1"),
+        ('{"prompt": "a", "answer": "b", "x": [1]}\n', "row 1, column 'x'"),
+        ('{"prompt": "a", "answer": "b", "x": {"y": 1}}\n', "row 1, column 'x'"),
+        ('{"prompt": "a", "answers": []}\n', "in row 1"),
+        ('{"prompt": "a", "answers": ["a|b"]}\n', "in row 1"),
+        ('{"prompt": "a", "reply": "b"}\n', "got prompt, reply; rename one"),
+        ('{"prompt": "a", "target": "b"}\n', "target and foil"),
+        ('{"prompt": "a", "target": "b", "foil": "c", "answer": "b"}\n', "answer and target; drop one"),
+        (
+            '{"prompt": "a", "target": "b", "foil": "b c"}\n',
+            "foil that does not begin with its target in row 1",
+        ),
+        ('{"text": "a", "answer": "b"}\n', "a column 'prompt'"),
+        ('{"prompt": "a", "answer": "b", "first_word": "c"}\n', "rename it"),
+    ],
+)
+def test_a_wrong_table_is_one_clear_line(content: str, said: str, tmp_path: Path) -> None:
+    """Each names the row or the columns, and what was expected."""
+    path = tmp_path / "wrong.jsonl"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=said) as caught:
+        make_task(str(path)).describe()
+    assert str(caught.value).startswith("expected")
+    assert "\n" not in str(caught.value)
+
+
+def test_other_files_that_do_not_read_are_one_clear_line(tmp_path: Path) -> None:
+    """No file, an empty cell of a CSV, no Parquet, a data set of several splits, a template of no column."""
+    splits = tmp_path / "splits"
+    splits.mkdir()
+    (splits / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    (tmp_path / "ragged.csv").write_text("prompt,answer\na,b\nc\n")
+    (tmp_path / "bad.parquet").write_text("no parquet")
+    for name, said in (
+        ("absent.jsonl", "put it there"),
+        ("ragged.csv", "in row 2"),
+        ("bad.parquet", "does not read"),
+        ("splits", "the splits train, test; name one"),
+    ):
+        with pytest.raises(UsageError, match=said) as caught:
+            make_task(str(tmp_path / name)).describe()
+        assert "\n" not in str(caught.value)
+    good = jsonl(tmp_path, [{"q": "a", "answer": "b"}])
+    for template, said in (
+        ("Q:", "columns in braces"),
+        ("{q.x}", "braces"),
+        ("{q", "braces"),
+        ("{z}", "'z'"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            make_task(good, template=template).describe()
+    with pytest.raises(UsageError, match="few-shot"):
+        dict(prompt_settings(str(tmp_path / "none.txt"), None))
+
+
+def test_a_description_makes_the_task_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the file was moved into the folder at hand; not where its rows changed or it is gone."""
+    path = Path(jsonl(tmp_path, ROWS))
+    task = make_task(findable(str(path)), prefix="x\n", template="{kind}: {prompt}", max_new_tokens=3)
+    told = dict(task.describe())
+    assert task_from(told).describe() == told
+    assert task_from(told).read(task.examples(1, np.random.default_rng(0))[0].prompt)
+    here = tmp_path / "elsewhere"
+    here.mkdir()
+    path.rename(here / path.name)
+    with pytest.raises(ClaimNotSupported, match="put it there, or into the folder"):
+        task_from(told)
+    monkeypatch.chdir(here)
+    assert task_from(told).describe() == told
+    (here / path.name).write_text((here / path.name).read_text().replace("small", "tiny"))
+    with pytest.raises(ClaimNotSupported, match="put the old ones back, or begin a new run"):
+        task_from(told)
+
+
+def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
+    """Duplicates that disagree, a constant answer, white space, several words, too few, a constant column."""
+    rows = [{"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": "c"}]
+    said = warnings_of(make_task(jsonl(tmp_path, rows)))
+    assert any("1 row repeat a prompt" in line and "1 prompt of them with different" in line for line in said)
+    assert any("1 record are too few" in line for line in said)
+    assert any("no columns but prompt and answer" in line for line in said)
+    same = [{"prompt": f"{n} ", "answer": "new york", "x": 1} for n in range(60)]
+    said = warnings_of(make_task(jsonl(tmp_path, same, "same.jsonl")))
+    for part in (
+        "60 prompts end in white space",
+        "'new york'",
+        "several words",
+        "60 records are few",
+        "rule can use it: x",
+    ):
+        assert any(part in line for line in said), (part, said)
+    fine = [{"prompt": f"{n}:", "answer": str(n % 2), "x": n} for n in range(200)]
+    assert warnings_of(make_task(jsonl(tmp_path, fine, "fine.jsonl"))) == ()
+
+
+@pytest.mark.parametrize("name", EXAMPLE_SETS)
+def test_the_example_sets_are_what_their_script_writes(name: str) -> None:
+    """Byte for byte; every prompt once, every answer right by its own columns."""
+    file = Path(example_sets.FOLDER / f"{name}.jsonl")
+    assert file.read_text(encoding="utf-8") == example_sets.text_of(name)
+    task = make_task(name)
+    assert (task.name, len(task.questions), name in BUNDLED) == (name, example_sets.ROWS, True)
+    assert warnings_of(task) == ()
+    assert "not a published set" in task.notes[1]
+    assert task_from(task.describe()).describe() == task.describe()
+    assert set(EXAMPLE_SETS) == set(example_sets.SETS)
+    for row in raw_rows(file):
+        if name == "ioi":
+            words = str(row["prompt"]).replace(",", "").split()
+            assert (words.count(str(row["target"])), words.count(str(row["foil"]))) == (1, 2)
+        elif name == "agreement":
+            assert row["target"] == ("are" if row["plural"] else "is")
+            assert (f"The {row['subject']} " in str(row["prompt"])) is not row["plural"]
+        else:
+            ends = [int(end) for end in row["answers"]]
+            assert ends == list(range(int(row["year"]) + 1, 100))
+            assert f"{row['century']}{row['year']:02} to" in str(row["prompt"])
+
+
+def test_a_preset_suits_an_example_set_to_a_model() -> None:
+    """SmolLM2 reads two lines before an agreement; settings of one's own win; other models have none."""
+    assert preset_names("agreement") == ("smollm2-135m",)
+    suited = task_of(make_config(task="agreement", model="smollm2-135m"))
+    own = task_of(make_config(task="agreement", model="smollm2-135m", task_settings={"prefix": "x\n"}))
+    other = task_of(make_config(task="agreement", model="arith-tiny"))
+    examples = [task.examples(1, np.random.default_rng(0))[0].prompt for task in (suited, own, other)]
+    assert examples[0].count("\n") == 2
+    assert examples[1] == "x\n" + examples[2]

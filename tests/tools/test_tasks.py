@@ -1,0 +1,86 @@
+"""`mecharule tasks`: the list with its prompts, and what is said of a table, with a model and without."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from command_process import Commands
+from text_models import save_text_model
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.task_names import BUNDLED
+from tools.registry import call
+
+ROWS = [
+    {
+        "prompt": f"{n} is",
+        "target": "positive",
+        "foil": "neither" if n % 2 else "negative",
+        "odd": bool(n % 2),
+    }
+    for n in range(60)
+]
+
+
+@pytest.fixture(scope="module")
+def table(runs: Path) -> Path:
+    path = runs / "moods.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+def test_every_task_is_listed_with_a_prompt() -> None:
+    """Each name that the program knows, with a prompt of it; requests of a concealed task are not shown."""
+    found = call("tasks", {})
+    rows = {row["task"]: row["prompt"] for row in found.data["tasks"]}
+    assert rows.keys() == BUNDLED.keys()
+    assert rows["arithmetic"].endswith("=")
+    assert rows["jailbreak"].startswith("concealed")
+    assert "prompts.jsonl" in found.text
+    for wrong in ({"action": "check"}, {"table": "x.jsonl"}, {"action": "check", "table": "arithmetic"}):
+        with pytest.raises(UsageError, match="expected"):
+            call("tasks", {"action": "list", **wrong})
+
+
+def test_a_table_is_understood_without_a_model(table: Path, tmp_path: Path) -> None:
+    """Columns, roles and types, how success is decided, five prompts with the lines before them, what may go wrong."""
+    shots = tmp_path / "shots.txt"
+    shots.write_text("7 is positive")
+    found = call("tasks", {"action": "check", "table": str(table), "few_shot": str(shots)})
+    assert found.exit_code == 0
+    assert [(each["name"], each["kind"]) for each in found.data["columns"]] == [
+        *(("prompt", "text"), ("target", "category"), ("foil", "category"), ("odd", "bool"))
+    ]
+    assert len(found.data["prompts"]) == 5
+    assert all(prompt.startswith("7 is positive\n") for prompt in found.data["prompts"])
+    assert "begins with the target" in found.text
+    assert "every row has the answer 'positive'" in found.text
+    assert "60 records are few" in found.text
+    assert "right" not in found.data
+
+
+def test_a_model_is_tried_on_fifty_rows(commands: Commands, table: Path, runs: Path) -> None:
+    """Counts add up, the share that is neither is said, and a foil with the target's first token is found."""
+    model = str(save_text_model(runs / "moody", (" positive", " negative", "\n"), seed=0))
+    done = commands.main("tasks", "check", str(table), "-m", model, "--json")
+    assert done.code == 0, done.err
+    assert (done.data["of"], done.data["max_new_tokens"]) == (50, 1)
+    assert 0 <= done.data["right"] <= 50 - done.data["neither"]
+    assert not any("same first token" in line for line in done.data["warnings"])
+    wrong = commands.main("tasks", "check", str(runs / "absent.jsonl"))
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "expected a CSV" in wrong.err
+
+
+def test_a_price_above_a_minute_needs_a_yes(table: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that runs a minute at each look; the first rows tell it."""
+    model = str(save_text_model(runs / "slow", (" positive", "\n"), seed=0))
+    ticks = itertools.count(0, 60)
+    monkeypatch.setattr("tools._accuracy.time.monotonic", lambda: float(next(ticks)))
+    asked = {"action": "check", "table": str(table), "model": model}
+    with pytest.raises(UsageError, match=r"expected --yes .* 46 more completions, ~690 s"):
+        call("tasks", asked)
+    assert call("tasks", {**asked, "yes": True}).data["of"] == 50

@@ -1,0 +1,108 @@
+"""How often a model is right on some rows of a table, and what of its texts and tokens could mislead a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mecharule_ops.engine.behaviour import behaviour_on
+from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.model_names import load
+from mecharule_ops.numbers import k_of_n, plural
+from mecharule_ops.tasks.answer_columns import FOIL, TARGET
+from mecharule_ops.tasks.beginning import begins
+from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.table_check import SHOWN
+from mecharule_ops.tasks.text import Row
+from mecharule_ops.types import BehaviourRecord, Example, Share
+from tools._ablations import A_MINUTE
+from tools.registry import Tell
+
+TRIED = 50
+"""Rows that the model answers."""
+_TIMED = 4
+"""Rows after which the price of the others is known."""
+_TEXT = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What a model made of some rows."""
+
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+    data: Mapping[str, object]
+
+
+def tried(task: PromptTable, model: str, yes: bool, tell: Tell) -> Tried:
+    """The model's answers on rows drawn at random. Cost: at most `TRIED` completions.
+
+    Raises `UsageError` for a price above a minute that nobody said yes to, and what loading the model raises.
+    """
+    tell(f"loading {model}")
+    subject = load(model, told=tell)
+    examples = task.examples(TRIED, np.random.default_rng(0))
+    records = _answered(task, subject, examples, yes, tell)
+    right = Share(count=sum(record.label for record in records), n=len(records))
+    lines = [f"{model} is right on {k_of_n(right)} rows drawn at random", *_texts(task, records)]
+    data = {"model": model, "right": right.count, "of": right.n, "max_new_tokens": task.max_new_tokens}
+    if task.graded_by == TARGET:
+        neither = Share(count=sum(map(_is_neither, records)), n=len(records))
+        lines.append(f"its text begins with neither target nor foil on {k_of_n(neither)}")
+        data["neither"] = neither.count
+    return Tried(lines=tuple(lines), warnings=tuple(_warnings(task, subject, records, right)), data=data)
+
+
+def _answered(
+    task: PromptTable, subject: Subject, examples: Sequence[Example], yes: bool, tell: Tell
+) -> tuple[BehaviourRecord, ...]:
+    """The labelled completions, the first few before the price is told."""
+    began = time.monotonic()
+    first = behaviour_on(task, subject, examples[:_TIMED]).records
+    seconds = (time.monotonic() - began) / _TIMED * max(0, len(examples) - _TIMED)
+    price = f"{len(examples) - len(first)} more completions, ~{seconds:.0f} s"
+    if seconds > A_MINUTE and not yes:
+        raise UsageError(f"expected --yes for a price above a minute, this costs {price}")
+    tell(f"price: {price}")
+    return (*first, *behaviour_on(task, subject, examples[_TIMED:]).records)
+
+
+def _texts(task: PromptTable, records: Sequence[BehaviourRecord]) -> Iterator[str]:
+    for record in records[:SHOWN]:
+        prompt = record.example.prompt.removeprefix(task.prefix)
+        word = task.words.of(record.label)
+        yield f"  {prompt[-_TEXT:]!r} → {record.completion!r} ({word})"
+
+
+def _is_neither(record: BehaviourRecord) -> bool:
+    fields = record.example.fields
+    return not any(begins(record.completion, str(fields[part])) for part in (TARGET, FOIL))
+
+
+def _warnings(
+    task: PromptTable, subject: Subject, records: Sequence[BehaviourRecord], right: Share
+) -> Iterator[str]:
+    if right.count in (0, right.n):
+        only = "1→0" if right.count else "0→1"
+        cure = "harder rows" if right.count else "few-shot lines (--few-shot FILE), or another template"
+        yield f"the outcome is the same on all {right.n}, so a run can only search {only}; {cure} would change that"
+    if silent := sum(not record.completion.strip() for record in records):
+        yield f"{silent} of {len(records)} texts are empty: the model ends the line at once; try few-shot lines"
+    if task.max_new_tokens > 1:
+        yield f"the longest answer takes {task.max_new_tokens} generated tokens: a flip may be a change in any of them"
+    if task.graded_by == TARGET and (same := _sharing_first(subject, task.rows())):
+        yield (
+            f"{plural(same, 'row')} have a target and a foil with the same first token: they part only at a later one"
+        )
+
+
+def _sharing_first(subject: Subject, rows: Sequence[Row]) -> int:
+    """Rows whose target and foil have one first token."""
+    words = sorted({str(row[part]).strip() for row in rows for part in (TARGET, FOIL)})
+    ids = subject.tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
+    first = {word: token[0] for word, token in zip(words, ids, strict=True)}
+    return sum(first[str(row[TARGET]).strip()] == first[str(row[FOIL]).strip()] for row in rows)

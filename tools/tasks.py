@@ -1,0 +1,112 @@
+"""The tasks that there are, with a prompt of each, and what a table of one's own was understood to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from mecharule_ops.config import make_config
+from mecharule_ops.errors import UsageError
+from mecharule_ops.numbers import plural
+from mecharule_ops.report.document import Table
+from mecharule_ops.run.settled import settled
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.prompt_files import prompt_settings
+from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, warnings_of
+from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
+from tools._tables import shown
+from tools.arguments import TableArguments, TasksArguments
+from tools.registry import Tell, ToolResult
+
+
+def tasks(given: TasksArguments, tell: Tell) -> ToolResult:
+    """Every task with one prompt, or what a table was understood to be. Loads a model only where one is named.
+
+    Raises `UsageError` for a table that does not read, and what loading a model raises.
+    """
+    if given.action == "list":
+        if given.table is not None:
+            raise UsageError(f"expected `tasks list` or `tasks check FILE`, got list {given.table}")
+        return _listed()
+    if given.table is None:
+        raise UsageError("expected a table to check, got none; such as `mecharule tasks check prompts.jsonl`")
+    return _checked(given, tell)
+
+
+def _listed() -> ToolResult:
+    found = [{"task": name, "asks": asks, "prompt": _prompt(name)} for name, asks in BUNDLED.items()]
+    rows = tuple((row["task"], row["asks"], row["prompt"]) for row in found)
+    table = Table(header=("task", "what it asks", "a prompt"), rows=rows, align="lll")
+    text = shown("tasks", table, TableArguments(limit=len(rows))).text
+    own = (
+        "Your own: a table with columns prompt and answer; `mecharule tasks check prompts.jsonl`, then "
+        "`mecharule run prompts.jsonl -m MODEL`."
+    )
+    return ToolResult(data={"tasks": found}, text=f"{text}\n{own}")
+
+
+def _prompt(name: str) -> str:
+    """The first prompt of a task that comes with some."""
+    if make_task(name).concealed:
+        return "concealed; bring requests with --set task.requests=FILE"
+    (example,) = make_task(name).examples(1, np.random.default_rng(0))
+    return example.prompt.replace("\n", "\\n")
+
+
+def _task(table: str, given: TasksArguments) -> Task:
+    """The task of the table, with the settings that suit the model where one is named."""
+    said = {
+        key.removeprefix("task."): value
+        for key, value in prompt_settings(given.few_shot, given.prompt_template)
+    }
+    if given.model is None:
+        return make_task(table, **said)
+    return task_of(settled(make_config(task=findable(table), model=given.model, task_settings=said)))
+
+
+def _understood(task: PromptTable, roles: Sequence[ColumnRole], prompts: Sequence[str]) -> list[str]:
+    """What was read and how it is graded, then some prompts."""
+    rows = tuple((role.name, role.kind, role.role, role.example) for role in roles)
+    table = Table(header=("column", "type", "what it is for", "in the first row"), rows=rows, align="llll")
+    title = f"{task.path.name}: {plural(len(task.questions), 'record')}"
+    asked = "as the column has them" if not task.template else "by the template"
+    return [
+        shown(title, table, TableArguments(limit=len(rows))).text,
+        task.graded,
+        "",
+        f"{plural(len(prompts), 'prompt')} as the model reads them, {asked}:",
+        *(f"  {prompt!r}" for prompt in prompts),
+    ]
+
+
+def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
+    assert given.table is not None
+    task = _task(given.table, given)
+    if not isinstance(task, PromptTable):
+        raise UsageError(f"expected a table of prompts and answers to check, got the task {given.table!r}")
+    roles, warnings = column_roles(task), list(warnings_of(task))
+    examples = task.examples(SHOWN, np.random.default_rng(0))
+    data: dict[str, object] = {
+        "table": str(task.path),
+        "records": len(task.questions),
+        "columns": [asdict(role) for role in roles],
+        "graded": task.graded,
+        "prompts": [example.prompt for example in examples],
+    }
+    lines = _understood(task, roles, [example.prompt for example in examples])
+    if given.model is not None:
+        from tools._accuracy import tried
+
+        outcome = tried(task, given.model, given.yes, tell)
+        lines += ["", *outcome.lines]
+        warnings += outcome.warnings
+        data |= outcome.data
+    data["warnings"] = warnings
+    lines += [
+        "",
+        *([f"could go wrong: {warning}" for warning in warnings] or ["nothing was seen that could go wrong"]),
+    ]
+    return ToolResult(data=data, text="\n".join(lines))
