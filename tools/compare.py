@@ -56,7 +56,7 @@ def compare(given: CompareArguments, tell: Tell) -> ToolResult:
         said.append(f"{len(shared) - given.limit} shared units left out; --limit {len(shared)} shows all")
     sources = dict.fromkeys(f"run:{findings.run}" for findings in runs)
     facts = [fact(sentence, *sources) for sentence in said]
-    return stated(data, facts, head=f"run {runs[0].run} beside run {runs[1].run}")
+    return stated(data, facts)
 
 
 def _agonists(findings: Findings) -> Found:

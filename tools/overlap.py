@@ -115,7 +115,7 @@ def shared(given: SharedArguments, tell: Tell) -> ToolResult:
         "compared": len(others),
     }
     facts = list(_shared_facts(own, listed, len(others), identifier))
-    return stated(data, facts, head=f"{neuron} beside other certified units of run {identifier}")
+    return stated(data, facts)
 
 
 def _shared_facts(
