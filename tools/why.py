@@ -206,8 +206,8 @@ def least_fact(findings: Findings, known: Unit, certificate: Certificate) -> Fac
     if known.search.bounded:
         lower = max(_lower_bounds(findings, known, certificate).values())
         said = (
-            f"As one of {known.search.cost.candidates:,} units searched it is shown to flip {percent(lower)} of one "
-            f"half of all such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} was "
+            f"As one of {known.search.cost.candidates:,} units searched it is shown to flip at least {percent(lower)} of "
+            f"one half of all such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} was "
             "looked for"
         )
     return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why", part=SAID_SURE)

@@ -15,7 +15,8 @@ from mecharule_ops.numbers import k_of_n, of_n, percent, signed
 from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.chain_lines import NAMED_FROM, hold_words, of_group, quoted
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import family_words, short
+from mecharule_ops.saying.rules import short
+from mecharule_ops.saying.unit_rules import told_words
 from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
 
 _SOURCES = 3
@@ -115,15 +116,16 @@ def breaks_sentence(chain: Chain, run: str) -> Fact:
     often = ""
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
-        where = "" if change.place == place.place else f" in {change.place}"
-        often = f"; most often {quoted(change.before)} → {quoted(change.after)}{where} ({change.count}×)"
-    said = f"{place.place} first, in {place.count.flips:,} of the {place.count.n:,} flips{often}"
+        there = "" if change.place == place.place else f" in {change.place}"
+        often = f"; most often {quoted(change.before)} → {quoted(change.after)}{there} ({change.count}×)"
+    where = place.place[:1].upper() + place.place[1:]
+    said = f"{where} first, in {place.count.flips:,} of the {place.count.n:,} flips{often}"
     return fact(said, cited, f"run:{run}", unit=chain.unit, part=SAID_BREAKS)
 
 
 def when_sentence(account: Account, run: str) -> Fact:
     """What the prompt alone tells: the one rule that is told of a unit, with interval and trees."""
-    said = family_words(account.family(Family.INPUT))
+    said = told_words(account, None, run)
     return fact(said, f"run:{run}", unit=account.neuron, part=SAID_WHEN)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from mecharule_ops.saying.fact import Fact, capital, certificate_ids, run_ids
+from mecharule_ops.saying.fact import Fact, certificate_ids, run_ids
 from mecharule_ops.saying.glossary import explained
 
 
@@ -29,7 +29,7 @@ def lines(facts: Iterable[Fact]) -> list[str]:
     told = []
     for part, of_part in groupby(each_once, key=lambda fact: fact.part):
         sentences = [f"{fact.sentence}." for fact in of_part]
-        told += [f"{part}. {' '.join(map(capital, sentences))}"] if part else sentences
+        told += [f"{part}. {' '.join(sentences)}"] if part else sentences
     return told
 
 

@@ -23,18 +23,12 @@ class Fact:
     @property
     def said(self) -> str:
         """The sentence with its part before it and a full stop."""
-        return f"{self.part}. {capital(self.sentence)}." if self.part else f"{self.sentence}."
+        return f"{self.part}. {self.sentence}." if self.part else f"{self.sentence}."
 
     @property
     def cited(self) -> str:
         """The same with its sources in brackets: for a language model, whose words must name them."""
         return " ".join([self.said.removesuffix("."), *(f"[{source}]" for source in self.sources)]) + "."
-
-
-def capital(text: str) -> str:
-    """With a capital at its head, unless a name or a sign stands there."""
-    head = text.split(" ", 1)[0].removesuffix("'s")
-    return text[:1].upper() + text[1:] if head.isalpha() else text
 
 
 def certificate_ids(sources: Iterable[str]) -> tuple[str, ...]:

@@ -95,7 +95,9 @@ def told_rule(account: Account | None, anchored: AnchoredRule | None) -> UnitRul
 
 def told_words(account: Account | None, anchored: AnchoredRule | None, run: str) -> str:
     """That rule in a sentence with its score, or why there is none."""
-    return anchored_words(anchored, run) if account is None else family_words(account.family(Family.INPUT))
+    said = anchored_words(anchored, run) if account is None else family_words(account.family(Family.INPUT))
+    rule = told_rule(account, anchored)
+    return said if rule is not None and rule.shown else said[:1].upper() + said[1:]
 
 
 def rules_of(unit: Unit) -> list[UnitRule]:
