@@ -205,10 +205,10 @@ def least_fact(findings: Findings, known: Unit, certificate: Certificate) -> Fac
     said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
     if known.search.bounded:
         lower = max(_lower_bounds(findings, known, certificate).values())
+        sure = f"{100 * (1 - findings.alpha):g} % confidence"
         said = (
-            f"As one of {known.search.cost.candidates:,} units searched it is shown to flip at least {percent(lower)} of "
-            f"one half of all such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} was "
-            "looked for"
+            f"As one of {known.search.cost.candidates:,} units searched it is shown to flip at least "
+            f"{percent(lower)} of one half of all such answers ({sure}); {percent(findings.tau)} was looked for"
         )
     return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why", part=SAID_SURE)
 
