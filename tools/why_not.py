@@ -109,6 +109,7 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
+    assert node.ucb is not None, "what was ruled out has a bound"
     bound = f"search bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"
     if node.size == 1:
         return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")

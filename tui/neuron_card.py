@@ -106,7 +106,7 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, on_file: OnFi
     if not found:
         cited = [c for c in state.certificates.values() if node.units in c.units]
         for claim in cited:
-            text.append(f"{plain(claim.claim)}\nProof: mecharule verify {plain(claim.certificate)}\n")
+            text.append(f"{plain(claim.claim)}\nProof: `mecharule verify {plain(claim.certificate)}`\n")
     return text
 
 
@@ -165,4 +165,4 @@ def _flips(certificate: Certificate) -> Text:
         text.append(f"  {plain(last)} {plain(row.before.text)} → {plain(row.after.text)}\n")
     if len(flipped) > SHOWN_FLIPS:
         text.append(f"  and {len(flipped) - SHOWN_FLIPS} more\n", "dim")
-    return text.append(f"Proof: mecharule verify {certificate.id}\n", "dim")
+    return text.append(f"Proof: `mecharule verify {certificate.id}`\n", "dim")

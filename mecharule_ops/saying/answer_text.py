@@ -34,11 +34,11 @@ def lines(facts: Iterable[Fact]) -> list[str]:
 
 
 def proof(facts: Iterable[Fact]) -> str:
-    """`Proof: mecharule verify ID ID · the rest: run b00d`; the run alone where no certificate is cited."""
+    """The command that verifies the certificates, and the run that the rest is of; the run alone without any."""
     sources = [source for fact in facts for source in fact.sources]
     certificates, runs = certificate_ids(sources), run_ids(sources)
     of_runs = f"run{'s' if len(runs) > 1 else ''} {' and '.join(runs)}"
     if not certificates:
         return f"Source: {of_runs}." if runs else ""
     rest = f" · the rest: {of_runs}" if runs else ""
-    return f"Proof: mecharule verify {' '.join(certificates)}{rest}"
+    return f"Proof: `mecharule verify {' '.join(certificates)}`{rest}"

@@ -101,7 +101,7 @@ def test_what_proves_a_text_stands_once_at_its_end() -> None:
     assert answer_text(facts).splitlines() == [
         "Switch m1.14 off.",
         "How sure. It flips 3. So do others.",
-        "Proof: mecharule verify aa bb · the rest: run b00d",
+        "Proof: `mecharule verify aa bb` · the rest: run b00d",
     ]
     assert answer_text(facts[:0]) == ""
     assert answer_text([fact("It is so", "run:b00d")]).endswith("\nSource: run b00d.")
