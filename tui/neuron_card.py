@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from mecharule_ops.events import RuleAnchored
-from mecharule_ops.numbers import told_apart
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
@@ -79,6 +78,8 @@ def _slice_line(name: str, flips: int, n: int, alpha: float, width: int) -> Text
 
 
 def _group_sentence(node: NodeView, tau: float) -> str:
+    from mecharule_ops.numbers import told_apart
+
     bound = "–" if node.ucb is None else told_apart(node.ucb, tau).replace("0.", ".", 1)
     if node.verdict == "pruned":
         return f"It flips at most {bound}, below τ {rate(tau)}: no unit inside is searched further."
