@@ -214,7 +214,7 @@ def _serve(asked: verbs.ServeOptions, options: argparse.Namespace) -> int:
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
-    print(json.dumps(result.data, indent=1, ensure_ascii=False) if options.json else result.text)
+    print(json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else result.text)
     return result.exit_code
 
 

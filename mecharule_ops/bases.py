@@ -48,6 +48,8 @@ class BasisRow:
     """Whether a unit is a whole head's vector; else it is one scalar."""
     last_write: bool = False
     """Whether nothing else of a block depends on them, so that an ablation can be added behind it."""
+    noun: str
+    """What a sentence calls one unit."""
     hook: str
     """The place below `blocks.N.` in TransformerLens' names."""
     advice: str = ""
@@ -61,13 +63,16 @@ ROWS = {
         site="attention_projection",
         in_input=True,
         heads=True,
+        noun="head",
         hook="attn.hook_z",
         advice=" (few, large units)",
     ),
     Basis.MLP_OUT: BasisRow(
-        letter="m", site="mlp_write", in_input=False, last_write=True, hook="hook_mlp_out"
+        letter="m", site="mlp_write", in_input=False, last_write=True, noun="channel", hook="hook_mlp_out"
     ),
-    Basis.MLP_HIDDEN: BasisRow(letter="n", site="down_projection", in_input=True, hook="mlp.hook_post"),
+    Basis.MLP_HIDDEN: BasisRow(
+        letter="n", site="down_projection", in_input=True, noun="neuron", hook="mlp.hook_post"
+    ),
 }
 """In the order in which a report recommends them."""
 _NAMES = (rf"{row.letter}\d+{re.escape(row.mark)}\d+" for row in ROWS.values())

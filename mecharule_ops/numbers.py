@@ -26,6 +26,22 @@ def k_of_n(count: FlipCount | Share | None) -> str:
     return f"{k:,}/{count.n:,} ({percent(k / count.n)})" if count.n else "0/0"
 
 
+def of_n(count: FlipCount | Share) -> str:
+    """`84 of 98 (86 %)`: the same as a sentence says it; without the share where it says nothing more."""
+    k = count.flips if isinstance(count, FlipCount) else count.count
+    share = f" ({percent(k / count.n)})" if 0 < k < count.n else ""
+    return f"{k:,} of {count.n:,}{share}"
+
+
+def told_apart(value: float, limit: float) -> str:
+    """A value that lies below or above a limit with as many decimals as show it, at least two: `0.1998` beside 0.2."""
+    for decimals in range(2, 12):
+        shown = f"{value:.{decimals}f}"
+        if value == limit or (float(shown) != limit and (float(shown) < limit) == (value < limit)):
+            return shown
+    return repr(value)
+
+
 def percent(rate: float) -> str:
     """`44 %`, with one decimal below 10 % and two below 1 %; never 0 % or 100 % for anything else."""
     if math.isnan(rate):

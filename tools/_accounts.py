@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal, shown_rows
 from mecharule_ops.codec import encode
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.plain_text import plain
@@ -16,11 +17,14 @@ from mecharule_ops.saying.control_facts import claims_words, control_parts
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import predicts
+from mecharule_ops.saying.unit_rules import UnitRule, told_rule, told_words
 from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Neuron, Regime, Share
 from tools.arguments import DirectedArguments
 
 SHOWN = 5
 """Flipped examples listed."""
+_EXAMPLES = 2
+"""Of them those that stand under a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class Asked:
     """Of the unit's basis, in the regime asked, else where it is strongest."""
     unit: Unit | None
     """None where no search localized it in that regime."""
+    account: Account | None
+    """When it flips, made by the run or asked for later."""
 
     @classmethod
     def of(cls, run: Run, given: DirectedArguments) -> Asked:
@@ -40,7 +46,13 @@ class Asked:
         neuron, findings = Neuron.parse(given.neuron), findings_of(run)
         check_unit(run, neuron)
         search = outcome_for(findings, neuron, regime_of(given.regime))
-        return cls(findings=findings, neuron=neuron, search=search, unit=findings.unit(neuron, search.regime))
+        return cls(
+            findings=findings,
+            neuron=neuron,
+            search=search,
+            unit=findings.unit(neuron, search.regime),
+            account=run.account(neuron, search.regime),
+        )
 
     @property
     def regime(self) -> Regime:
@@ -58,9 +70,14 @@ class Asked:
         return about(self.findings.run, self.neuron, self.regime)
 
     @property
-    def head(self) -> str:
-        """`m4.12 (1→0) in run 7f3a`."""
-        return f"{self.neuron} ({self.regime.arrow}) in run {self.findings.run}"
+    def told(self) -> UnitRule | None:
+        """The one rule that is told of it."""
+        return told_rule(self.account, self.rule)
+
+    @property
+    def told_words(self) -> str:
+        """That rule in a sentence, or why there is none."""
+        return told_words(self.account, self.rule, self.findings.run)
 
     def facts(self, said: Sequence[str], kinds: str = "") -> list[Fact]:
         """Sentences about the unit that rest on the run."""
@@ -114,8 +131,15 @@ def flipped_data(certificate: Certificate, show_text: bool) -> dict[str, object]
     return {
         "flipped": [example_data(row) for row in rows[:SHOWN]],
         "flipped_in_all": len(rows),
+        "unharmed": _unharmed(certificate, show_text),
         "certificate": certificate.id,
     }
+
+
+def _unharmed(certificate: Certificate, show_text: bool) -> dict[str, object] | None:
+    """The first example that keeps its answer."""
+    rows = shown_rows(certificate, show_text)
+    return next((example_data(row) for row in rows if row.before.text == row.after.text), None)
 
 
 def example_data(row: ExampleRow) -> dict[str, object]:
@@ -208,6 +232,21 @@ def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> 
     shown = " · ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in rows[:SHOWN])
     more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return fact(f"Flipped: {shown or 'none'}{more}", f"c:{certificate.id}", kinds=kinds)
+
+
+def example_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:
+    """Two flipped answers before and after, and one that the ablation leaves alone."""
+    rows = shown_rows(certificate, show_text)
+    flipped = [_before_after(row) for row in rows if row.flipped][:_EXAMPLES]
+    spared = next((row for row in rows if row.before.text == row.after.text), None)
+    said = " · ".join(flipped) or "No answer flips"
+    if spared is not None:
+        said += f" (unharmed: {last_line(spared.prompt)} {plain(spared.before.text).strip()})"
+    return fact(said, f"c:{certificate.id}", kinds=kinds)
+
+
+def _before_after(row: ExampleRow) -> str:
+    return f"{last_line(row.prompt)} {change_words(row)}"
 
 
 def change_words(row: ExampleRow) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from textwrap import fill
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.as_text import csv_of, markdown_of, text_of
 from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.saying.glossary import explained
 from tools.arguments import TableArguments
 from tools.registry import ToolResult
 
@@ -83,7 +85,8 @@ def _formatted(title: str, table: Table, given: TableArguments, note: str, under
     if given.md:
         return markdown_of(document).replace("## \n\n", "").rstrip()
     lines = text_of(document, WIDTH).splitlines()
-    return "\n".join([lines[0], *lines[5:]]) if table.rows else f"{lines[0]}\nno rows"
+    text = "\n".join([lines[0], *lines[5:]]) if table.rows else f"{lines[0]}\nno rows"
+    return f"{text}\n{words}" if (words := fill(explained(text), WIDTH)) else text
 
 
 def _csv(table: Table, note: str) -> str:

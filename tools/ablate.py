@@ -37,7 +37,7 @@ def ablate(given: AblateArguments, tell: Tell) -> ToolResult:
         **flipped_data(stored, given.show_text),
     }
     facts = (flips_fact(stored), flipped_fact(stored, given.show_text))
-    return stated(data, facts, head=f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}")
+    return stated(data, facts)
 
 
 def _units(text: str) -> tuple[Neuron, ...]:

@@ -80,9 +80,10 @@ class TableArguments(OfRunArguments):
 
 
 class WhyArguments(DirectedArguments):
-    """explain a unit: its flips with bounds, selectivity, rule, controls, flipped examples, certificate"""
+    """explain a unit: what breaks, when, how and how sure, with examples and the proof"""
 
     show_text: ShowText = False
+    full: bool = Field(False, description="every fact: bounds, selectivity, controls, what it responds to")
 
 
 class WhyNotArguments(DirectedArguments):
@@ -113,10 +114,11 @@ class AblateArguments(PricedArguments):
 class VerifyArguments(Arguments):
     """run certified ablations again on the reference path: match, k examples differ, or cannot"""
 
-    positional: ClassVar[tuple[str, ...]] = ("what",)
+    positional: ClassVar[tuple[str, ...]] = ("what", "more")
     what: str = Field(
         "last", description="certificate id, certificate file, exported folder, or `last` for the last answer"
     )
+    more: list[str] = Field([], description="ids of further certificates of the same run")
     run: RunName | None = None
     all: bool = Field(False, description="every certificate of the run")
     model: str | None = Field(None, description="where the model lies, if not under its recorded name")

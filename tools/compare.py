@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.numbers import k_of_n, plural, two_decimals
+from mecharule_ops.numbers import of_n, percent
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron, Regime
@@ -48,14 +48,14 @@ def compare(given: CompareArguments, tell: Tell) -> ToolResult:
     for row in changed:
         before, after = float(str(row["first"])), float(str(row["second"]))
         said.append(
-            f"{row['unit']} ({Regime(row['regime']).arrow}): strength {two_decimals(before)} → "
-            f"{two_decimals(after)} ({after - before:+.2f})"
+            f"{row['unit']} ({Regime(row['regime']).arrow}) flips {percent(before)} of one half in the first and "
+            f"{percent(after)} in the second"
         )
     if len(shared) > given.limit:
-        said.append(f"{len(shared) - given.limit} shared units left out; --limit {len(shared)} shows all")
+        said.append(f"{len(shared) - given.limit} more shared units; --limit {len(shared)} shows all")
     sources = dict.fromkeys(f"run:{findings.run}" for findings in runs)
     facts = [fact(sentence, *sources) for sentence in said]
-    return stated(data, facts, head=f"run {runs[0].run} beside run {runs[1].run}")
+    return stated(data, facts)
 
 
 def _agonists(findings: Findings) -> Found:
@@ -70,10 +70,7 @@ def _agonists(findings: Findings) -> Found:
 def _overlap(found: list[Found], regime: Regime) -> dict[str, object]:
     sets = [{neuron for neuron, of in units if of is regime} for units in found]
     share = jaccard(*sets)
-    sentence = (
-        f"{plural(len(sets[0]), 'τ-agonist')} and {plural(len(sets[1]), 'τ-agonist')}, "
-        f"shared {k_of_n(share)} of the union (Jaccard)"
-    )
+    sentence = f"the runs share {of_n(share)} τ-agonists of either ({len(sets[0])} and {len(sets[1])})"
     sizes = {"first": len(sets[0]), "second": len(sets[1])}
     return {**sizes, "shared": share.count, "union": share.n, "sentence": sentence}
 

@@ -54,7 +54,7 @@ def control(given: ControlArguments, tell: Tell) -> ToolResult:
         *controls_facts(controls, estimate, tau, source),
         fact(f"Certified: the first {len(certificate.units)} random units", f"c:{certificate.id}"),
     )
-    return stated(data, facts, head=f"{neuron} ({regime.arrow}) in run {identifier}")
+    return stated(data, facts)
 
 
 def _ran(

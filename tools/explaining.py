@@ -12,8 +12,6 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.report.unit_account import account_figures, account_links
-from mecharule_ops.run.accounting import account_forwards, kept_accounts, observe_further
-from mecharule_ops.run.chains import kept_chain, plan
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
     check_direction,
@@ -24,7 +22,10 @@ from mecharule_ops.run.opening import (
     regime_of,
     strongest_regime,
 )
+from mecharule_ops.saying.account_facts import account_verdict, chain_verdict
+from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.chain_lines import chain_links
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron, Regime
 from tools import arguments
 from tools._ablations import accepted, price_words
@@ -38,6 +39,9 @@ def account(given: arguments.AccountArguments, tell: Tell) -> ToolResult:
     """
     with opened(given.run) as run:
         unit, regime = _asked(run, given)
+        # Torch loads here, after a wrong unit was refused.
+        from mecharule_ops.run.accounting import account_forwards, kept_accounts, observe_further
+
         known = run.account(unit, regime)
         price = price_words(run, 0 if known else account_forwards(run, regime))
         identifier = run.id
@@ -48,8 +52,7 @@ def account(given: arguments.AccountArguments, tell: Tell) -> ToolResult:
         with opened(given.run, write=True, tell=tell) as run:
             observe_further(run)
             (known,) = kept_accounts(run, [unit], regime, partial(_told, run))
-    head = f"{unit} ({regime.arrow}) in run {identifier}: when it flips [run:{identifier}]"
-    return _shown(head, identifier, known, account_links(known), given.svg)
+    return _shown(identifier, known, account_verdict(known, identifier), account_links(known), given.svg)
 
 
 def path(given: arguments.PathArguments, tell: Tell) -> ToolResult:
@@ -59,6 +62,8 @@ def path(given: arguments.PathArguments, tell: Tell) -> ToolResult:
     """
     with opened(given.run) as run:
         unit, regime = _asked(run, given)
+        from mecharule_ops.run.chains import kept_chain, plan
+
         known = None if given.again else run.chain(unit, regime)
         asked = (
             None
@@ -74,8 +79,7 @@ def path(given: arguments.PathArguments, tell: Tell) -> ToolResult:
         with opened(given.run, write=True, tell=tell) as run:
             known = kept_chain(run, asked, partial(keep, run))
     assert known is not None
-    head = f"{unit} ({regime.arrow}) in run {identifier}: how its flips come about"
-    return _shown(head, identifier, known, chain_links(known, identifier), given.svg)
+    return _shown(identifier, known, chain_verdict(known, identifier), chain_links(known), given.svg)
 
 
 def _asked(run: Run, given: arguments.DirectedArguments) -> tuple[Neuron, Regime]:
@@ -92,19 +96,27 @@ def _told(run: Run, event: Event) -> None:
 
 
 def _shown(
-    head: str,
     run: str,
     known: Account | Chain,
+    verdict: Sequence[Fact],
     links: Iterable[tuple[str, Sequence[str]]],
     svg: str | None,
 ) -> ToolResult:
-    """The links under their names, and the figures as files of their own where a folder is named."""
+    """The verdict, all numbers under their names, the proof; the figures as files where a folder is named."""
     files = [] if svg is None else _written(known, Path(svg))
-    lines = [head]
-    for name, said in links:
-        lines += [f"  {name if index == 0 else '':9} {line}" for index, line in enumerate(said)]
-    lines += [f"  figure    {file}" for file in files]
-    return ToolResult(data={"run": run, **encode(known), "figures": files}, text="\n".join(lines))
+    said = [*lines(verdict), "", "All its numbers:"]
+    for name, of_link in links:
+        said += [f"  {name if index == 0 else '':9} {line}" for index, line in enumerate(of_link)]
+    said += [f"  figure    {file}" for file in files]
+    text = "\n".join([*said, *ending(said, [*verdict, *_proofs(known)])])
+    return ToolResult(data={"run": run, **encode(known), "figures": files}, text=text)
+
+
+def _proofs(known: Account | Chain) -> tuple[Fact, ...]:
+    """What cites the certificates of a chain that no sentence of the verdict does."""
+    if isinstance(known, Account) or known.pairs_certificate is None:
+        return ()
+    return (fact("", f"c:{known.pairs_certificate}"),)
 
 
 def _written(known: Account | Chain, folder: Path) -> list[str]:

@@ -10,8 +10,8 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.findings.records import Unit
-from mecharule_ops.numbers import signed
+from mecharule_ops.numbers import percent, signed
+from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.questions.typed_prompt import (
     FirstOrderOfPrompt,
     NeighbourFlips,
@@ -21,19 +21,18 @@ from mecharule_ops.questions.typed_prompt import (
     flips_with_interval,
     nearest,
     predictor_of_prompt,
-    rule_fires,
     unobserved,
 )
 from mecharule_ops.report.unit_account import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.run.certify import certified
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, keep, opened, outcome_for
 from mecharule_ops.saying.chain_lines import quoted
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import predicts
+from mecharule_ops.saying.rules import short
+from mecharule_ops.saying.unit_rules import UnitRule, told_rule
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import about, change_words, example_data, last_line
 from tools.arguments import FlipArguments
@@ -67,6 +66,13 @@ class PromptFinding:
     predictor: PredictorOfPrompt | None
     similar: NeighbourFlips
     similar_ids: tuple[int, ...]
+    asked: tuple[Regime, ...]
+    """The directions in which the unit was found to flip answers; those of the run where in none."""
+
+    @property
+    def arises(self) -> bool:
+        """Whether the unablated answer is such that the unit could flip it."""
+        return self.regime in self.asked
 
     @property
     def flipped(self) -> bool:
@@ -96,7 +102,10 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
         (record,) = behaviour_on(run.task, run.subject, [example]).records
         regime = Regime(int(record.label))
         outcome = outcome_for(findings, neuron, regime if regime.value in run.config.regimes else None)
-        prediction = _prediction(run, findings.unit(neuron, outcome.regime), record)
+        directed = tuple(one for one in run.regimes if findings.unit(neuron, one)) or tuple(run.regimes)
+        account = run.account(neuron, outcome.regime)
+        unit = findings.unit(neuron, outcome.regime)
+        prediction = _prediction(run, told_rule(account, None if unit is None else unit.rule), record)
         switching = _edits(run, prediction, example, given.edits)
         others = behaviour_on(run.task, run.subject, switching).records
         certificate = _certified(run, neuron, record, others)
@@ -112,23 +121,19 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
             predictor=predictor_of_prompt(run, neuron, regime, record),
             similar=similar,
             similar_ids=tuple(ids),
+            asked=directed,
         )
-        head = f"{neuron} on {last_line(answered.rows[0].prompt)!r} ({regime.arrow}) in run {run.id}"
-        return stated(_data(answered), tuple(_facts(answered)), head=head)
+        return stated(_data(answered), tuple(_facts(answered)))
 
 
-def _prediction(run: Run, unit: Unit | None, record: BehaviourRecord) -> RulePrediction | None:
-    """By the input rule of the unit's account; where it has none, by its anchored rule."""
-    account, anchored = (None, None) if unit is None else (unit.account, unit.rule)
-    known = None if account is None else account.family(Family.INPUT)
-    if known is not None and known.rule is not None and known.held_out is not None:
-        text, prompt_only, held_out = known.rule, known.prompt_only, known.held_out
-    elif anchored is not None and anchored.rule is not None and (interval := predicts(anchored)) is not None:
-        text, prompt_only, held_out = anchored.rule, anchored.prompt_only, interval
-    else:
+def _prediction(run: Run, told: UnitRule | None, record: BehaviourRecord) -> RulePrediction | None:
+    """By the one rule that is told of the unit, where it predicts."""
+    if told is None or told.learned is None or told.held_out is None or not told.shown:
         return None
-    fires = bool(rule_fires(Rule.parse(text), run.task, [record])[0])
-    return RulePrediction(rule=text, prompt_only=prompt_only, held_out=held_out, fires=fires)
+    fires = bool(rule_fires(Rule.parse(told.learned), run.task, [record])[0])
+    return RulePrediction(
+        rule=told.learned, prompt_only=told.prompt_only, held_out=told.held_out, fires=fires
+    )
 
 
 def _edits(run: Run, prediction: RulePrediction | None, example: Example, count: int) -> list[Example]:
@@ -193,6 +198,7 @@ def _data(found: PromptFinding) -> dict[str, object]:
         **about(found.run.id, found.neuron, found.regime),
         **example_data(typed),
         "changed": found.changed,
+        "arises": found.arises,
         "first_order": first_order
         and {
             **asdict(first_order),
@@ -223,9 +229,12 @@ def _facts(found: PromptFinding) -> Iterator[Fact]:
     """What happened, what was predicted beforehand, and what edits and similar records do."""
     run, (typed, *others), unit = found.run, found.rows, found.neuron
     proof, source = f"c:{found.certificate.id}", f"run:{run.id}"
+    if not found.arises:
+        yield fact(_unasked_words(found), proof, f"run:{run.id}", unit=unit)
+        return
     change = f"{last_line(typed.prompt)} {_side(run, typed.before)} → {_side(run, typed.after)}"
-    yield fact(f"{'Yes' if typed.flipped else 'No'}: with {unit} ablated, {change}", proof, unit=unit)
-    predicted = [f"First order: {_first_order_words(found)}", _rule_words(found)]
+    yield fact(f"{'Yes' if typed.flipped else 'No'}: with {unit} switched off, {change}", proof, unit=unit)
+    predicted = [_rule_words(found), f"First order: {_first_order_words(found)}"]
     if found.predictor is not None:
         predicted.append(_predictor_words(found, found.predictor))
     for sentence in predicted:
@@ -235,6 +244,17 @@ def _facts(found: PromptFinding) -> Iterator[Fact]:
         edit = f"The edit {last_line(row.prompt)!r}, on which the rule answers differently, {does}"
         yield fact(f"{edit} ({change_words(row)})", proof, unit=unit)
     yield fact(_similar_words(found.similar), source, unit=unit)
+
+
+def _unasked_words(found: PromptFinding) -> str:
+    """That an answer which is wrong already cannot turn wrong, and what the ablation does to it."""
+    run, typed = found.run, found.rows[0]
+    words, label = run.task.words, bool(found.asked[0].value)
+    return (
+        f"The question does not arise: unablated {run.config.model} already answers "
+        f"{last_line(typed.prompt)} {_side(run, typed.before)}, and {found.neuron} turns {words.of(label)} answers "
+        f"{words.of(not label)}; with it switched off the answer is {_side(run, typed.after)}"
+    )
 
 
 def _verdict(agrees: bool) -> str:
@@ -256,8 +276,11 @@ def _rule_words(found: PromptFinding) -> str:
     said = found.prediction
     if said is None:
         return "The run has no rule that predicts this unit's flips"
-    fires = "fires" if said.fires else "does not fire"
-    return f"Its rule {said.rule} (MCC {said.held_out}) {fires} on this prompt; {_verdict(said.fires == found.flipped)}"
+    fires = "holds" if said.fires else "does not hold"
+    return (
+        f"Its rule {fires} on this prompt; {_verdict(said.fires == found.flipped)}: {said.rule}, MCC "
+        f"{short(said.held_out.mcc)}"
+    )
 
 
 def _predictor_words(found: PromptFinding, predictor: PredictorOfPrompt) -> str:
@@ -278,7 +301,8 @@ def _similar_words(similar: NeighbourFlips) -> str:
         return "No record of this run starts from the same outcome with the same categories"
     flips, n = similar.count.flips, similar.count.n
     return (
-        f"Of the {n} most similar records {flips} flip, interval [{similar.lower:.2f}, {similar.upper:.2f}]"
+        f"Of the {n} most similar records {flips} flip: between {percent(similar.lower)} and "
+        f"{percent(similar.upper)} of such records"
     )
 
 

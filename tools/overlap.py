@@ -67,13 +67,13 @@ def versus(given: VersusArguments, tell: Tell) -> ToolResult:
         more, fewer = units if flips["first_only"] > flips["second_only"] else units[::-1]
         apart = f"{more} flips more of them than {fewer}"
     facts = [
+        fact(f"{apart} (exact paired test p = {p:.3g}, α = {findings.alpha:g})", *sources),
         *(flips_fact(one) for one in certificates),
         fact(
             f"Of {n} examples that both were tested on, both flip {flips['both']}, "
             f"{units[0]} alone flips {flips['first_only']} and {units[1]} alone {flips['second_only']}",
             *sources,
         ),
-        fact(f"{apart} (exact paired test p = {p:.3g}, α = {findings.alpha:g})", *sources),
     ]
     return stated(data, facts)
 
@@ -114,7 +114,7 @@ def shared(given: SharedArguments, tell: Tell) -> ToolResult:
         "compared": len(others),
     }
     facts = list(_shared_facts(own, listed, len(others), identifier))
-    return stated(data, facts, head=f"{neuron} beside other certified units of run {identifier}")
+    return stated(data, facts)
 
 
 def _shared_facts(

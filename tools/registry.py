@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from mecharule_ops.config import misfit
 from mecharule_ops.errors import UsageError
+from mecharule_ops.saying.answer_text import answer_text
 from mecharule_ops.saying.fact import Fact
 from tools import arguments
 from tools.arguments import Arguments
@@ -33,18 +34,25 @@ class ToolResult:
     facts: tuple[Fact, ...] = ()
     """What an answer may say of it, each sentence with its sources."""
 
+    @property
+    def as_json(self) -> dict[str, object]:
+        """The data, and where there are facts each with its sources: all of them, the text shows fewer."""
+        told = [
+            {"said": one.said, "unit": one.unit, "sources": list(one.sources), "kinds": list(one.kinds)}
+            for one in self.facts
+        ]
+        return {**self.data, "facts": told} if told else dict(self.data)
+
 
 def stated(
     data: Mapping[str, object],
     facts: Sequence[Fact],
     *,
-    head: str = "",
     asked: Sequence[Fact] = (),
     exit_code: int = 0,
 ) -> ToolResult:
-    """A result whose text is its facts, a line each under the head; those `asked` for answer questions alone."""
-    lines = [*([head] if head else []), *(f"{'  ' if head else ''}{fact.cited}" for fact in facts)]
-    return ToolResult(data=data, text="\n".join(lines), exit_code=exit_code, facts=(*facts, *asked))
+    """A result whose text is its facts, a line each; those `asked` for answer questions alone."""
+    return ToolResult(data=data, text=answer_text(facts), exit_code=exit_code, facts=(*facts, *asked))
 
 
 @dataclass(frozen=True, slots=True)

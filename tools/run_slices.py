@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.run.opening import opened, regime_of
+from mecharule_ops.saying.glossary import explained
 from tools._accounts import finite, last_line
 from tools.arguments import SlicesArguments
 from tools.registry import Tell, ToolResult
@@ -41,7 +42,8 @@ def slices(given: SlicesArguments, tell: Tell) -> ToolResult:
             rows.append(row)
         identifier = run.id
     lines = [f"slices of run {identifier}", *(line for row in rows for line in _lines(row))]
-    return ToolResult(data={"run": identifier, "slices": rows}, text="\n".join(lines))
+    text = "\n".join(lines)
+    return ToolResult(data={"run": identifier, "slices": rows}, text=f"{text}\n{explained(text)}")
 
 
 def _lines(row: dict) -> list[str]:

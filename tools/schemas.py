@@ -21,8 +21,10 @@ def options_of(arguments: type[Arguments]) -> Iterator[Option]:
     """The positional arguments in order, then a flag for every other field."""
     fields = arguments.model_fields
     for name in arguments.positional:
-        optional = {} if fields[name].is_required() else {"nargs": "?"}
-        yield (name,), {**_value(fields[name]), **optional}
+        value = _value(fields[name])
+        several = value.pop("action", None) == "append"
+        optional = {} if fields[name].is_required() else {"nargs": "*" if several else "?"}
+        yield (name,), {**value, **optional}
     for name, field in fields.items():
         if name in arguments.positional:
             continue

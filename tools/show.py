@@ -6,15 +6,19 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from textwrap import fill
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import write_file
+from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.run.opening import find_certificate, findings_of, opened
+from mecharule_ops.saying.glossary import explained
 from mecharule_ops.store.keys import CONTRIBUTION
+from tools._accounts import example_fact
 from tools.arguments import ShowArguments
 from tools.registry import Tell, ToolResult
 
@@ -27,17 +31,32 @@ def show(given: ShowArguments, tell: Tell) -> ToolResult:
         findings = findings_of(run)
         data = json.loads(to_json(findings))
         if given.html is None:
-            return with_contribution(ToolResult(data=data, text=_text(findings, given)), run)
+            text = _text(findings, given, example_of(run))
+            return with_contribution(ToolResult(data=data, text=text), run)
     write_file(given.html, report.render_html(findings))
     return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
 
 
-def _text(findings: Findings, given: ShowArguments) -> str:
+def _text(findings: Findings, given: ShowArguments, example: str) -> str:
     from mecharule_ops import report
 
     if given.md:
         return report.render_markdown(findings)
-    return report.render_text(findings) if given.full else report.render_screen(findings)
+    if not given.full:
+        return report.render_screen(findings, example=example)
+    text = report.render_text(findings)
+    return f"{text}\n{fill(explained(text), report.WIDEST)}\n"
+
+
+def example_of(run: Run) -> str:
+    """Answers before and after under the ablation of the strongest unit; empty without one or of a concealed task."""
+    unit = strongest(run.findings)
+    if unit is None or run.task.concealed:
+        return ""
+    certificate = find_certificate(run, (unit.neuron,), unit.regime)
+    return (
+        "" if certificate is None else f"Without {unit.neuron}: {example_fact(certificate, False).sentence}."
+    )
 
 
 def with_contribution(report: ToolResult, run: Run) -> ToolResult:

@@ -7,15 +7,18 @@ import numpy as np
 from mecharule_ops.certificates.certificate import hidden
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.findings.records import Unit
 from mecharule_ops.findings.shown import anchored_beside
-from mecharule_ops.numbers import k_of_n, percent
+from mecharule_ops.numbers import of_n, percent
+from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, opened
 from mecharule_ops.saying.rules import anchored_words, predicts
+from mecharule_ops.saying.unit_rules import told_rule
 from mecharule_ops.subsets import some_places
-from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
+from mecharule_ops.types import AnchoredRule, FlipCount, Neuron, Regime, Share
 from tools._ablations import accepted, price_words
 from tools._accounts import Asked, finite, last_line, rule_data
 from tools.arguments import AnchorArguments, CoversArguments, DisguiseArguments
@@ -31,35 +34,36 @@ def covers(given: CoversArguments, tell: Tell) -> ToolResult:
     """
     with opened(given.run) as run:
         asked = Asked.of(run, given)
-        neuron, identifier, anchored = asked.neuron, asked.findings.run, asked.rule
-        if anchored is None or anchored.rule is None or predicts(anchored) is None:
-            raise ClaimNotSupported(
-                f"{neuron} in run {identifier}: {anchored_words(anchored, identifier)}, so it covers nothing"
-            )
+        neuron, identifier, told = asked.neuron, asked.findings.run, asked.told
+        if told is None or told.learned is None or not told.shown:
+            raise ClaimNotSupported(f"{neuron} in run {identifier}: {asked.told_words}, so it covers nothing")
+        rule = told.learned
         eligible = run.eligible(asked.regime)
-        fires = Rule.parse(anchored.rule).fires(run.fires)[eligible]
+        fires = rule_fires(Rule.parse(rule), run.task, [run.records[place] for place in eligible])
         held_out = ~run.train[eligible]
         places = some_places(run.records, eligible[fires], SHOWN, of="shown", seed=run.config.seed)
         prompts = [_shown(run, int(place), given.show_text) for place in places]
-    same = [
-        str(other.neuron)
-        for other in asked.search.anchored
-        if other.rule == anchored.rule and other.neuron != neuron
-    ]
+    others = asked.findings.units_of(asked.search)
+    same = [str(other.neuron) for other in others if other.neuron != neuron and _told_text(other) == rule]
     count = {
         "fires": int(fires.sum()),
         "eligible": len(eligible),
         "held_out_fires": int((fires & held_out).sum()),
         "held_out": int(np.count_nonzero(held_out)),
     }
-    data = {**asked.data, "rule": anchored.rule, **count, "prompts": prompts, "same_rule": same}
+    data = {**asked.data, "rule": rule, **count, "prompts": prompts, "same_rule": same}
     said = (
-        f"The rule of {neuron}, {anchored.rule}, fires on {count['fires']}/{count['eligible']} records that start from "
-        f"the same outcome, {count['held_out_fires']}/{count['held_out']} of those held out",
+        f"The rule of {neuron} holds on {count['fires']} of {count['eligible']} records that start from the same "
+        f"outcome, {count['held_out_fires']} of the {count['held_out']} held out: {rule}",
         f"Among them: {'; '.join(prompts) or 'none'}",
-        f"The same rule is anchored to {', '.join(same)}" if same else "No other unit has the same rule",
+        f"The same rule is told of {', '.join(same)}" if same else "No other unit has the same rule",
     )
     return stated(data, asked.facts(said))
+
+
+def _told_text(unit: Unit) -> str | None:
+    told = told_rule(unit.account, unit.rule)
+    return None if told is None else told.learned
 
 
 def _shown(run: Run, place: int, show_text: bool) -> str:
@@ -74,8 +78,8 @@ def disguise(given: DisguiseArguments, tell: Tell) -> ToolResult:
     """
     with opened(given.run) as run:
         asked, split = Asked.of(run, given), run.splitter.rule
-        unit, identifier, anchored = asked.neuron, asked.findings.run, asked.rule
-        if anchored is None or anchored.rule is None:
+        unit, identifier, told = asked.neuron, asked.findings.run, asked.told
+        if told is None or told.learned is None:
             raise ClaimNotSupported(
                 f"{unit} has no rule in run {identifier}, so none to compare with the splitter"
             )
@@ -85,7 +89,8 @@ def disguise(given: DisguiseArguments, tell: Tell) -> ToolResult:
             )
         places = run.eligible(asked.regime)
         held_out = places[~run.train[places]]
-        by_rule = Rule.parse(anchored.rule).fires(run.fires)[held_out]
+        records = [run.records[place] for place in held_out]
+        by_rule = rule_fires(Rule.parse(told.learned), run.task, records)
         by_split = split.fires(run.fires)[held_out]
     agree = Share(count=int((by_rule == by_split).sum()), n=len(held_out))
     rates = (float(by_rule.mean()), float(by_split.mean())) if agree.n else (0.0, 0.0)
@@ -93,15 +98,16 @@ def disguise(given: DisguiseArguments, tell: Tell) -> ToolResult:
     score = finite(float(mcc(by_rule, by_split))) if agree.n else None
     word = _word(agree, score, asked.findings.mcc_floor)
     said = (
-        f"{word}: on held-out records the rule of {unit} and the splitter agree on {k_of_n(agree)}",
-        f"Two unrelated rules that fire as often would agree on {percent(chance)} of them by chance",
+        f"{word}: on held-out records the rule of {unit} and the splitter rule agree on {of_n(agree)}; two unrelated "
+        f"rules that hold as often would agree on {percent(chance)}",
         "Measured as a score of one against the other, that is an MCC of "
         + ("–" if score is None else f"{score:.2f}"),
-        f"The rule of {unit} is {anchored.rule}; the splitter is {split}",
+        f"The rule of {unit} is {told.learned}{'' if told.shown else ', which does not predict its flips'}; the "
+        f"splitter rule is {split}",
     )
     data = {
         **asked.data,
-        "rule": anchored.rule,
+        "rule": told.learned,
         "splitter": str(split),
         "agree": encode(agree),
         "by_chance": chance,
@@ -139,17 +145,21 @@ def anchor(given: AnchorArguments, tell: Tell) -> ToolResult:
     data = {
         **asked.data,
         "rule": rule_data(rule),
+        "floors": {"mcc": findings.mcc_floor, "coverage": findings.coverage_floor},
         "hq_t": findings.is_hq_t(rule),
         "flips": rule.flips,
         "n": rule.eligible,
     }
     said = [
-        f"Ablating {neuron} alone flips {rule.flips}/{rule.eligible} records of D_b",
-        f"When it flips: {anchored_words(rule, findings.run)}",
+        f"Switching {neuron} off flips {of_n(FlipCount(flips=rule.flips, n=rule.eligible))} of the records that start "
+        f"{findings.words.of(bool(regime.value))}",
+        f"When it flips, by the rule that the paper anchors: {anchored_words(rule, findings.run)}",
     ]
     if predicts(rule) is not None:
-        said.append("HQ-T" if findings.is_hq_t(rule) else "Below the floors of high quality")
-    return stated(data, asked.facts(said), head=asked.head)
+        floors = f"MCC {findings.mcc_floor:g} and coverage {findings.coverage_floor:g} held out"
+        reaches = "reaches" if findings.is_hq_t(rule) else "does not reach"
+        said.append(f"It {reaches} the paper's floors of a rule of high quality ({floors})")
+    return stated(data, asked.facts(said))
 
 
 def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:

@@ -126,7 +126,7 @@ def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
 def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
     """All of a run's certificates, those of its last answer, or one."""
     if given.what != "last" and not given.all:
-        return (run.store.certificate(_bare(given.what)),)
+        return tuple(run.store.certificate(_bare(one)) for one in (given.what, *given.more))
     if given.all or not run.store.has(LAST_ANSWER):
         return run.store.certificates()
     cited = run.store.get(LAST_ANSWER)["certificates"]

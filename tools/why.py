@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.certificates.certificate import Certificate, SliceTotal
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha
 from mecharule_ops.errors import ClaimNotSupported
@@ -13,33 +13,40 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.numbers import signed
+from mecharule_ops.numbers import percent, signed, told_apart
 from mecharule_ops.run.opening import keep, opened
 from mecharule_ops.saying.account_facts import (
     BREAKS,
+    CARRIERS,
     PREDICTION,
     READS,
+    REGISTERED,
     RESPONDS,
+    SAID_SURE,
+    SAID_WHEN,
     THROUGH,
     WHEN,
+    WRITES,
     explained,
     explanation,
 )
+from mecharule_ops.saying.control_facts import beside_random, rank_words, split_words
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import leaning
-from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
+from mecharule_ops.saying.unit_rules import told_rule, told_words
+from mecharule_ops.types import FlipCount
 from tools._accounts import (
     Asked,
     about,
     controls_data,
     controls_facts,
+    example_fact,
     finite,
     flipped_data,
     flipped_fact,
     flips_fact,
     rule_data,
-    slice_name,
     slices_data,
 )
 from tools.arguments import WhyArguments
@@ -48,14 +55,17 @@ from tools.registry import Tell, ToolResult, stated
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 """Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 _KINDS = {
+    WHEN: "why when rule",
     BREAKS: "why",
-    WHEN: "why when",
-    PREDICTION: "why when prediction",
-    READS: "why reads writes",
+    READS: "reads writes",
+    WRITES: "reads writes",
     THROUGH: "why through",
+    CARRIERS: "through",
+    PREDICTION: "when prediction",
+    REGISTERED: "why sure mind",
     RESPONDS: "responds",
 }
-"""The kinds of question that each part of an explanation answers."""
+"""The kinds of question that each part of an explanation answers, in the order of an answer."""
 
 
 def why(given: WhyArguments, tell: Tell) -> ToolResult:
@@ -72,12 +82,14 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
                 f"explain; ask `mecharule why-not {findings.run} {neuron}`"
             )
         chain = run.chain(neuron, asked.regime)
-        learned = run.account(neuron, asked.regime)
+        learned = asked.account
         certificate = _stored(run.store.certificates(), known)
     if certificate is None:
         tell(f"{neuron} has no certificate yet: one ablation on both slices")
         certificate = _made(given.run, known, tell)
     parts = explained(neuron, learned, chain, findings.run)
+    if learned is None and known.rule is not None:
+        parts[WHEN] = _anchored(findings, known, certificate)
     data = {
         "run": findings.run,
         "explanation": [part.cited for part in explanation(parts)],
@@ -85,81 +97,130 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         "account": None if learned is None else encode(learned),
         "chain": None if chain is None else encode(chain),
         "search": search,
-        **_data(findings, known, certificate, given.show_text),
+        **_data(findings, known, certificate, given.show_text, learned),
     }
-    facts = [
-        *_flips(findings, known, certificate, chain, given.show_text),
-        *_explanation(parts),
-        *_claim(findings, known, certificate, learned),
-    ]
-    told = stated(data, facts, head=f"run {findings.run} · {search}")
-    return replace(told, facts=(*_refutations(findings, known, certificate), *told.facts))
+    facts = (
+        *_flips(findings, known, certificate, given.show_text),
+        *_explanation(parts, chain),
+        *_sure(findings, known, certificate, parts),
+        *_refutations(findings, known, certificate, learned),
+    )
+    shown = facts if given.full else [one for one in facts if "why" in one.kinds]
+    return replace(stated(data, shown), facts=facts)
 
 
-def _flips(
-    findings: Findings, known: Unit, certificate: Certificate, chain: Chain | None, show_text: bool
-) -> Iterator[Fact]:
-    """What it flips, by how much more on which slice, and examples; where a chain says what breaks, that is why."""
-    agonist, selectivity = known.agonist, known.estimate.signed_selectivity
-    why = "" if chain else "why"
-    yield flips_fact(certificate, known, f"when controls {why}")
+def _flips(findings: Findings, known: Unit, certificate: Certificate, show_text: bool) -> Iterator[Fact]:
+    """What switching it off does, beside random units, with examples; then its counts on the two halves."""
+    agonist, unit, source = known.agonist, known.neuron, f"c:{certificate.id}"
+    selectivity = known.estimate.signed_selectivity
+    yield switched_off(findings, known, certificate)
+    yield example_fact(certificate, show_text, "why flipped")
+    yield flips_fact(certificate, known, "strength when controls")
     yield fact(
-        f"{agonist.neuron} ({agonist.regime.arrow}) has strength {agonist.estimate.strength:.2f} "
+        f"{unit} ({agonist.regime.arrow}) has strength {told_apart(agonist.estimate.strength, agonist.tau)} "
         f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
         f"({leaning(selectivity, agonist.epsilon)}) · grade {_grade(findings, known)}",
-        f"c:{certificate.id}",
-        unit=agonist.neuron,
+        source,
+        unit=unit,
         kinds="strength",
     )
-    yield flipped_fact(certificate, show_text, f"flipped {why}")
+    yield flipped_fact(certificate, show_text, "flipped")
 
 
-def _explanation(parts: dict[str, Fact]) -> list[Fact]:
-    """The parts of the explanation; one that says the same for several questions answers all of them."""
+def _anchored(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
+    """The paper's rule, where no account says when the unit flips."""
+    cited = (f"c:{certificate.id}",) if _certified(known, certificate) else ()
+    said = told_words(None, known.rule, findings.run)
+    return fact(said, *cited, f"run:{findings.run}", unit=known.neuron, part=SAID_WHEN)
+
+
+def switched_off(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
+    """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`."""
+    unit, words, label = known.neuron, findings.words, bool(known.search.regime.value)
+    total = _all_flips(certificate)
+    said = (
+        f"Switch {unit.basis.row.noun} {unit} off and {total.flips:,} of {total.n:,} answers of {findings.model} that "
+        f"were {words.of(label)} turn {words.of(not label)} ({beside_random(known.controls)})"
+    )
+    return fact(said, f"c:{certificate.id}", f"run:{findings.run}", unit=unit, kinds="why when controls")
+
+
+def _all_flips(certificate: Certificate) -> FlipCount:
+    """Of both halves together."""
+    return FlipCount(
+        flips=sum(total.flips for total in certificate.totals), n=sum(total.n for total in certificate.totals)
+    )
+
+
+def _explanation(parts: dict[str, Fact], chain: Chain | None) -> list[Fact]:
+    """The parts of the explanation; one that says the same for several questions answers all of them.
+
+    Of a head `why` says what it reads, of a channel or neuron, which reads all at once, what it writes.
+    """
+    telling = None if chain is None else READS if chain.reads.heads else WRITES
     told: dict[Fact, list[str]] = {}
     for name, kinds in _KINDS.items():
-        if name in parts:
-            told.setdefault(parts[name], []).extend(kinds.split())
-    return [replace(part, kinds=tuple(kinds)) for part, kinds in told.items()]
+        if name in parts and name != REGISTERED:
+            told.setdefault(parts[name], []).extend([*kinds.split(), *(["why"] if name == telling else [])])
+    return [replace(part, kinds=tuple(dict.fromkeys(kinds))) for part, kinds in told.items()]
 
 
-def _claim(
-    findings: Findings, known: Unit, certificate: Certificate, learned: Account | None
+def _sure(
+    findings: Findings, known: Unit, certificate: Certificate, parts: dict[str, Fact]
 ) -> Iterator[Fact]:
-    """Its rule, how sure the flips are, and the controls; without an account the rule says when it flips."""
-    unit, run = known.neuron, f"run:{findings.run}"
-    cited = (f"c:{certificate.id}", run) if _certified(known, certificate) else (run,)
-    words = f"When it flips: {anchored_words(known.rule, findings.run)}"
-    yield fact(words, *cited, unit=unit, kinds="rule" if learned else "rule why when")
-    if predicts(known.rule) is not None and known.rule is not None and not _is_hq_t(findings, known):
-        yield fact(f"That rule reads {known.rule.rule}", run, unit=unit, kinds="rule")
+    """How sure the flips are: the rank, whether they follow the split, the bounds, what was registered beforehand."""
+    unit, source, controls = known.neuron, f"run:{findings.run}", known.controls
+    if controls is not None:
+        yield fact(rank_words(controls), source, unit=unit, kinds="why sure controls", part=SAID_SURE)
+        if controls.selective is Selective.SELECTIVE:
+            yield fact(split_words(controls), source, unit=unit, kinds="why", part=SAID_SURE)
+    yield least_fact(findings, known, certificate)
     yield bounds_fact(findings, known, certificate)
-    if known.controls and known.controls.flips:
-        held_out = known.controls.flips
-        said = f"On {held_out.n} held-out records, which chose nothing, it flips {held_out.flips}"
-        yield fact(said, run, unit=unit, kinds="why")
-    claims, *counts = controls_facts(known.controls, known.estimate, known.agonist.tau, run)
-    yield replace(claims, kinds=("why", "sure", "controls", "mind"))
-    for count in counts:
+    if REGISTERED in parts:
+        yield replace(parts[REGISTERED], kinds=tuple(_KINDS[REGISTERED].split()))
+    for count in controls_facts(controls, known.estimate, known.agonist.tau, source):
         yield replace(count, kinds=("sure", "controls", "mind"))
 
 
 def bounds_fact(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
     """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
-    said = "the slices are covers that keep what is rare, so the counts speak of these examples alone"
+    said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
     if known.search.bounded:
         lower = _lower_bounds(findings, known, certificate)
         bounds = " and ".join(
-            f"{lower[total.slice]:.2f} on all of {slice_name(total)}" for total in certificate.totals
+            f"{percent(lower[total.slice])} {_where(total)}" for total in certificate.totals
         )
         said = (
-            f"its lower bounds are {bounds}, against τ = {findings.tau:g}; they hold over both slices of all "
-            f"{known.search.cost.candidates:,} units searched at once ({100 * (1 - findings.alpha):g} % confidence)"
+            f"These counts show that it flips at least {bounds}, of all such answers and as one of "
+            f"{known.search.cost.candidates:,} units searched ({100 * (1 - findings.alpha):g} % confidence); "
+            f"{percent(findings.tau)} was looked for"
         )
-    return fact(f"How sure: {said}", f"run:{findings.run}", unit=known.neuron, kinds="why sure")
+    return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="sure", part=SAID_SURE)
 
 
-def _refutations(findings: Findings, known: Unit, certificate: Certificate) -> Iterator[Fact]:
+def least_fact(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
+    """The larger of the two lower bounds alone."""
+    said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
+    if known.search.bounded:
+        lower = max(_lower_bounds(findings, known, certificate).values())
+        sure = f"{100 * (1 - findings.alpha):g} % confidence"
+        said = (
+            f"As one of {known.search.cost.candidates:,} units searched it is shown to flip at least "
+            f"{percent(lower)} of one half of all such answers ({sure}); {percent(findings.tau)} was looked for"
+        )
+    return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why", part=SAID_SURE)
+
+
+def _where(total: SliceTotal) -> str:
+    return {
+        "associated": "where the splitter rule holds",
+        "unrelated": "where it does not",
+    }.get(total.slice, f"of {total.slice}")
+
+
+def _refutations(
+    findings: Findings, known: Unit, certificate: Certificate, learned: Account | None
+) -> Iterator[Fact]:
     """What would refute the claim about a unit, with the thresholds in its own counts."""
     name, count = known.estimate.stronger
     needed = _flips_needed(findings, known)
@@ -179,16 +240,22 @@ def _refutations(findings: Findings, known: Unit, certificate: Certificate) -> I
         said.append(
             "That it is selective would be refuted by held-out records on which its flips do not follow the split"
         )
-    found = predicts(known.rule)
-    if found is not None:
+    rule = told_rule(learned, known.rule)
+    if rule is not None and rule.shown and rule.held_out is not None:
         mark = f"a held-out MCC below {findings.mcc_floor:.2f}"
-        has = f"Its rule already has {mark}" if found.mcc < findings.mcc_floor else f"For its rule: {mark}"
-        said.append(f"{has}. When it flips: {anchored_words(known.rule, findings.run)}")
+        has = (
+            f"Its rule already has {mark}"
+            if rule.held_out.mcc < findings.mcc_floor
+            else f"For its rule: {mark}"
+        )
+        said.append(f"{has}. When it flips: {told_words(learned, known.rule, findings.run)}")
     for sentence in said:
         yield fact(sentence, f"c:{certificate.id}", f"run:{findings.run}", unit=known.neuron, kinds="mind")
 
 
-def _data(findings: Findings, known: Unit, certificate: Certificate, show_text: bool) -> dict[str, object]:
+def _data(
+    findings: Findings, known: Unit, certificate: Certificate, show_text: bool, learned: Account | None
+) -> dict[str, object]:
     """Everything about a localized unit as JSON; lower bounds hold over all units searched."""
     agonist, (stronger, _) = known.agonist, known.estimate.stronger
     needed, slices = _flips_needed(findings, known), slices_data(certificate)
@@ -197,6 +264,7 @@ def _data(findings: Findings, known: Unit, certificate: Certificate, show_text: 
     return {
         **about(findings.run, known.neuron, agonist.regime),
         "arrow": agonist.regime.arrow,
+        "flips": encode(_all_flips(certificate)),
         "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
         "tau": agonist.tau,
         "mcc_floor": findings.mcc_floor,
@@ -209,7 +277,7 @@ def _data(findings: Findings, known: Unit, certificate: Certificate, show_text: 
         "selectivity": finite(known.estimate.signed_selectivity),
         "leaning": leaning(known.estimate.signed_selectivity, agonist.epsilon),
         "rule": rule_data(known.rule),
-        "rule_words": anchored_words(known.rule, findings.run),
+        "rule_words": told_words(learned, known.rule, findings.run),
         "rule_certified": _certified(known, certificate),
         "hq_t": _is_hq_t(findings, known),
         "controls": controls_data(known.controls, known.estimate, agonist.tau),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.numbers import percent
+from mecharule_ops.numbers import percent, told_apart, two_decimals
 from mecharule_ops.questions.fates import (
     AttributionRank,
     Promise,
@@ -18,8 +18,8 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import unit_flips
-from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.saying.searches import search_name
+from mecharule_ops.saying.unit_rules import UnitRule
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import Asked, slices_data, slices_words
@@ -83,8 +83,7 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         offer = f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now, by one ablation"
         facts += asked.facts([offer], "why-not")
     steps = [_node_words(step) for step in path] or ["The recorded search never settled it"]
-    head = f"{asked.head} · {search_name(asked.search)}"
-    return stated(data, facts, head=head, asked=asked.facts(steps, "how"))
+    return stated(data, facts, asked=asked.facts(steps, "how"))
 
 
 def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
@@ -100,7 +99,7 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
     """The first hurdle that the unit did not pass, in the order of the method."""
     findings, candidates = asked.findings, asked.search.cost.candidates
     if asked.unit is not None:
-        return _after_localization(findings, asked.unit)
+        return _after_localization(asked, asked.unit)
     if node is None:
         if rank.rank > candidates:
             return Reason(
@@ -109,41 +108,48 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
                 "searched",
             )
         return Reason(word="not settled", sentence="the search ended before it was settled")
-    bound = f"search bound {node.ucb:.3f} < τ = {findings.tau:g}"
+    assert node.ucb is not None, "what was ruled out has a bound"
+    bound = f"search bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"
     if node.size == 1:
         return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
         word="pruned in a group",
-        sentence=f"never tested alone: node {node.node}, a group of {node.size} units with it ({node.units}), flips "
-        f"only {node.flips} together; {bound}, so all were pruned. That is safe where a group is at least as strong as "
-        "its strongest member",
+        sentence=f"never tested alone: a group of {node.size} units with it (node {node.node}, {node.units}), switched "
+        f"off together, flips only {node.flips}; {bound}, so all were ruled out. That is safe where a group is at "
+        "least as strong as its strongest member",
     )
 
 
-def _after_localization(findings: Findings, known: Unit) -> Reason:
-    agonist, rule = known.agonist, known.rule
+def _after_localization(asked: Asked, known: Unit) -> Reason:
+    findings, agonist, rule = asked.findings, known.agonist, asked.told
     flips = unit_flips(known)
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",
-            sentence=f"localized, since its search bound {agonist.ucb:.2f} reaches τ = {agonist.tau:g}, but it flips "
-            f"only {flips}: no τ-agonist by point estimate",
+            sentence=f"not ruled out, since its search bound {told_apart(agonist.ucb, agonist.tau)} reaches τ = "
+            f"{agonist.tau:g}, but it flips only {flips}: no τ-agonist",
         )
     if rule is None:
         return Reason(
             word="not anchored", sentence=f"it is a τ-agonist ({flips}), but no rule was sought for it"
         )
-    said = anchored_words(rule, findings.run)
-    if predicts(rule) is None:
-        return Reason(word="no rule", sentence=f"it is a τ-agonist ({flips}), but {said}")
-    if not findings.is_hq_t(rule):
+    if not rule.shown or rule.held_out is None:
+        return Reason(
+            word="no rule", sentence=f"it is a τ-agonist ({flips}), but has no rule: {asked.told_words}"
+        )
+    if rule.held_out.mcc < findings.mcc_floor or not _covers(findings, rule):
         return Reason(
             word="weak rule",
-            sentence=f"it is a τ-agonist ({flips}), but its rule is not of high quality: {said}",
+            sentence=f"it is a τ-agonist ({flips}), but its rule is not of high quality: {asked.told_words}",
         )
     return Reason(
         word="it is one", sentence=f"it is a τ-agonist ({flips}) with a rule of high quality; ask why instead"
     )
+
+
+def _covers(findings: Findings, rule: UnitRule) -> bool:
+    """Whether a rule that was anchored fires on enough records; of others no coverage is asked."""
+    return rule.anchored is None or findings.is_hq_t(rule.anchored)
 
 
 def _node_data(node: NodeView) -> dict[str, object]:
@@ -162,5 +168,6 @@ def _node_words(node: NodeView) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
     return (
         f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
-        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (search bound {node.ucb:.3f}): {node.verdict}"
+        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (search bound {two_decimals(node.ucb)}): "
+        f"{node.verdict}"
     )

@@ -5,7 +5,6 @@ How far it goes is named by its grade: attributed, group-ablated, exact singleto
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -63,9 +62,12 @@ def _slice_line(name: str, flips: int, n: int, alpha: float, width: int) -> Text
 
 
 def _group_sentence(node: NodeView, judged: Thresholds) -> str:
+    from mecharule_ops.numbers import told_apart
+
+    bound = "–" if node.ucb is None else told_apart(node.ucb, judged.tau).replace("0.", ".", 1)
     if node.verdict == "pruned":
-        return f"Upper bound {rate(node.ucb)} is below τ {threshold(judged)}: no unit inside is searched further."
-    return f"Upper bound {rate(node.ucb)} reaches τ {threshold(judged)}: it may hold an agonist."
+        return f"It flips at most {bound}, below τ {threshold(judged)}: no unit inside is searched further."
+    return f"It may flip up to {bound}, τ is {threshold(judged)}: it may hold a unit that reaches it."
 
 
 def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Session, width: int) -> Text:
@@ -89,32 +91,25 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Sess
     if not found:
         cited = [c for c in state.certificates.values() if node.units in c.units]
         for claim in cited:
-            text.append(f"[c:{plain(claim.certificate)}] {plain(claim.claim)}\n")
+            text.append(f"{plain(claim.claim)}\nProof: `mecharule verify {plain(claim.certificate)}`\n")
     return text
 
 
 def _account_lines(known: Unit, run: str, width: int) -> Text:
-    """When the unit flips and why: its account with the picture of leads and drops, and its chain."""
-    from mecharule_ops.report.unit_account import account_links
-    from mecharule_ops.saying.chain_lines import chain_links
+    """When the unit flips and why, as every answer says it, and the picture of leads and drops."""
+    from mecharule_ops.saying.account_facts import explained, explanation
+    from mecharule_ops.saying.answer_text import lines
 
     text = Text()
-    if (account := known.account) is not None:
-        text.append_text(_named(account_links(account)))
-        if account.points is not None:
-            text.append("drop ↑ lead →  ● flips  ○ does not  · drop = lead\n", "dim")
-            for line in leads_and_drops(account.points, max(16, min(48, width - 2))):
-                text.append(f"{line}\n", "cyan")
-    if known.chain is None:
+    if known.account is None and known.chain is None:
         return text
-    return text.append_text(_named(chain_links(known.chain, run)))
-
-
-def _named(links: Iterable[tuple[str, Sequence[str]]]) -> Text:
-    """What is said of each link, after its name."""
-    text = Text()
-    for name, said in links:
-        text.append(f"{name:<10}", "bold").append("\n".join(map(plain, said)) + "\n")
+    for line in lines(explanation(explained(known.neuron, known.account, known.chain, run))):
+        name, _, said = line.partition(". ")
+        text.append(f"{name}. ", "bold").append(f"{plain(said)}\n")
+    if known.account is not None and known.account.points is not None:
+        text.append("drop ↑ lead →  ● flips  ○ does not  · drop = lead\n", "dim")
+        for line in leads_and_drops(known.account.points, max(16, min(48, width - 2))):
+            text.append(f"{line}\n", "cyan")
     return text
 
 
@@ -149,11 +144,11 @@ def _control_lines(ran: AgonistControls) -> Text:
 def _flips(certificate: Certificate) -> Text:
     from mecharule_ops.certificates.certificate import shown_rows
 
-    text = Text().append(f"[c:{certificate.id}] ", "bold").append(f"{plain(certificate.claim)}\n")
+    text = Text(f"{plain(certificate.claim)}\n")
     flipped = [row for row in shown_rows(certificate, show_text=False) if row.flipped]
     for row in flipped[:SHOWN_FLIPS]:
         last = row.prompt.rstrip("\n").rsplit("\n", 1)[-1]
         text.append(f"  {plain(last)} {plain(row.before.text)} → {plain(row.after.text)}\n")
     if len(flipped) > SHOWN_FLIPS:
-        text.append(f"  … {len(flipped) - SHOWN_FLIPS} more\n", "dim")
-    return text
+        text.append(f"  and {len(flipped) - SHOWN_FLIPS} more\n", "dim")
+    return text.append(f"Proof: `mecharule verify {certificate.id}`\n", "dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.answering.facts import facts_of, paragraph
+from agent.answering.facts import facts_of
 from agent.answering.offers import MOST, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
@@ -16,6 +16,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.summary import in_general, of_searches
 from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
 from tools.registry import Tell, ToolResult, call
 
@@ -82,13 +83,14 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     certificates = certificate_ids(sources)
     remember(path, replace(topic, question=question, certificates=certificates), tell)
     asked = [part for part in answered if part.tool]
+    said = [*_notes(found, answered), *(line for part in answered for line in lines(part.facts))]
     going_on = offers.after(topic.kind, next(iter(topic.units), None))
     data |= {
         "kinds": kinds,
         "tool": answered[0].tool or None,
         "arguments": answered[0].given,
         "tools": [{"tool": part.tool, "arguments": part.given, "ok": part.ok} for part in asked],
-        "answer": "\n".join([*_notes(found, answered), *map(_said, answered)]),
+        "answer": "\n".join([*said, *ending(said, facts)]),
         "checked": f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}",
         "certificates": list(certificates),
         "follow_ups": [other for other in going_on if other != question],
@@ -102,7 +104,7 @@ def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
     offers = data["follow_ups"]
     assert isinstance(offers, list)
     asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
-    checked = [f"({data['checked']})"] if data.get("understood", True) else []
+    checked = [f"({data['checked']})"] if data["llm"] != "none (offline)" else []
     return "\n".join([who, str(data["answer"]), *checked, *more, *asked])
 
 
@@ -157,10 +159,6 @@ def _notes(found: Understood, answered: Sequence[Answered]) -> list[str]:
     parts = zip(found.routes, answered, strict=True)
     notes += [f"it: {part.units[0]}" for route, part in parts if route.refers and part.units]
     return [f"({'; '.join(notes)})"] if notes else []
-
-
-def _said(answered: Answered) -> str:
-    return paragraph([each.cited for each in answered.facts], is_table=answered.is_table)
 
 
 def _not_understood(found: Understood) -> str:

@@ -23,7 +23,7 @@ def facts_of(result: ToolResult, run: str, kind: str) -> tuple[Fact, ...]:
 
 def listed(facts: Sequence[Fact], first: int = 1) -> str:
     """Facts under their names, a line each."""
-    text = "\n".join(f"f{number}: {one.sentence}" for number, one in enumerate(facts, first))
+    text = "\n".join(f"f{number}: {one.said.removesuffix('.')}" for number, one in enumerate(facts, first))
     return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT].rsplit("\n", 1)[0] + "\n(cut)"
 
 

@@ -32,7 +32,7 @@ from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.registry import ToolResult
-from tools.show import with_contribution
+from tools.show import example_of, with_contribution
 
 if TYPE_CHECKING:
     from agent.llm.choice import Choice
@@ -310,7 +310,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = Non
         approve=approve,
         proposer=_proposer(run, show, llm_budget),
     )
-    report = report_of(findings, _before(run.id))
+    report = report_of(findings, _before(run.id), example_of(run))
     if run.store.has(keys.PROPOSALS) and not run.store.has(keys.CONTRIBUTION):
         from agent.proposing.contribution import contribution_of
 
@@ -334,7 +334,7 @@ def _before(run: str) -> Findings | None:
     return None
 
 
-def report_of(findings: Findings, earlier: Findings | None = None) -> ToolResult:
+def report_of(findings: Findings, earlier: Findings | None = None, example: str = "") -> ToolResult:
     """What a run found as a tool's result, its text one screen.
 
     Exit code 5 when the budget ended it, 1 when nothing was searched.
@@ -347,6 +347,6 @@ def report_of(findings: Findings, earlier: Findings | None = None) -> ToolResult
     nothing = all(search.nothing_searched for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),
-        text=render_screen(findings, earlier),
+        text=render_screen(findings, earlier, example),
         exit_code=BudgetSpent.exit_code if spent else int(nothing),
     )

@@ -139,9 +139,7 @@ class FinishedRun:
                 asked = plan(run, self.findings, neuron, chosen)
                 _check_wish(make, "chain", neuron, asked.example_forwards)
                 known = kept_chain(run, asked, partial(keep, run))
-        sections = tuple(
-            Section(title=name, blocks=(Bullets(lines),)) for name, lines in chain_links(known, self.id)
-        )
+        sections = tuple(Section(title=name, blocks=(Bullets(lines),)) for name, lines in chain_links(known))
         return ReportPart(
             title=f"How the flips of {neuron} ({chosen.arrow}) come about",
             sections=sections,

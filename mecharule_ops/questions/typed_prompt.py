@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from mecharule_ops.certificates.certificate import ExampleRow
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
-from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.predictor import Pushes
 from mecharule_ops.run.certify import rows_of
 from mecharule_ops.run.live_run import Run
@@ -41,13 +39,6 @@ def ablated_rows(
     engine = run.completer(intervention, records=records)
     placed = [(name, place) for place, name in enumerate(slices)]
     return rows_of(engine, run.subject.decode, records, units, placed)
-
-
-def rule_fires(rule: Rule, task: Task, records: Sequence[BehaviourRecord]) -> Bool[np.ndarray, " record"]:
-    """Where a rule fires on records, also on ones that no run has seen."""
-    columns = task.columns(records)
-    schema = schema_of(columns)
-    return rule.fires(lambda text: evaluate(parse_predicate(text, schema), columns))
 
 
 def unobserved(example: Example, task: Task) -> BehaviourRecord:

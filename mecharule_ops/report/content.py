@@ -16,6 +16,7 @@ from mecharule_ops.report.run_blocks import cost_blocks, recall_blocks, run_bloc
 from mecharule_ops.report.summary import summary
 from mecharule_ops.report.tables import AGONIST_KEY, strong_blocks, weak_blocks
 from mecharule_ops.saying.account_facts import explained, explanation
+from mecharule_ops.saying.answer_text import lines, proof
 from mecharule_ops.saying.searches import predicted_words, search_names
 from mecharule_ops.types import Basis
 
@@ -186,12 +187,16 @@ def account_sections(findings: Findings) -> tuple[Section, ...]:
 def account_section(run: str, account: Account, chain: Chain | None, *, folded: bool = False) -> Section:
     """The section of one unit; `chain` is None where it was not traced."""
     unit, regime = account.neuron, account.regime
-    said = " ".join(fact.cited for fact in explanation(explained(unit, account, chain, run)))
+    facts = explanation(explained(unit, account, chain, run))
     account_stem, chain_stem = (figure_stem(kind, regime, unit) for kind in ("account", "chain"))
     traced = f" and `mecharule path {run} {unit}`" if chain else ""
     return Section(
         title=f"When and why {unit} flips ({regime.arrow})",
-        blocks=(said, f"All its numbers: `mecharule account {run} {unit} --regime {regime.value}`{traced}."),
+        blocks=(
+            *lines(facts),
+            proof(facts),
+            f"All its numbers: `mecharule account {run} {unit} --regime {regime.value}`{traced}.",
+        ),
         figures=(
             *(f"{account_stem}-{kind}" for kind in ("leads", "pushes")),
             *(f"{chain_stem}-{kind}" for kind in ("writes", "reads", "graph")),

@@ -8,18 +8,21 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import k_of_n, plural, sentence, tied
+from mecharule_ops.numbers import of_n, percent, plural, sentence, tied
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits
-from mecharule_ops.report.summary import headline
-from mecharule_ops.saying.account_facts import brief_account
-from mecharule_ops.saying.control_facts import brief_claims
-from mecharule_ops.saying.flips import DOUBT, unit_flips
-from mecharule_ops.saying.rules import brief_rule
+from mecharule_ops.report.summary import found_line, sure_line, when_line
+from mecharule_ops.saying.control_facts import brief_rank
+from mecharule_ops.saying.glossary import explained
+from mecharule_ops.saying.rules import short
 from mecharule_ops.saying.searches import is_risk, missed_words, search_names
+from mecharule_ops.saying.unit_rules import told_rule
+from mecharule_ops.thresholds import ALPHA, SLICE, reaches
+from mecharule_ops.types import Share
 
 LINES, WIDTH = 40, 100
 SEARCHES = 6
@@ -29,74 +32,115 @@ ADVICE = 2
 _BAR = 10
 
 
-def screen(findings: Findings, earlier: Findings | None = None) -> str:
-    """The text. `earlier` is the run before, whose limits and named choices need no second reading."""
-    ending = [*_ask_next(findings), *_elsewhere(findings, earlier)]
-    head = [*_beginning(findings), *_wrapped(headline(findings))]
+def screen(findings: Findings, earlier: Findings | None = None, example: str = "") -> str:
+    """The text; `example` is of the strongest unit, before and after.
+
+    `earlier` is the run before, whose limits and named choices need no second reading.
+    """
+    head = [*_beginning(findings), *_verdict(findings, example)]
     named = list(zip(search_names(findings), findings.searches, strict=True))
     heads = [_search_head(findings, outcome, name) for name, outcome in named[:SEARCHES]]
+    words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))
+    ending = [*words, *_ask_next(findings), *_elsewhere(findings, earlier)]
     left = LINES - len(head) - len(ending) - sum(map(len, heads)) - 2 * len(heads) - 2
     rows = max(1, left // max(1, sum(bool(outcome.tau_agonists) for _, outcome in named[:SEARCHES])))
     lines = [*head, ""]
     for said, (_, outcome) in zip(heads, named, strict=False):
         lines += [*said, *_unit_lines(findings, outcome, rows)]
     if rest := named[SEARCHES:]:
-        lines.append(f"… and {plural(len(rest), 'more search', 'more searches')}.")
+        lines.append(f"and {plural(len(rest), 'more search', 'more searches')}.")
     return "\n".join([*lines[: LINES - len(ending) - 1], "", *ending]) + "\n"
+
+
+def _verdict(findings: Findings, example: str) -> Iterator[str]:
+    """What was found, with one answer before and after, when, and how sure."""
+    said = {
+        "Found": found_line(findings),
+        "For example": example,
+        "When": when_line(findings),
+        "How sure": sure_line(findings),
+    }
+    for part, text in said.items():
+        if text:
+            yield from _wrapped(f"{part}. {text}")
 
 
 def _beginning(findings: Findings) -> Iterator[str]:
     """What was asked of which model, and what the task must say in every report."""
     yield from _wrapped(
-        f"Run {findings.run}: {findings.task} on {findings.model}, which succeeds on "
-        f"{k_of_n(findings.task_score)} of the records."
+        f"Run {findings.run}: {findings.task} on {findings.model}, which is {findings.words.success} on "
+        f"{_of(findings.task_score)}."
     )
     for note in findings.notes:
         yield from _wrapped(note)
 
 
+def _of(score: Share | None) -> str:
+    return "an unknown share" if score is None else of_n(score)
+
+
 def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[str]:
-    risk = ", a risk" if is_risk(findings, outcome) else ""
     if outcome.nothing_searched:
         return _wrapped(f"{name}: {negative(findings, outcome)}")
     if not outcome.tau_agonists:
         return _wrapped(f"{name}: {negative(findings, outcome)} {sentence(missed_words(findings, outcome))}")
-    among = f"{plural(len(outcome.tau_agonists), 'τ-agonist')}{risk} among {plural(outcome.cost.candidates, 'unit')}"
-    said = [unit_flips(unit) for unit in findings.units_of(outcome) if unit.is_tau_agonist]
-    over = "; the doubts below are over all of these units at once" if DOUBT in "".join(said) else ""
-    return _wrapped(f"{name}: {among}; {missed_words(findings, outcome)}{over}.")
+    risk = ", a risk" if is_risk(findings, outcome) else ""
+    return _wrapped(
+        f"{name}{risk}: flips on the half of the records where the unit flips more{_doubt(outcome)}"
+    )
+
+
+def _doubt(outcome: SearchOutcome) -> str:
+    """What `at least` is over, where a row may say it."""
+    units = plural(outcome.bounded, "unit")
+    return f"; at least: of all such records, over {units} at once" if outcome.bounded else ""
 
 
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
-    """A line a τ-agonist, strongest first, then how many units there are beside them."""
+    """A line a τ-agonist, strongest first, then how many units there are beside them; columns that have no room go."""
     units = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
     shown = units[:rows]
-    names = [str(unit.neuron) for unit in shown]
-    counts = [unit_flips(unit, brief=True) for unit in shown]
-    for unit, name, count in zip(shown, names, counts, strict=True):
-        cells = f"{name:<{max(map(len, names))}}  {_bar(unit)} {count:<{max(map(len, counts))}}"
-        yield _cut(f"  {cells}  {plain(_account(unit))}")
-    more = [f"{len(units) - rows:,} more τ-agonists"] if len(units) > rows else []
+    columns = [
+        [str(unit.neuron) for unit in shown],
+        [f"{_bar(unit)} {_flips(unit)}" for unit in shown],
+        [brief_rank(unit.controls) for unit in shown],
+        [_rule(unit) for unit in shown],
+    ]
+    kept: list[list[str]] = []
+    for column in columns:
+        wide = [f"{cell:<{max(map(len, column))}}" for cell in column]
+        if sum(len(of_row[0]) + 2 for of_row in [*kept, wide] if of_row) <= WIDTH - 2:
+            kept.append(wide)
+    for cells in zip(*kept, strict=True):
+        yield f"  {'  '.join(cells)}".rstrip()
+    more = [f"{len(units) - rows:,} more that reach {percent(findings.tau)}"] if len(units) > rows else []
     weaker = len(outcome.agonists) - len(units)
     more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker else []
     if more:
-        yield f"  … and {' and '.join(more)}"
+        yield f"  and {' and '.join(more)}"
 
 
-def _account(unit: Unit) -> str:
-    """What its controls show, and what its account says of when it flips; without one, its anchored rule."""
-    rule = brief_rule(unit.rule) if unit.account is None else brief_account(unit.account)
-    return f"{brief_claims(unit.controls)}; {rule}"
+def _flips(unit: Unit) -> str:
+    """`8 of 32 (25 %, at least 4.3 %)`: how low the rate may lie where the counts alone do not reach τ."""
+    count = unit.estimate.stronger[1]
+    lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, unit.search.bounded) / 2)
+    doubtful = unit.search.bounded and count.n < SLICE and not reaches(lower, unit.agonist.tau)
+    least = f", at least {percent(lower)}" if doubtful else ""
+    return f"{count.flips:,} of {count.n:,} ({percent(count.flips / count.n)}{least})"
+
+
+def _rule(unit: Unit) -> str:
+    """`rule MCC .46` of the one rule that is told of it."""
+    rule = told_rule(unit.account, unit.rule)
+    if rule is None or rule.held_out is None or not rule.shown:
+        return "no rule predicts"
+    return f"rule MCC {short(rule.held_out.mcc)}"
 
 
 def _bar(unit: Unit) -> str:
     """The strength in tenths."""
     filled = round(_BAR * unit.estimate.strength)
     return "█" * filled + "·" * (_BAR - filled)
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"
 
 
 def _ask_next(findings: Findings) -> Iterator[str]:

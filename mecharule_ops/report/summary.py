@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.controls import AgonistControls
-from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.numbers import k_of_n, plural, sentence
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets
-from mecharule_ops.saying.control_facts import counted_claims
+from mecharule_ops.saying.control_facts import counted_claims, counted_ranks
 from mecharule_ops.saying.flips import unit_flips
 from mecharule_ops.saying.rules import predicts, short
-from mecharule_ops.saying.searches import is_risk, recall_sentence, search_names, shared_replacement
-from mecharule_ops.saying.unit_rules import shown_of_all
+from mecharule_ops.saying.searches import (
+    is_risk,
+    missed_words,
+    recall_sentence,
+    search_names,
+    shared_replacement,
+)
+from mecharule_ops.saying.unit_rules import UnitRule, shown_of_all, told_rule, told_words
 
 
 def summary(findings: Findings) -> tuple[Block, ...]:
@@ -66,6 +72,64 @@ def headline(findings: Findings) -> str:
         return f"Found: no τ-agonist in {searches}{rules}."
     claims = counted_claims(beside, findings.alpha)
     return f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {claims}{rules}."
+
+
+def found_line(findings: Findings) -> str:
+    """What the units found do, by kind of unit and direction, and how many do not."""
+    if not findings.searches or all(outcome.nothing_searched for outcome in findings.searches):
+        return "Nothing was searched, so nothing is claimed."
+    said = [_does(findings, outcome) for outcome in findings.searches if outcome.tau_agonists]
+    if not said:
+        return f"No unit that, switched off alone, flips {percent(findings.tau)} of the answers asked about."
+    return f"{'; '.join(said)}."
+
+
+def _does(findings: Findings, outcome: SearchOutcome) -> str:
+    """`3 of 270 heads, each switched off alone, turn at least 20 % of the right answers wrong, in one half of them`."""
+    noun, words, label = outcome.intervention.basis.row.noun, findings.words, bool(outcome.regime.value)
+    many = len(outcome.tau_agonists)
+    risk = " (a risk)" if is_risk(findings, outcome) else ""
+    return (
+        f"{many:,} of {plural(outcome.cost.candidates, noun)}, {'' if many == 1 else 'each '}switched off alone, "
+        f"{'turns' if many == 1 else 'turn'} at least {percent(findings.tau)} of {words.of(label)} answers "
+        f"{words.of(not label)}{risk}, in one half of them"
+    )
+
+
+def when_line(findings: Findings) -> str:
+    """The rule of the strongest unit, and how many others have one; empty where nothing was found."""
+    units = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.neuron.is_hidden]
+    if not units:
+        return ""
+    first, *others = sorted(units, key=lambda unit: -unit.estimate.strength)
+    said = f"{first.neuron}, the strongest: {told_words(first.account, first.rule, findings.run)}."
+    shown = sum(rule is not None and rule.shown for rule in map(_told, others))
+    if shown:
+        said += f" {shown:,} of the other {len(others):,} {'has' if shown == 1 else 'have'} a rule too."
+    elif others:
+        said += f" No rule predicts the flips of the other{'' if len(others) == 1 else 's'}."
+    return said
+
+
+def _told(unit: Unit) -> UnitRule | None:
+    return told_rule(unit.account, unit.rule)
+
+
+def sure_line(findings: Findings) -> str:
+    """The units beside random ones, and what each search missed at most; empty where nothing was found."""
+    beside = [controls for outcome in findings.searches for controls in _controls(findings, outcome)]
+    if not beside:
+        return ""
+    said = [counted_ranks(beside, findings.alpha)]
+    searched = [
+        (name, outcome)
+        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+        if outcome.tau_agonists
+    ]
+    for name, outcome in searched:
+        which = f"{name}: " if len(searched) > 1 else ""
+        said.append(f"{which}{missed_words(findings, outcome)}")
+    return " ".join(map(sentence, said))
 
 
 def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControls | None]:

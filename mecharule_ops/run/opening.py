@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.config import RunConfig
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.errors import ModelUnavailable, StoreError, UsageError
 from mecharule_ops.events import CertificateWritten
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.run.live_run import Run
@@ -130,17 +130,30 @@ def short_name(outcome: SearchOutcome) -> str:
 
 
 def check_unit(run: Run, neuron: Neuron) -> None:
-    """Raises `UsageError` when the model has no such unit; reads the stored attribution, not the model."""
+    """Raises `UsageError` when the model has no such unit; reads the stored attribution or the model's sizes alone."""
     if neuron.is_hidden:
         check_direction(run.id, Regime.BASELINE_NEGATIVE, hidden=True)
+    sizes = _sizes(run, neuron)
+    if sizes is None:
+        return
+    layers, width = sizes
+    if neuron.layer >= layers or neuron.channel >= width:
+        raise UsageError(f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}")
+
+
+def _sizes(run: Run, neuron: Neuron) -> tuple[int, int] | None:
+    """(layers, units of each) of the unit's basis; None where neither run nor model directory tells."""
     for regime in run.regimes:
         if run.store.has(keys.attribution(neuron.basis, regime)):
-            layers, width = run.attribution(neuron.basis, regime).shape
-            if neuron.layer >= layers or neuron.channel >= width:
-                raise UsageError(
-                    f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}"
-                )
-            return
+            return run.attribution(neuron.basis, regime).shape
+    from mecharule_ops.loading.model_names import on_this_machine
+    from mecharule_ops.loading.shape import read_shape
+
+    try:
+        shape = read_shape(on_this_machine(run.config.model))
+        return shape.n_layers, shape.width(neuron.basis)
+    except ModelUnavailable:
+        return None
 
 
 def keep(run: Run, certificate: Certificate) -> Certificate:

@@ -1,4 +1,4 @@
-"""When and why a unit flips, in four sentences: what breaks, when, what it reads and writes, through which units.
+"""When and why a unit flips: when, what breaks, what it reads and writes, through what, and how sure that is.
 
 Each is a fact with the certificate or run that it comes from. A link with nothing to say says so.
 """
@@ -10,57 +10,87 @@ from collections.abc import Mapping, Sequence
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, OneUnit
-from mecharule_ops.mechanism.links import FLIPPED, Written
-from mecharule_ops.numbers import k_of_n, percent, signed
+from mecharule_ops.mechanism.links import FLIPPED, TokenPush, Written
+from mecharule_ops.numbers import k_of_n, of_n, percent, signed
 from mecharule_ops.rules.families import Family
-from mecharule_ops.saying.chain_lines import hold_words, of_group, quoted
+from mecharule_ops.saying.chain_lines import NAMED_FROM, hold_words, of_group, quoted
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import briefly, family_words, short, worded
-from mecharule_ops.types import Basis, FlipCount, Neuron
+from mecharule_ops.saying.rules import briefly, short, worded
+from mecharule_ops.saying.unit_rules import told_words
+from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
 
 _SOURCES = 3
 _THROUGH = 3
 _OFTEN = 0.1
 """Share of the flips from which a change of one token into another is worth a clause."""
-
-
-def explanation(parts: Mapping[str, Fact]) -> tuple[Fact, ...]:
-    """What breaks, when, what it reads and writes, through which units, in that order; of `explained`."""
-    told = (BREAKS, WHEN, PREDICTION, READS, THROUGH)
-    return tuple(dict.fromkeys(parts[name] for name in told if name in parts))
-
-
-BREAKS, WHEN, PREDICTION, RESPONDS, READS, THROUGH = (
+_HELD = {Above.MLPS: "later MLPs", Above.HEADS: "later heads"}
+BREAKS, WHEN, PREDICTION, REGISTERED, RESPONDS, READS, WRITES, THROUGH, CARRIERS = (
     "breaks",
     "when",
     "prediction",
+    "registered",
     "responds",
     "reads",
+    "writes",
     "through",
+    "carriers",
 )
-"""The parts of an explanation; what it reads and what it writes are one sentence."""
+"""The parts of an explanation."""
+SAID_WHEN, SAID_BREAKS, SAID_HOW, SAID_SURE = "When", "What breaks", "How", "How sure"
+"""What an answer calls them."""
+
+
+def explanation(parts: Mapping[str, Fact]) -> tuple[Fact, ...]:
+    """When, what breaks, how and how well first order predicts it, in that order; of `explained`."""
+    told = (WHEN, BREAKS, READS, WRITES, THROUGH, CARRIERS, PREDICTION)
+    return tuple(dict.fromkeys(parts[name] for name in told if name in parts))
 
 
 def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, Fact]:
     """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
+    source = f"run:{run}"
     if account is None:
-        made = f"When {unit} flips was not asked in this run: `mecharule account {run} {unit}` asks now"
-        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), fact(made, f"run:{run}", unit=unit))
+        made = f"It was not asked in this run: `mecharule account {run} {unit}` asks now"
+        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), fact(made, source, unit=unit, part=SAID_WHEN))
     else:
         said = {
             WHEN: when_sentence(account, run),
             PREDICTION: prediction_sentence(account, run),
             RESPONDS: responds_sentence(account, run),
         }
+        if (registered := registered_sentence(account, run)) is not None:
+            said[REGISTERED] = registered
     if chain is None:
-        traced = f"How the flips of {unit} come about is measured by `mecharule path {run} {unit}`"
-        return said | dict.fromkeys((READS, THROUGH), fact(traced, f"run:{run}", unit=unit))
-    return {
+        traced = f"`mecharule path {run} {unit}` measures how its flips come about"
+        return said | dict.fromkeys((READS, WRITES, THROUGH), fact(traced, source, unit=unit, part=SAID_HOW))
+    parts = {
         BREAKS: breaks_sentence(chain, run),
         **said,
         READS: reads_sentence(chain, run),
+        WRITES: writes_sentence(chain, run),
         THROUGH: through_sentence(chain, run),
     }
+    carriers = carriers_sentence(chain)
+    return parts if carriers is None else {**parts, CARRIERS: carriers}
+
+
+def account_verdict(account: Account, run: str) -> tuple[Fact, ...]:
+    """What the numbers of an account come to: how often, when, and whether first order told it beforehand."""
+    count = FlipCount(flips=account.flips, n=account.records)
+    start = "right to wrong" if account.regime is Regime.BASELINE_POSITIVE else "wrong to right"
+    often = f"Switching {account.neuron} off turns {of_n(count)} of the answers asked about from {start}"
+    said = [fact(often, f"run:{run}", unit=account.neuron), when_sentence(account, run)]
+    registered = registered_sentence(account, run)
+    return tuple(said if registered is None else [*said, registered])
+
+
+def chain_verdict(chain: Chain, run: str) -> tuple[Fact, ...]:
+    """What the links of a chain come to: how many flips, what breaks, how they come about."""
+    often = f"Switching {chain.unit} off flips {of_n(chain.mediation.flips)} of these answers"
+    parts = explained(chain.unit, None, chain, run)
+    told = (BREAKS, READS, WRITES, THROUGH, CARRIERS)
+    flips = fact(often, f"c:{chain.mediation_certificate}", unit=chain.unit)
+    return (flips, *(parts[name] for name in told if name in parts))
 
 
 def responds_sentence(account: Account, run: str) -> Fact:
@@ -80,31 +110,41 @@ def breaks_sentence(chain: Chain, run: str) -> Fact:
     """Which piece of the answer changes first, and how."""
     cited, flips = f"c:{chain.mediation_certificate}", chain.mediation.flips
     if not chain.breaks.places:
-        said = f"Ablating {chain.unit} flips {k_of_n(flips)} of the slices' examples: nothing breaks"
-        return fact(said, cited, unit=chain.unit)
+        said = f"Nothing: it flips {of_n(flips)} of these answers"
+        return fact(said, cited, unit=chain.unit, part=SAID_BREAKS)
     place = chain.breaks.places[0]
     often = ""
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
-        often = f", most often {quoted(change.before)} → {quoted(change.after)} ({change.count}× at {change.place})"
-    said = (
-        f"Ablating {chain.unit} flips {k_of_n(flips)} examples; the first token to change is {place.place} in "
-        f"{k_of_n(place.count)} of the flips{often}"
-    )
-    return fact(said, cited, f"run:{run}", unit=chain.unit)
+        there = "" if change.place == place.place else f" in {change.place}"
+        often = f"; most often {quoted(change.before)} → {quoted(change.after)}{there} ({change.count}×)"
+    where = place.place[:1].upper() + place.place[1:]
+    said = f"{where} first, in {place.count.flips:,} of the {place.count.n:,} flips{often}"
+    return fact(said, cited, f"run:{run}", unit=chain.unit, part=SAID_BREAKS)
 
 
 def when_sentence(account: Account, run: str) -> Fact:
-    """What the prompt alone tells, and the best family by what train validated; each with interval and trees."""
-    best, asked = account.best, account.family(Family.INPUT)
-    said = f"When it flips: {family_words(asked)}"
-    if best is not None and best.family is not Family.INPUT:
-        said += f"; {family_words(best)}"
-    return fact(said, f"run:{run}", unit=account.neuron)
+    """What the prompt alone tells: the one rule that is told of a unit, with interval and trees."""
+    said = told_words(account, None, run)
+    return fact(said, f"run:{run}", unit=account.neuron, part=SAID_WHEN)
+
+
+def registered_sentence(account: Account, run: str) -> Fact | None:
+    """What became of the prediction registered beforehand; None where none was, or where it is mere arithmetic."""
+    score = account.first_order
+    if score is None or score.held_out is None or account.nothing_above:
+        return None
+    verdict = "borne out" if score.held_out.mcc >= PREDICTION_HOLDS else "refuted"
+    what = "flip" if account.becomes_right is None else "change"
+    said = (
+        f"The registered prediction that the gradient of the unablated run tells which answers {what} was {verdict}: "
+        f"MCC {short(score.held_out.mcc)}, {short(PREDICTION_HOLDS)} was needed"
+    )
+    return fact(said, f"run:{run}", unit=account.neuron, part=SAID_SURE)
 
 
 def brief_account(account: Account) -> str:
-    """The MCC of first order and the input rule with its own: where there is room for little; the end may be cut."""
+    """The MCC of first order and the input rule with its own: where there is room for little."""
     asked, scored = account.family(Family.INPUT), account.first_order
     predicted = (
         "" if scored is None or scored.held_out is None else f"first order MCC {short(scored.held_out.mcc)}; "
@@ -166,60 +206,75 @@ def caveats(account: Account) -> tuple[str, ...]:
 
 
 def reads_sentence(chain: Chain, run: str) -> Fact:
-    """What it reads and writes on flipped records."""
+    """What it reads on flipped records: the pieces that a head attends to, the value of a channel or neuron."""
     reads = of_group(chain.reads.heads, FLIPPED)
     active = of_group(chain.reads.activations, FLIPPED)
     if reads is not None:
         pieces = ", ".join(
             f"{source.name} ({percent(source.attention)})" for source in reads.sources[:_SOURCES]
         )
-        read = f"On flipped records it attends most to {pieces}"
+        said = f"Where it flips it attends most to {pieces}"
     elif active is not None:
-        read = f"On flipped records its value is {active.mean:.3g} against {active.replacement:.3g} of its replacement"
+        said = f"Where it flips its value is {active.mean:.3g} against {active.replacement:.3g} of its replacement"
     else:
-        none = "What it reads and writes on flipped records has no value: no example flips"
-        return fact(none, f"run:{run}", unit=chain.unit)
-    return fact(f"{read} and {_written(chain)}", f"run:{run}", unit=chain.unit)
+        said = "What it reads and writes where it flips has no value: no answer flips"
+    return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
+
+
+def writes_sentence(chain: Chain, run: str) -> Fact:
+    """Which answer tokens it raises and lowers where it flips; those that it hardly moves are left out."""
+    said = _written(chain) or f"It moves no answer token by {NAMED_FROM:g} logits or more"
+    return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
 
 
 def _written(chain: Chain) -> str:
     named = of_group(chain.writes.groups, FLIPPED)
     group: Written | None = chain.writes.groups[0] if chain.writes.fixed and chain.writes.groups else named
     if group is None:
-        return "writes nothing there"
-    raised = ", ".join(quoted(token.token) for token in group.answer.raised[:_SOURCES])
-    lowered = ", ".join(quoted(token.token) for token in group.answer.lowered[:_SOURCES])
-    where = " above its replacement" if chain.writes.fixed else ""
-    own = (
-        "" if named is None else f"; the token that the model writes moves by {signed(named.own_push)} logits"
+        return ""
+    moved = {"raises": group.answer.raised, "lowers": group.answer.lowered}
+    parts = [f"{verb} {', '.join(tokens)}" for verb, pushes in moved.items() if (tokens := _named(pushes))]
+    where = "Above its replacement it" if chain.writes.fixed else "It"
+    own = named is not None and abs(named.own_push) >= NAMED_FROM
+    said = [f"{where} {' and '.join(parts)} ({NAMED_FROM:g} logits or more)"] if parts else []
+    said += (
+        [f"the token that the model writes moves by {signed(named.own_push)} logits"] if named and own else []
     )
-    return f"raises {raised} and lowers {lowered}{where}{own}"
+    return "; ".join(said)
+
+
+def _named(pushes: Sequence[TokenPush]) -> list[str]:
+    return [quoted(push.token) for push in pushes[:_SOURCES] if abs(push.push) >= NAMED_FROM]
 
 
 def through_sentence(chain: Chain, run: str) -> Fact:
-    """Which found units carry the flips, and what is left without any unit above."""
-    sources = [f"c:{chain.mediation_certificate}"]
-    flips = chain.mediation.flips.flips
-    if not flips:
-        return fact("There is no flip whose way could be traced", *sources, unit=chain.unit)
-    whole = chain.mediation.of(Above.EVERYTHING)
-    single = [
-        one
-        for one in chain.mediation.through
-        if isinstance(one.hold, OneUnit) and one.hold.unit.basis is Basis.ATTN_HEAD and one.gone.count
-    ]
-    single.sort(key=lambda one: -one.gone.count)
-    parts = []
-    if whole is not None:
-        gone = FlipCount(flips=whole.gone.count, n=whole.gone.n)
-        parts.append(f"everything above, held at its clean values, prevents {k_of_n(gone)} of the flips")
-    if single:
-        named = ", ".join(f"{hold_words(one.hold)} {one.gone.count}" for one in single[:_THROUGH])
-        parts.append(f"found units held one at a time prevent: {named}")
-        sources.append(f"run:{run}")
-    elif chain.mediation.through:
-        parts.append("no found unit above it prevents a flip when held alone")
-    if not parts:
-        parts, sources = ["nothing lies above it, so its whole effect is direct"], [f"run:{run}"]
-    said = "; ".join(parts)
-    return fact(f"Its way: {said}", *sources, unit=chain.unit)
+    """Which kinds of later parts carry the flips, and what is left without any."""
+    cited, whole = f"c:{chain.mediation_certificate}", chain.mediation.of(Above.EVERYTHING)
+    if not chain.mediation.flips.flips:
+        return fact("There is no flip whose way could be traced", cited, unit=chain.unit, part=SAID_HOW)
+    if whole is None:
+        said = "Nothing lies above it, so its whole effect is direct"
+        return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
+    kinds = [(words, held.gone) for hold, words in _HELD.items() if (held := chain.mediation.of(hold))]
+    kinds = [*sorted(kinds, key=lambda kind: -kind[1].count), ("everything above it", whole.gone)]
+    (first, gone), *others = kinds
+    through = f"It acts through {first}: with" if 2 * gone.count > gone.n and others else "With"
+    rest = "".join(f"; with {words}, {other.count} of {other.n}" for words, other in others)
+    said = f"{through} {first} held at unablated values {gone.count} of {gone.n} flips do not happen{rest}"
+    return fact(said, cited, unit=chain.unit, part=SAID_HOW)
+
+
+def carriers_sentence(chain: Chain) -> Fact | None:
+    """Which single heads found above it carry flips; None where none lies above it."""
+    held = [(one.hold, one.gone.count) for one in chain.mediation.through if isinstance(one.hold, OneUnit)]
+    if not held or not chain.mediation.flips.flips:
+        return None
+    heads = [(hold, gone) for hold, gone in held if hold.unit.basis is Basis.ATTN_HEAD and gone]
+    heads.sort(key=lambda one: -one[1])
+    named = ", ".join(f"{hold_words(hold)} {gone}" for hold, gone in heads[:_THROUGH])
+    said = (
+        f"Of the units found above it, held one at a time, these prevent most flips: {named}"
+        if named
+        else "No unit found above it prevents a flip when held alone"
+    )
+    return fact(said, f"c:{chain.mediation_certificate}", unit=chain.unit, part=SAID_HOW)

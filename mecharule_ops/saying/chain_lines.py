@@ -1,4 +1,4 @@
-"""The chain of a unit as lines for a person: one link each, every number with the certificate or run behind it."""
+"""The chain of a unit as lines for a person, one link each: all its numbers, below the sentences of `account_facts`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from mecharule_ops.types import Basis, FlipCount
 Link = tuple[str, tuple[str, ...]]
 """A link's name and its lines."""
 _TOKENS, _SOURCES, _CHANGES = 5, 6, 4
+NAMED_FROM = 0.1
+"""Logits from which a push on a token is named: less cannot be told from what any unit writes."""
 _ABOVE = {Above.EVERYTHING: "everything above", Above.HEADS: "all later heads", Above.MLPS: "all later MLPs"}
 
 
-def chain_links(chain: Chain, run: str) -> tuple[Link, ...]:
+def chain_links(chain: Chain) -> tuple[Link, ...]:
     """Every link in order; the ones without anything to say are sentences under `notes`."""
-    ablations, clean = f"[c:{chain.mediation_certificate}]", f"[run:{run}]"
     links = (
-        ("breaks", _breaks(chain, ablations)),
-        ("writes", _writes(chain, clean)),
-        ("reads", _reads(chain, clean)),
-        ("direct", _direct(chain, clean, ablations)),
-        ("through", _through(chain, ablations)),
-        ("pairs", _pairs(chain.pairs, f"[c:{chain.pairs_certificate}]")),
+        ("breaks", _breaks(chain)),
+        ("writes", _writes(chain)),
+        ("reads", _reads(chain)),
+        ("direct", _direct(chain)),
+        ("through", _through(chain)),
+        ("pairs", _pairs(chain.pairs)),
         ("notes", chain.notes),
     )
     return tuple((name, lines) for name, lines in links if lines)
@@ -67,10 +68,10 @@ def bounded_words(part: Bounded) -> str:
     return f"{k_of_n(FlipCount(flips=part.count, n=part.n))} [{part.lower:.2f}, {part.upper:.2f}]"
 
 
-def _breaks(chain: Chain, cited: str) -> tuple[str, ...]:
+def _breaks(chain: Chain) -> tuple[str, ...]:
     count = chain.mediation.flips
     places = " · ".join(f"{place.place} {k_of_n(place.count)}" for place in chain.breaks.places[:_CHANGES])
-    first = f"{k_of_n(count)} of the examples flip {cited}"
+    first = f"{k_of_n(count)} of the examples flip"
     if not chain.breaks.places:
         return (first,)
     changes = " · ".join(
@@ -80,12 +81,12 @@ def _breaks(chain: Chain, cited: str) -> tuple[str, ...]:
     return (f"{first}; the first token to change is {places}", f"most often {changes}")
 
 
-def _writes(chain: Chain, cited: str) -> tuple[str, ...]:
+def _writes(chain: Chain) -> tuple[str, ...]:
     groups = [chain.writes.groups[0]] if chain.writes.fixed else [*chain.writes.groups[1:]]
     lines = []
     for group in groups:
         where = "above its replacement it" if chain.writes.fixed else f"on {group.group} records it"
-        lines.append(f"{where} {_list_words(group.answer)} (of {group.answer.size} answer tokens) {cited}")
+        lines.append(f"{where} {_list_words(group.answer)} (of {group.answer.size} answer tokens)")
         lines.append(f"of the whole vocabulary it {_list_words(group.vocabulary)}")
     shares = " · ".join(
         f"{k_of_n(group.own_first)} of positions of {group.group} records"
@@ -96,13 +97,12 @@ def _writes(chain: Chain, cited: str) -> tuple[str, ...]:
     return (*lines, f"it pushes the token that the model writes most of all answer tokens at {shares}{push}")
 
 
-def _reads(chain: Chain, cited: str) -> tuple[str, ...]:
-    lines = [f"{_reading(head)} {cited}" for head in chain.reads.heads[1:]]
+def _reads(chain: Chain) -> tuple[str, ...]:
+    lines = [f"{_reading(head)}" for head in chain.reads.heads[1:]]
     for active in chain.reads.activations[1:]:
         lines.append(
             f"on {active.group} records its value is {active.mean:.3g} against {active.replacement:.3g} of the "
-            f"replacement, above it at {k_of_n(active.above)} of positions, {active.deviation:.3g} away on average "
-            f"{cited}"
+            f"replacement, above it at {k_of_n(active.above)} of positions, {active.deviation:.3g} away on average"
         )
     return tuple(lines)
 
@@ -122,7 +122,7 @@ def _source(source: SourceRead) -> str:
     return f"{source.name} {percent(source.attention)}"
 
 
-def _direct(chain: Chain, cited: str, ablations: str) -> tuple[str, ...]:
+def _direct(chain: Chain) -> tuple[str, ...]:
     lines = []
     flipped = of_group(chain.direct, FLIPPED)
     if flipped is not None:
@@ -132,27 +132,25 @@ def _direct(chain: Chain, cited: str, ablations: str) -> tuple[str, ...]:
             word = f"{share:.2f} times it"
         lines.append(
             f"on flipped records the lead falls by {flipped.drop:.2f} logits to first order, {word} "
-            f"({signed(flipped.push)}) directly, the final norm's scale held {cited}"
+            f"({signed(flipped.push)}) directly, the final norm's scale held"
         )
     left = remaining(chain)
     if left is not None and left.n:
-        lines.append(
-            f"with everything above held at its clean value {k_of_n(left)} of the flips remain {ablations}"
-        )
+        lines.append(f"with everything above held at its clean value {k_of_n(left)} of the flips remain")
     return tuple(lines)
 
 
-def _through(chain: Chain, cited: str) -> tuple[str, ...]:
+def _through(chain: Chain) -> tuple[str, ...]:
     if not chain.mediation.flips.flips:
         return ()
     units, kinds, layers = _sorted_holds(chain.mediation.through)
     flips = plural(chain.mediation.flips.flips, "flip")
     lines = []
     if units:
-        lines.append(f"of {flips}, held one at a time, so many do not happen: {_counts(units)} {cited}")
+        lines.append(f"of {flips}, held one at a time, so many do not happen: {_counts(units)}")
     if layers:
-        lines.append(f"MLPs held one layer at a time: {_counts(layers)} {cited}")
-    return (*(f"held {hold_words(one.hold)}: {_gone(one)} {cited}" for one in kinds), *lines)
+        lines.append(f"MLPs held one layer at a time: {_counts(layers)}")
+    return (*(f"held {hold_words(one.hold)}: {_gone(one)}" for one in kinds), *lines)
 
 
 def _counts(holds: Sequence[Through]) -> str:
@@ -175,14 +173,14 @@ def _gone(one: Through) -> str:
     return f"{bounded_words(one.gone)} of the flips do not happen{exact}{new}"
 
 
-def _pairs(pairs: Sequence[PairFlips], cited: str) -> tuple[str, ...]:
+def _pairs(pairs: Sequence[PairFlips]) -> tuple[str, ...]:
     """A line for each pair that interacts, one for all that do not."""
     shown = [pair for pair in pairs if pair.interaction is not Interaction.NONE]
     quiet = [pair for pair in pairs if pair.interaction is Interaction.NONE]
     lines = [
         f"with {pair.other}: {pair.together}/{pair.n} flip together, {pair.either} under either alone; "
         f"{plural(pair.extra.count, 'new flip')}, {pair.lost.count} lost, p {pair.p_value:.2g}: they "
-        f"{pair.interaction} {cited}"
+        f"{pair.interaction}"
         for pair in shown
     ]
     if quiet:
@@ -191,18 +189,22 @@ def _pairs(pairs: Sequence[PairFlips], cited: str) -> tuple[str, ...]:
         )
         lines.append(
             f"no interaction shown, flips of {quiet[0].n} together (under either alone; expected under either if "
-            f"independent): {counts} {cited}"
+            f"independent): {counts}"
         )
     return tuple(lines)
 
 
 def _list_words(found: TokenList) -> str:
     raised, lowered = (_pushes(part[:_TOKENS]) for part in (found.raised, found.lowered))
+    if not raised and not lowered:
+        return f"moves no token by {NAMED_FROM:g} logits or more"
     return f"raises {raised or 'none'}; lowers {lowered or 'none'}"
 
 
 def _pushes(pushes: Sequence[TokenPush]) -> str:
-    return " · ".join(f"{quoted(push.token)} {signed(push.push)}" for push in pushes)
+    """Those that are told from zero."""
+    named = (push for push in pushes if abs(push.push) >= NAMED_FROM)
+    return " · ".join(f"{quoted(push.token)} {signed(push.push)}" for push in named)
 
 
 Part = TypeVar("Part", Written, HeadReading, Activation, DirectShare)

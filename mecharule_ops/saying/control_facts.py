@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mecharule_ops.findings.controls import AgonistControls, Selective
 from mecharule_ops.numbers import k_of_n, plural, two_decimals
 from mecharule_ops.saying.flips import both_slices
+from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipEstimate, Share
 
 NOT_RUN = "not run"
@@ -42,12 +43,11 @@ def claims_words(controls: AgonistControls | None) -> str:
     return f"{effect_words(controls)}; {selective_words(controls)}"
 
 
-def brief_claims(controls: AgonistControls | None) -> str:
-    """`above 99 of 99 random, not selective`: both claims where there is room for little."""
-    if controls is None:
-        return "no control run"
-    rank = NOT_RANKED if controls.basis is None else f"above {_fewer(controls.basis)} random"
-    return f"{rank}, {selective_words(controls)}"
+def brief_rank(controls: AgonistControls | None) -> str:
+    """`above 99 of 99 random units`, where there is room for little."""
+    if controls is None or controls.basis is None:
+        return "beside no random unit"
+    return f"above {_fewer(controls.basis)} random units"
 
 
 def effect_cell(controls: AgonistControls | None) -> str:
@@ -75,6 +75,27 @@ def random_words(controls: AgonistControls) -> str:
         f"of {records}, which chose nothing, it flips {controls.flips.flips}: more than "
         f"{_fewer(controls.basis)} units drawn at random{layer}"
     )
+
+
+def beside_random(controls: AgonistControls | None) -> str:
+    """`of 64 held-out ones 12, more than each of 4 random units`: the count that stands beside a unit's own."""
+    if controls is None or controls.basis is None or controls.flips is None:
+        return "no random unit was ablated beside it"
+    drawn, as_many = controls.basis.n, controls.basis.count
+    fewer = f"each of {drawn}" if not as_many else f"{drawn - as_many} of {drawn}"
+    return f"of {controls.flips.n:,} held-out ones {controls.flips.flips:,}, more than {fewer} random units"
+
+
+def rank_words(controls: AgonistControls) -> str:
+    """`Its rank above 99 of 99 random units is no chance (p = .04, Holm over 4 units)`, or how little it says."""
+    if controls.basis is None:
+        return "It was not ranked among random units, so its count stands alone"
+    if controls.effect_p is None:
+        return f"{plural(controls.basis.n, 'random unit')} are too few for a p"
+    above = f"Flipping more than {_fewer(controls.basis)} random units"
+    corrected = _corrected(controls.effect_p, controls.effect_family)
+    may = "is beyond chance" if controls.effect_p <= ALPHA else "may be chance"
+    return f"{above} {may} ({corrected})"
 
 
 def standing_words(controls: AgonistControls) -> str:
@@ -131,30 +152,35 @@ def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> 
     return [part for part in parts if part]
 
 
-def counted_claims(units: Sequence[AgonistControls | None], alpha: float) -> str:
-    """`3 of 3 flip more than random units do (p ≤ .05 after Holm), 1 of 3 is selective, 2 undecided`."""
+def counted_ranks(units: Sequence[AgonistControls | None], alpha: float) -> str:
+    """`3 of 3 flip more than random units do (p ≤ .05 after Holm)`."""
     ran = [controls for controls in units if controls is not None and controls.basis is not None]
     if not ran:
         them = "it" if len(units) == 1 else "them"
         return f"no random unit was ablated beside {them}"
     if len(units) == 1:
-        return claims_words(ran[0])
+        return f"it {effect_words(ran[0])}"
     tested = [controls for controls in ran if controls.effect_p is not None]
-    selective = sum(controls.selective is Selective.SELECTIVE for controls in ran)
     if tested:
         above = sum(controls.stands_out(alpha) for controls in tested)
         level = two_decimals(alpha).removeprefix("0")
-        ranks = f"{above} of {_of(tested, units)} {_flip(above)} more than random units do (p ≤ {level} after Holm)"
-    else:
-        above = sum(controls.basis.count == 0 for controls in ran if controls.basis is not None)
-        ranks = (
-            f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few for a p"
-        )
+        return f"{above} of {_of(tested, units)} {_flip(above)} more than random units do (p ≤ {level} after Holm)"
+    above = sum(controls.basis.count == 0 for controls in ran if controls.basis is not None)
+    return f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few for a p"
+
+
+def counted_claims(units: Sequence[AgonistControls | None], alpha: float) -> str:
+    """The ranks and `1 of 3 is selective, 2 undecided`."""
+    ran = [controls for controls in units if controls is not None and controls.basis is not None]
+    if not ran:
+        return counted_ranks(units, alpha)
+    if len(units) == 1:
+        return claims_words(ran[0])
+    selective = sum(controls.selective is Selective.SELECTIVE for controls in ran)
     open_still = sum(controls.selective is Selective.UNDECIDED for controls in ran)
     undecided = f", {open_still} undecided" if open_still else ""
-    return (
-        f"{ranks}, {selective} of {_of(ran, units)} {'is' if selective == 1 else 'are'} selective{undecided}"
-    )
+    are = "is" if selective == 1 else "are"
+    return f"{counted_ranks(units, alpha)}, {selective} of {_of(ran, units)} {are} selective{undecided}"
 
 
 def p_words(p: float) -> str:

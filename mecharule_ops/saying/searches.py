@@ -148,7 +148,7 @@ def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
         if not (found := _recalled(findings, outcome, outcome.exhaustive)).n:
             return "testing every unit alone finds none"
         said = recall_words(found, every=tested_all([outcome]))
-        return f"{said} of those that testing every unit alone finds"
+        return f"found {said} of those that testing every unit alone finds"
     if outcome.singletons_tested >= outcome.cost.candidates:
         return "every unit was tested alone"
     if outcome.audit is None:

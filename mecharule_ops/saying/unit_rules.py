@@ -10,7 +10,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
-from mecharule_ops.saying.rules import predicts, short
+from mecharule_ops.saying.rules import anchored_words, family_words, predicts, short
 from mecharule_ops.types import AnchoredRule, ChanceTest, FlipsWhere, Neuron
 
 ANCHORED = "anchored"
@@ -88,6 +88,23 @@ def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> Un
         prompt_only=before,
         checked="" if rule.learned is None else "after the answer" if late else rule.family.gates,
     )
+
+
+def told_rule(account: Account | None, anchored: AnchoredRule | None) -> UnitRule | None:
+    """The one rule that is told of a unit, everywhere: its account's over the prompt, the anchored one without account.
+
+    None where neither was sought. The others stand in the tables that `rules` and `account` print.
+    """
+    if account is not None:
+        return unit_rule(account.neuron, account.family(Family.INPUT))
+    return None if anchored is None else unit_rule(anchored.neuron, anchored)
+
+
+def told_words(account: Account | None, anchored: AnchoredRule | None, run: str) -> str:
+    """That rule in a sentence with its score, or why there is none."""
+    said = anchored_words(anchored, run) if account is None else family_words(account.family(Family.INPUT))
+    rule = told_rule(account, anchored)
+    return said if rule is not None and rule.shown else said[:1].upper() + said[1:]
 
 
 def rules_of(unit: Unit) -> list[UnitRule]:

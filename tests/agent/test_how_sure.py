@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
+from mecharule_ops.numbers import percent
 from mecharule_ops.run.opening import findings_of, opened
 from tools.registry import call
 from tools.why import bounds_fact
@@ -31,11 +32,15 @@ def test_the_bounds_say_over_how_many_units_they_hold_and_held_out_flips_stand_b
         replace(known, search=replace(known.search, at_random=at_random)) for at_random in (True, False)
     )
     said = bounds_fact(findings, random, certificate).sentence
+    shown = " and ".join(
+        f"{percent(bound)} where {where}"
+        for bound, where in zip(low, ("the splitter rule holds", "it does not"), strict=True)
+    )
     assert said == (
-        f"How sure: its lower bounds are {low[0]:.2f} on all of D+ and {low[1]:.2f} on all of D-, against τ = 0.2; "
-        "they hold over both slices of all 256 units searched at once (95 % confidence)"
+        f"These counts show that it flips at least {shown}, of all such answers and as one of 256 units searched "
+        "(95 % confidence); 20 % was looked for"
     )
     held_out = data["controls"]["flips"]
-    counted = f"On {held_out['n']} held-out records, which chose nothing, it flips {held_out['flips']}"
-    assert counted in [fact.sentence for fact in result.facts]
-    assert "lower bound" not in bounds_fact(findings, cover, certificate).sentence
+    counted = f"of {held_out['n']} held-out ones {held_out['flips']}, more than"
+    assert counted in result.text
+    assert "at least" not in bounds_fact(findings, cover, certificate).sentence

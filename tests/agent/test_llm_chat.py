@@ -103,7 +103,7 @@ def test_a_lie_about_a_real_run_is_left_out_and_what_was_cited_is_remembered(
     )
     data = _answer(copied_run, f"so why? {UNKNOWN}", model)
     assert f"{plus.flips + 1}/{plus.n}" not in data["answer"]
-    assert data["answer"].startswith(f"It matters. Ablating {unit.neuron} ")
+    assert data["answer"].startswith(f"It matters. Switch channel {unit.neuron} ")
     assert not data["verified"]
     with opened(str(copied_run)) as run:
         (entry,) = cast(list[Any], run.store.get(LOG))

@@ -57,6 +57,10 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
 QUESTIONS = tuple((HERE / "questions.txt").read_text(encoding="utf-8").splitlines())
 NUMBER = re.compile(r"(?<![\w.])[+−-]?\d[\d,]*(?:\.\d+)?")
 NAMED = re.compile(r"\b(?:[mn]\d+\.\d+|a\d+\.h\d+)\b")
+CLOSING = re.compile(r"^(?:Proof|Source): .*$", re.MULTILINE)
+"""What an answer rests on, in its last line."""
+CERTIFICATE, OF_RUN = re.compile(r"\b[0-9a-f]{12}\b"), re.compile(r"(?<=run )\w{4}\b")
+MEANINGS = re.compile(r"^Words: .*\Z", re.MULTILINE | re.DOTALL)
 SOURCE = re.compile(r"\[((?:c|run|h):[^\]]+)\]")
 
 LIVE = frozenset({"flip", "ablate", "control"})
@@ -69,12 +73,15 @@ Stated = dict[str, list[str]]
 
 
 def stated(text: str) -> Stated:
-    """The numbers, units and sources that stand in a text, each once."""
-    bare = SOURCE.sub(" ", text)
+    """The numbers, units and sources that stand in a text, each once; meanings of words state nothing."""
+    closing = " ".join(CLOSING.findall(text))
+    sources = {*SOURCE.findall(text), *(f"c:{one}" for one in CERTIFICATE.findall(closing))}
+    sources |= {f"run:{one}" for one in OF_RUN.findall(closing)}
+    bare = SOURCE.sub(" ", MEANINGS.sub(" ", CLOSING.sub(" ", text)))
     return {
         "units": sorted(set(NAMED.findall(bare))),
         "numbers": sorted(set(NUMBER.findall(NAMED.sub(" ", bare)))),
-        "sources": sorted(set(SOURCE.findall(text))),
+        "sources": sorted(sources),
     }
 
 
@@ -155,3 +162,5 @@ def test_a_lost_number_would_be_seen() -> None:
     assert stated(whole) == {"units": ["m1.37"], "numbers": ["28", "44", "64"], "sources": ["c:1a2b"]}
     for part in ("28 of ", "m1.37", "[c:1a2b]"):
         assert stated(whole.replace(part, "")) != stated(whole)
+    closing = "It flips 3.\nProof: mecharule verify 423231790404 · the rest: run b00d\nWords: τ: of 7"
+    assert stated(closing) == {"units": [], "numbers": ["3"], "sources": ["c:423231790404", "run:b00d"]}

@@ -71,7 +71,8 @@ def test_few_examples_are_told_apart_from_the_threshold_of_their_run(
 ) -> None:
     """10 of 20 flip with at least 25 % for one unit and both slices, 12 % over 270; a cover bounds nothing."""
     over = f" over {units} units" if doubt else ""
-    said, brief = f"10 of these 20 of D+ (50 %{doubt}{over})", f"10 of these 20 of D+ (50 %{doubt})"
+    least = doubt.replace("not told apart from", "at least")
+    said, brief = f"10 of these 20 of D+ (50 %{doubt}{over})", f"10 of 20 (50 %{least})"
     assert stronger_slice(estimate(10, 0, n=20), tau, units) == said
     unit = dataclasses.replace(agonist("m3.7", 10, 0), estimate=estimate(10, 0, n=20), tau=tau)
     cost = dataclasses.replace(POSITIVE.cost, candidates=units or 270)

@@ -114,14 +114,14 @@ def test_it_is_measured_once(copied_run: Path, unit: Neuron, chain: Chain) -> No
     assert first.data["mediation_certificate"] == chain.mediation_certificate
 
 
-def test_every_link_is_printed_with_its_source(unit: Neuron, chain: Chain) -> None:
-    """Breaks, writes, reads, direct, through and pairs; ablations cite certificates, the clean run its id."""
+def test_every_link_is_printed_and_its_sources_stand_at_the_end(unit: Neuron, chain: Chain) -> None:
+    """The verdict, then breaks, writes, reads, direct, through and pairs; both certificates, and the run."""
     text = call("path", {"run": "last", "neuron": str(unit)}).text
+    assert text.startswith(f"Switching {unit} off flips ")
     for word in ("breaks", "writes", "reads", "direct", "through", "pairs"):
         assert f"\n  {word}" in text
-    assert text.count(f"[c:{chain.mediation_certificate}]") >= 4
-    assert f"[c:{chain.pairs_certificate}]" in text
-    assert "[run:b00d]" in text
+    both = f"{chain.mediation_certificate} {chain.pairs_certificate}"
+    assert f"\nProof: `mecharule verify {both}` · the rest: run b00d" in text
 
 
 def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tmp_path: Path) -> None:

@@ -65,8 +65,9 @@ def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, str
         rows = [row for row in certificate.rows if row.slice == name]
         assert (part["flips"], part["n"]) == (sum(row.flipped for row in rows), len(rows))
     assert result.data["flipped_in_all"] == sum(row.flipped for row in certificate.rows)
-    assert result.data["controls"] is None or result.data["controls"]["parts"][0] in result.text
-    assert f"[c:{certificate.id}]" in result.text
+    full = tool("why", run="last", neuron=strongest, full=True).text
+    assert result.data["controls"] is None or result.data["controls"]["parts"][0] in full
+    assert f"`mecharule verify {certificate.id}" in result.text
 
 
 def test_why_makes_a_certificate_once_where_the_run_has_none(tool: Tool) -> None:
@@ -325,7 +326,7 @@ def test_every_listed_question_is_answered_from_facts(
     assert answer.exit_code == 0
     assert answer.data["llm"] == "none (offline)"
     assert "put in from" in answer.data["checked"], answer.data["answer"]
-    assert "[run:b00d]" in answer.data["answer"] or answer.data["certificates"]
+    assert "Source: run b00d" in answer.data["answer"] or answer.data["certificates"]
     assert len(answer.data["follow_ups"]) == 3
     for offered in answer.data["follow_ups"]:
         assert route(offered) is not None

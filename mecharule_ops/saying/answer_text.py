@@ -1,0 +1,44 @@
+"""Facts as the text of an answer: the one place that lays them out, for every verb, the chat, the card and the page.
+
+A line a part, the verdict first; what proves them stands once at the end, and what the program's own words mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from mecharule_ops.saying.fact import Fact, certificate_ids, run_ids
+from mecharule_ops.saying.glossary import explained
+
+
+def answer_text(facts: Sequence[Fact], *, head: str = "") -> str:
+    """The facts, the proof and the meaning of private words."""
+    said = [*([head] if head else []), *lines(facts)]
+    return "\n".join([*said, *ending(said, facts)])
+
+
+def ending(said: Iterable[str], facts: Iterable[Fact]) -> list[str]:
+    """What closes a text of such lines: what proves the facts, and what its private words mean."""
+    return [line for line in (proof(facts), explained("\n".join(said))) if line]
+
+
+def lines(facts: Iterable[Fact]) -> list[str]:
+    """A line a fact, each sentence once; facts of one part follow each other in one line after its name."""
+    each_once = list({fact.sentence: fact for fact in facts}.values())
+    told = []
+    for part, of_part in groupby(each_once, key=lambda fact: fact.part):
+        sentences = [f"{fact.sentence}." for fact in of_part]
+        told += [f"{part}. {' '.join(sentences)}"] if part else sentences
+    return told
+
+
+def proof(facts: Iterable[Fact]) -> str:
+    """The command that verifies the certificates, and the run that the rest is of; the run alone without any."""
+    sources = [source for fact in facts for source in fact.sources]
+    certificates, runs = certificate_ids(sources), run_ids(sources)
+    of_runs = f"run{'s' if len(runs) > 1 else ''} {' and '.join(runs)}"
+    if not certificates:
+        return f"Source: {of_runs}." if runs else ""
+    rest = f" · the rest: {of_runs}" if runs else ""
+    return f"Proof: `mecharule verify {' '.join(certificates)}`{rest}"

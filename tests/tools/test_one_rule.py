@@ -1,0 +1,143 @@
+"""One rule is told of a unit everywhere, no push is named that is next to none, what does not arise is said."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.answering.conversation import ask
+from mecharule_ops.errors import UsageError
+from mecharule_ops.mechanism.links import TokenPush
+from mecharule_ops.numbers import told_apart
+from mecharule_ops.rules.families import Family
+from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.saying.account_facts import account_verdict, registered_sentence, writes_sentence
+from mecharule_ops.saying.chain_lines import NAMED_FROM, chain_links
+from mecharule_ops.types import Regime
+from tools.registry import call
+
+
+@pytest.fixture
+def strongest(copied_run: Path) -> str:
+    with opened(str(copied_run)) as run:
+        return str(findings_of(run).searches[0].agonists[0].neuron)
+
+
+def test_why_and_disguise_tell_the_same_rule(copied_run: Path, strongest: str) -> None:
+    """The account's over the prompt; `why` said another one, with another MCC, and `disguise` used that."""
+    with opened(str(copied_run)) as run:
+        unit = findings_of(run).units()[0]
+    assert str(unit.neuron) == strongest
+    assert unit.account is not None
+    assert unit.rule is not None
+    asked, anchored = unit.account.family(Family.INPUT), unit.rule
+    assert asked.learned not in (None, anchored.rule)
+    given = {"run": str(copied_run), "neuron": strongest}
+    why, disguise, flip = (
+        call("why", {**given, "full": True}),
+        call("disguise", given),
+        call("flip", {**given, "prompt": "120 - 7 =", "edits": 0, "neighbours": 1}),
+    )
+    assert disguise.data["rule"] == asked.learned
+    assert flip.data["rule"] is None or flip.data["rule"]["text"] == asked.rule
+    for text in (why.text, disguise.text, flip.text):
+        assert str(anchored.rule) not in text
+    assert why.text.count("– input rule") + why.text.count("– rule over") <= 2, (
+        "when, and what would refute it"
+    )
+    assert (
+        len({line for line in why.text.splitlines() if "– input rule" in line and line.startswith("When")})
+        <= 1
+    )
+
+
+def test_tokens_that_hardly_move_are_not_named(copied_run: Path, strongest: str) -> None:
+    """Pushes of .04 and .01 logits were named as what a unit writes; the threshold is said."""
+    with opened(str(copied_run)) as run:
+        chain = findings_of(run).units()[0].chain
+    assert chain is not None
+    first = chain.writes.groups[0]
+    small, large = NAMED_FROM / 2, NAMED_FROM * 2
+    pushes = (TokenPush(token="7", push=large), TokenPush(token="8", push=small))
+    moved = dataclasses.replace(first, answer=dataclasses.replace(first.answer, raised=pushes, lowered=()))
+    writes = dataclasses.replace(chain.writes, groups=(moved, *chain.writes.groups[1:]))
+    said = writes_sentence(dataclasses.replace(chain, writes=writes), "b00d").sentence
+    assert "raises '7' (0.1 logits or more)" in said
+    assert "'8'" not in said
+    lines = " ".join(dict(chain_links(dataclasses.replace(chain, writes=writes)))["writes"])
+    assert "'7' +0.20" in lines
+    assert "'8' +0.05" not in lines
+
+
+def test_a_prompt_that_is_wrong_already_is_not_asked_about(copied_run: Path, strongest: str) -> None:
+    """Instead of `No … its rule agrees`; before and after are still certified."""
+    with opened(str(copied_run)) as run:
+        record = next(record for record in run.records if not record.label)
+    prompt = record.example.prompt.rstrip("\n").rsplit("\n", 1)[-1]
+    result = call("flip", {"run": str(copied_run), "neuron": strongest, "prompt": prompt})
+    assert result.data["arises"] is False
+    assert result.text.startswith("The question does not arise: unablated arith-tiny already answers ")
+    assert "agrees" not in result.text
+    assert (
+        call("verify", {"what": str(result.data["certificate"]), "run": str(copied_run)}).data["matched"] == 1
+    )
+
+
+def test_and_its_rule_is_that_of_the_unit_last_spoken_of(copied_run: Path, strongest: str) -> None:
+    """Not the answer before once more."""
+    before = ask(str(copied_run), f'would {strongest} flip on "120 - 7 ="?')
+    followed = ask(str(copied_run), "and its rule?")
+    assert followed.data["kinds"] == ["rule"]
+    assert f"(it: {strongest})" in str(followed.data["answer"])
+    assert "\nWhen. " in str(followed.data["answer"])
+    assert str(before.data["answer"]).splitlines()[0] not in str(followed.data["answer"])
+
+
+def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:
+    """`0.200 < τ = 0.2` was not."""
+    assert told_apart(0.1998, 0.2) == "0.1998"
+    assert told_apart(0.195, 0.2) == "0.195"
+    assert told_apart(0.2, 0.2) == "0.20"
+    assert told_apart(0.04, 0.2) == "0.04"
+    assert told_apart(0.20004, 0.2) == "0.20004"
+
+
+@pytest.mark.parametrize("unit", ["m9.0", "a77.h0", "n0.99999"])
+def test_a_wrong_unit_is_told_before_anything_is_loaded(copied_run: Path, unit: str) -> None:
+    """Of a basis that was searched, and of one that was not: from the sizes alone."""
+    for verb in ("account", "path"):
+        with pytest.raises(UsageError, match="expected a unit of 2 layers of"):
+            call(verb, {"run": str(copied_run), "neuron": unit})
+
+
+def test_account_needs_no_torch_to_refuse_a_unit() -> None:
+    """The module that answers loads it only after the unit was checked."""
+    import subprocess
+
+    said = "import sys, tools.explaining; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_refuted_prediction_stands_in_the_answer(copied_run: Path) -> None:
+    """With what was needed; of a unit with nothing above it is arithmetic, and nothing is claimed."""
+    with opened(str(copied_run)) as run:
+        account = findings_of(run).units()[0].account
+    assert account is not None
+    assert account.nothing_above
+    assert registered_sentence(account, "b00d") is None
+    above = dataclasses.replace(account, nothing_above=False)
+    held = registered_sentence(above, "b00d")
+    assert held is not None
+    assert "was borne out: MCC" in held.sentence
+    score = above.first_order
+    assert score is not None
+    assert score.held_out is not None
+    poor = dataclasses.replace(score, held_out=dataclasses.replace(score.held_out, mcc=0.5))
+    weak = dataclasses.replace(above, predictions=(poor,))
+    told = [fact.sentence for fact in account_verdict(weak, "b00d")]
+    assert told[-1].endswith("was refuted: MCC .50, .70 was needed")
+    assert above.regime is Regime.BASELINE_POSITIVE
