@@ -47,9 +47,9 @@ def test_there_are_more_than_six_hundred_lies() -> None:
 
 def test_a_number_said_again_is_left_out_and_its_fact_stands_in_its_place() -> None:
     """Nine true restatements: the fact says it, with its source."""
-    for seed, restated in product(range(SEEDS), RESTATED):
+    for seed, worded in product(range(SEEDS), RESTATED):
         told = case(seed)
-        prose = read(restated(told), told.facts)
+        prose = read(worded(told), told.facts)
         assert prose.sentence == ""
         assert len(prose.left_out) == len(prose.facts) == 1
 
