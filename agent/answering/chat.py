@@ -155,7 +155,9 @@ class _Asked:
         small = self.choice.is_small
         runtime = ConversationRuntime(
             asker=self.asker,
-            toolbox=RunToolbox(str(path), findings.run, self.tell, is_small=small),
+            toolbox=RunToolbox(
+                str(path), findings.run, self.tell, is_small=small, unit=next(iter(offers.strongest), "")
+            ),
             run=findings.run,
             about=briefing(findings, offers.prompt),
             on_text=self.on_text,

@@ -65,7 +65,8 @@ def ask(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> Conv
         "role": "assistant",
         "text": reply.text if reply.calls or not calls else "",
         "calls": [{"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in calls],
-        "kept": [dict(item) for item in reply.kept],
+        # A call read out of the text has no id of the provider's, so that its result could not follow what is kept.
+        "kept": [dict(item) for item in reply.kept] if reply.calls or not calls else [],
     }
     if not calls and not reply.text.strip():
         return {"draft": "", "ended": "the model gave an empty answer"}

@@ -100,7 +100,8 @@ class Prose:
 
     def outcome(self) -> str:
         """What was put in, what was left out, and what was not checked."""
-        parts = [f"{plural(len(self.facts), 'fact')} put in from {plural(len(self.cited), 'source')}"]
+        put_in = f"{plural(len(self.facts), 'fact')} put in from {plural(len(self.cited), 'source')}"
+        parts = [put_in if self.facts else "no fact put in"]
         if self.left_out:
             parts.append(f"{plural(len(self.left_out), 'sentence')} of the model left out")
         if self.sentence:

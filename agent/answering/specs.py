@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.llm.protocol import ToolSpec
+from tools.arguments import UNIT_MEANING
 from tools.registry import TOOLS
 
 ANSWER, FIND = "answer", "tools"
@@ -49,8 +50,11 @@ def run_argument(name: str) -> str:
     return _RUN.get(name, "run")
 
 
-def spec_of(name: str, question: str | None = None) -> ToolSpec:
-    """A tool of the registry; with a question without the optional arguments that the question does not name."""
+def spec_of(name: str, question: str | None = None, unit: str = "") -> ToolSpec:
+    """A tool of the registry; with a question without the optional arguments that the question does not name.
+
+    `unit` is the one that meanings name as an example: a small model takes the example for the unit that is meant.
+    """
     tool = TOOLS[name]
     schema: dict[str, Any] = copy.deepcopy(tool.arguments.model_json_schema())
     hidden = _FOR_PEOPLE | {run_argument(name)}
@@ -58,7 +62,7 @@ def spec_of(name: str, question: str | None = None) -> ToolSpec:
         hidden |= {"run"}
     required = [key for key in schema.get("required", []) if key not in hidden]
     properties = {
-        key: _short(value)
+        key: _short(value, unit)
         for key, value in schema["properties"].items()
         if key not in hidden and (key in required or question is None or _is_named(key, question))
     }
@@ -114,11 +118,13 @@ def _is_named(argument: str, question: str) -> bool:
     return bool(re.search(pattern, question, re.IGNORECASE))
 
 
-def _short(value: Mapping[str, Any]) -> dict[str, Any]:
+def _short(value: Mapping[str, Any], unit: str) -> dict[str, Any]:
     """A property without title, default and the null that a default stands for."""
     kinds = [kind for kind in value.get("anyOf", [value]) if kind.get("type") != "null"]
     kept = {key: kinds[0][key] for key in ("type", "enum", "minimum", "maximum") if key in kinds[0]}
     described = value.get("description") or kinds[0].get("description")
+    if unit and UNIT_MEANING in (described or ""):
+        described = f"a unit such as {unit}"
     return {**kept, "description": described} if described else kept
 
 

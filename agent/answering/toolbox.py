@@ -36,31 +36,38 @@ _SAYS_LITTLE = frozenset(
 
 
 class RunToolbox:
-    """The tools of one run. `path` is its file."""
+    """The tools of one run. `path` is its file, `unit` one of its units for the meanings of arguments to name."""
 
     def __init__(
-        self, path: str, run: str, tell: Tell = lambda line: None, *, is_small: bool = False
+        self,
+        path: str,
+        run: str,
+        tell: Tell = lambda line: None,
+        *,
+        is_small: bool = False,
+        unit: str = "",
     ) -> None:
         self._path = path
         self._run = run
         self._tell = tell
+        self._unit = unit
         self.is_small = is_small
 
     def specs(self, question: str, found: Iterable[str] = ()) -> tuple[ToolSpec, ...]:
         """All tools; for a small context those that fit the question, those that were `found`, and a finder."""
         if not self.is_small:
-            return tuple(map(spec_of, OFFERED))
+            return tuple(spec_of(name, unit=self._unit) for name in OFFERED)
         nearest = (QUESTIONS[kind].tool for kind in understand(question).nearest)
         near = [name for name in dict.fromkeys(nearest) if name in OFFERED and name != _ALWAYS]
         names = dict.fromkeys([*near[: MOST_AT_ONCE - 1], _ALWAYS, *found])
-        return (*(spec_of(name, question) for name in names), find_spec())
+        return (*(spec_of(name, question, self._unit) for name in names), find_spec())
 
     def about(self, words: str) -> tuple[tuple[str, ...], str]:
         """(names of the tools that tell most about something, what each is told and says)."""
         wanted = _stems(words)
         likeness = {name: len(wanted & _stems(f"{name} {spec_of(name).line}")) for name in OFFERED}
         best = sorted(OFFERED, key=lambda name: (name not in words, -likeness[name]))[:MOST_AT_ONCE]
-        return tuple(best), "\n".join(spec_of(name, words).line for name in best)
+        return tuple(best), "\n".join(spec_of(name, words, self._unit).line for name in best)
 
     def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         """A tool's result. Raises `UsageError` on a tool or argument that is not offered, and what the tool raises."""

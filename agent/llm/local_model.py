@@ -104,7 +104,7 @@ def _body(request: Request) -> dict[str, Any]:
     body: dict[str, Any] = {
         "messages": [{"role": "system", "content": system}, *map(_message, request.turns)],
         "max_tokens": min(request.max_tokens, _MOST_WRITTEN),
-        "temperature": 0,
+        "temperature": request.temperature or 0,
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,

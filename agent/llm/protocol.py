@@ -7,7 +7,7 @@ always with its token counts. Nothing here knows a provider.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
@@ -17,7 +17,7 @@ import prompts
 MOST_WRITTEN = 8192
 """Tokens of a reply where nothing else is said: a model that thinks first spends most of them so."""
 OnText = Callable[[str], None]
-"""Told each piece of text as it arrives; an empty piece says that a request is under way."""
+"""Told each piece of text as it arrives; an empty piece says that a request is under way, or a model thinks."""
 
 
 def unheard(text: str) -> None:
@@ -81,6 +81,10 @@ class Request:
     """Shape of the reply; None for free text."""
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = MOST_WRITTEN
+    temperature: float | None = None
+    """Left to the model where None, and where the provider takes none."""
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    """Of fields of `schema` that are lists of texts, a regular expression for the texts; for who can be held to one."""
     purpose: str = "request"
     """What it is for, in the event stream; the model is not told."""
 

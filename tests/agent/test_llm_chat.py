@@ -202,7 +202,9 @@ def test_a_small_model_is_shown_an_optional_argument_only_where_it_is_named(copi
     """It would fill it in nearly every time; what a call must have is always there, with its meaning."""
     plain: Any = spec_of("why", "why does m1.37 flip?").schema
     assert list(plain["properties"]) == ["neuron"]
-    assert plain["properties"]["neuron"]["description"].startswith("a unit such as")
+    assert plain["properties"]["neuron"]["description"].startswith("a unit such as m4.1234")
+    own: Any = spec_of("why", "", "m1.37").schema
+    assert own["properties"]["neuron"]["description"] == "a unit such as m1.37"
     for question in (
         "why does m1.37 flip 0→1?",
         "what does m1.37 repair?",
