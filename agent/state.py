@@ -149,6 +149,8 @@ class ConversationState(TypedDict, total=False):
     """Tools that the model asked about."""
     made: int
     """Tool calls, repeated and refused ones too."""
+    repeated: list[str]
+    """Tools that were called again with the same arguments."""
     repairs: int
     """Replies that were sent back."""
     draft: str

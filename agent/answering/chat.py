@@ -202,8 +202,9 @@ class _Asked:
         prose, ended = None, "it was not asked"
         if offline.facts:
             try:
-                said = cast(Addition, self.asker.ask(_adding(offline), self.on_text, tries=1).parsed)
-                prose = composed(said.facts, said.sentence, offline.facts[:MOST_FACTS], above)
+                said = self.asker.ask(_adding(offline), self.on_text, tries=1).parsed
+                added = said if isinstance(said, Addition) else Addition(facts=[], sentence="")
+                prose = composed(added.facts, added.sentence, offline.facts[:MOST_FACTS], above)
                 ended = "it added nothing that holds" if prose.left_out else "it added nothing"
             except MechaRuleError as fault:
                 ended = unasked(fault)

@@ -87,6 +87,9 @@ def next_request(context: ConversationRuntime, state: ConversationState, *, spen
     if spent:
         turns = (*turns, Turn(role="user", text=_LIMIT))
     tools = () if spent else context.toolbox.specs(state["question"], state.get("found", []))
+    if context.toolbox.is_small:
+        # Of temperature 0, it would make the same call until the last one allowed.
+        tools = tuple(tool for tool in tools if tool.name not in state.get("repeated", []))
     tools = (*tools, answer_spec(len(state.get("facts", []))))
     return Request(system=system, turns=turns, tools=tools, purpose="question")
 
@@ -99,6 +102,7 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
     context = runtime.context
     consulted, facts = list(state.get("consulted", [])), list(state.get("facts", []))
     turns, found, made = list(state["turns"]), list(state.get("found", [])), state.get("made", 0)
+    repeated = list(state.get("repeated", []))
     for call in turns[-1]["calls"]:
         name, arguments = str(call["name"]), cast(dict[str, object], call["arguments"])
         context.on_text(f"\n▸ tool {name}\n")
@@ -112,6 +116,7 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
             found = list(dict.fromkeys([*found, *names]))
         elif earlier:
             text = f"{_REPEATED}{_shown(earlier[0])}"
+            repeated.append(name)
         else:
             result, stated = _called(context, name, arguments, len(facts))
             facts += [dict(asdict(fact)) for fact in stated]
@@ -120,7 +125,8 @@ def consult(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> 
             text = _shown(result)
         made += 1
         turns.append({"role": "tool", "answers": str(call["id"]), "text": text})
-    return {"turns": turns, "consulted": consulted, "facts": facts, "found": found, "made": made}
+    now: ConversationState = {"turns": turns, "consulted": consulted, "facts": facts}
+    return {**now, "found": found, "made": made, "repeated": repeated}
 
 
 def verify(state: ConversationState, runtime: Runtime[ConversationRuntime]) -> ConversationState:

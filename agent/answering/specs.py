@@ -16,6 +16,8 @@ from tools.registry import TOOLS
 
 ANSWER, FIND = "answer", "tools"
 LONGEST_SENTENCE = 240
+MOST_NAMED = 12
+"""Facts of an answer."""
 _RUN = {"compare": "first", "repair": "what"}
 """The argument that names the run, where it is not `run`."""
 _FOR_PEOPLE = frozenset(
@@ -73,6 +75,7 @@ def answer_spec(known: int) -> ToolSpec:
     """The tool that answers with some of the `known` facts, or says what is missing."""
     facts = {
         "type": "array",
+        "maxItems": MOST_NAMED,
         "items": {"type": "integer", "enum": list(range(1, known + 1))},
         "description": "numbers of the facts that answer, in order",
     }

@@ -110,7 +110,7 @@ def _body(request: Request) -> dict[str, Any]:
         "return_progress": True,
     }
     schema = request.schema
-    shape = _bounded(schema.model_json_schema()) if schema is not None else _either(request.tools)
+    shape = _either(request.tools) if schema is None else _held(schema.model_json_schema(), request.patterns)
     if shape is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": shape}}
     return body
@@ -125,6 +125,14 @@ def _either(tools: tuple[ToolSpec, ...]) -> dict[str, Any] | None:
         for tool in tools
     ]
     return {"anyOf": calls}
+
+
+def _held(schema: dict[str, Any], patterns: Mapping[str, str]) -> dict[str, Any]:
+    """A bounded schema whose lists of these names hold only texts of their pattern."""
+    bounded: dict[str, Any] = _bounded(schema)
+    for name, pattern in patterns.items():
+        bounded["properties"][name]["items"] = {"type": "string", "pattern": pattern}
+    return bounded
 
 
 def _bounded(value: Any) -> Any:

@@ -230,6 +230,22 @@ def test_the_same_call_again_gets_its_former_result(tmp_path: Path) -> None:
     assert [one["ok"] for one in yielding["consulted"]] == [True]
 
 
+def test_a_small_model_is_not_shown_a_tool_that_it_called_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Held to a grammar it goes on to another tool or to its answer; a large model keeps all tools."""
+    for is_small, offered in ((True, ["flip", "answer"]), (False, ["why", "flip", "answer"])):
+        monkeypatch.setattr(Toys, "is_small", is_small)
+        model = Recorder(
+            tmp_path,
+            {"last": ["called before with these arguments"], **_reply(facts=[1])},
+            {"calls": [_why("m4.1")]},
+        )
+        ended, _ = _converse(model)
+        assert ended["answer"] == SAID
+        assert [tool.name for tool in model.requests[-1].tools] == offered
+
+
 @pytest.mark.parametrize(
     ("reply", "sentence"), [({"fault": "key"}, "HTTP 401"), ({"text": " "}, "empty answer")]
 )

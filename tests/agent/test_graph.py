@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from agent.graph import (
 )
 from agent.llm.choice import Choice
 from agent.proposing import proposal_nodes as nodes_proposing
+from agent.proposing import showing
 from agent.proposing.model_proposer import LlmProposer, proposer_of
 from agent.proposing.power import discriminative_power, held_back
 from agent.state import ProposalRuntime
@@ -80,6 +82,32 @@ def test_proposals_are_judged_and_refusals_go_back_with_their_reasons(tmp_path: 
     assert "carry_at(a, b, 0)  (AUC 0.9" in second
     assert ended["powers"][0] < 0.6 < 0.85 < ended["powers"][1]
     assert ended["ended"] == "the model had nothing new to propose"
+
+
+def test_a_round_shows_pairs_ranges_and_errors_and_asks_for_nothing_twice(tmp_path: Path) -> None:
+    """Each wrong record beside the right one nearest to it; a refused text in another spelling is not judged again."""
+    model = Recorder(
+        tmp_path,
+        {"unless": ["nosuch"], "json": {"predicates": ["nosuch > 3", "digit(a, 1)  >=  5"]}},
+        {"json": {"predicates": ["nosuch > 3", "digit(a,1) >= 5"]}},
+    )
+    context = _context()
+    ended = _propose(model, context=context)
+    assert ended["ended"] == "the model had nothing new to propose"
+    first, second = model.requests
+    assert "a: int, from 0 to 99, known before generation" in model.sent[0]
+    assert model.sent[0].count("\nwrong: ") == model.sent[0].count("\nright: ") == 12
+    assert (first.temperature, second.temperature) == (None, 0.7)
+    assert re.fullmatch(first.patterns["predicates"], "carry_at(a, b, 0)")
+
+
+def test_the_nearest_record_differs_least() -> None:
+    """By distance in numbers and by equality in categories; the first on a tie, none where there is no other."""
+    columns = {"a": np.array([1, 50, 2, 1]), "op": np.array(["+", "+", "+", "-"])}
+    among = np.array([False, True, True, True])
+    assert showing.nearest(columns, [0], among, ["a", "op"]) == [(0, 2)]
+    assert showing.nearest(columns, [0], among, ["a"]) == [(0, 3)]
+    assert showing.nearest(columns, [0], ~among[[1, 1, 1, 1]], ["a"]) == []
 
 
 def test_the_loop_stops_when_the_power_stops_rising(tmp_path: Path) -> None:
@@ -245,9 +273,7 @@ def test_no_prompt_ever_holds_a_record_of_the_test_split(
         monkeypatch.setattr(preparation, "make_proposer", lambda name: proposer)
         preparation.prepare(run, Journal(run.store, lambda event: None, lambda: 0.0))
         prompts = [json.dumps(text, ensure_ascii=False) for text in run.columns["prompt"].tolist()]
-        shown = {
-            place for place, text in enumerate(prompts) for sent in model.sent if f'"prompt": {text}' in sent
-        }
+        shown = {place for place, text in enumerate(prompts) for sent in model.sent if text in sent}
         train = set(np.flatnonzero(run.train).tolist())
         assert run.store.has(PROPOSALS)
         assert len(train) < len(prompts) == len(set(prompts))
