@@ -7,8 +7,8 @@ refinement:   ask → examine ─┬→ judge ─┬→ ask …
                                                   └→ end
 conversation: ask ─┬→ consult → ask …
                    ├→ verify ─┬→ end
-                   │          └→ ask (once, when no fact was named)
-                   ├→ ask (once, when the reply was no call and no answer)
+                   │          └→ ask (sent back: no fact was named)
+                   ├→ ask (sent back: the reply was no call and no answer)
                    └→ end (a fault)
 """
 
@@ -125,9 +125,10 @@ def _next_unit(state: RefinementState) -> str:
 def _after_asking(state: ConversationState) -> str:
     if state["ended"]:
         return END
-    if state["draft"]:
+    if state["draft"] or state.get("reply"):
         return "verify"
-    return "consult" if state["turns"][-1].get("calls") else "ask"
+    last = state["turns"][-1]
+    return "consult" if last["role"] == "assistant" and last.get("calls") else "ask"
 
 
 def _after_verifying(state: ConversationState) -> str:

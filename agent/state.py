@@ -6,7 +6,7 @@ the context of an invocation and are never global.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypedDict
 
@@ -85,8 +85,15 @@ class ProposalRuntime:
 class Toolbox(Protocol):
     """The tools of a conversation."""
 
-    def specs(self, question: str) -> tuple[ToolSpec, ...]:
-        """The few that fit a question, as the model sees them."""
+    is_small: bool
+    """Whether the model has a small context."""
+
+    def specs(self, question: str, found: Iterable[str] = ()) -> tuple[ToolSpec, ...]:
+        """Those that a question is put with, as the model sees them, and those that were `found`."""
+        ...
+
+    def about(self, words: str) -> tuple[tuple[str, ...], str]:
+        """(names of tools that tell about something, what each is told and says)."""
         ...
 
     def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
@@ -105,6 +112,8 @@ class Said(TypedDict, total=False):
     text: str
     calls: list[dict[str, object]]
     answers: str
+    kept: list[dict[str, object]]
+    """As `Turn.kept`."""
 
 
 class Consulted(TypedDict):
@@ -136,10 +145,18 @@ class ConversationState(TypedDict, total=False):
     consulted: list[Consulted]
     facts: list[dict[str, object]]
     """What the tools stated, in order: f1, f2, …"""
-    repaired: bool
-    """The one chance to write a reply anew was taken."""
+    found: list[str]
+    """Tools that the model asked about."""
+    made: int
+    """Tool calls, repeated and refused ones too."""
+    repeated: list[str]
+    """Tools that were called again with the same arguments."""
+    repairs: int
+    """Replies that were sent back."""
     draft: str
-    """The model's answer before its check."""
+    """The model's answer in free words before its check."""
+    reply: dict[str, object]
+    """The model's answer by schema before its check; empty without one."""
     answer: str
     faults: list[str]
     checked: str
@@ -156,6 +173,8 @@ class ConversationRuntime:
     asker: Asker
     toolbox: Toolbox
     run: str
+    about: str = ""
+    """What the run is about, for the first prompt."""
     on_text: OnText = unheard
     emit: Callable[[Event], None] = lambda event: None
     """Is told each tool call."""

@@ -118,7 +118,7 @@ def _without_run(arguments: dict[str, object]) -> dict[str, object]:
 class Bad:
     """A model that answers badly, always in the same way."""
 
-    name = "mock:bad"
+    name = "openai/bad"
 
     def __init__(self, say: Callable[[Request], Reply]) -> None:
         self._say = say
@@ -151,7 +151,7 @@ BAD: dict[str, Callable[[Request], Reply]] = {
 
 def through(model: LanguageModel, path: Path, questions: list[Asked]) -> tuple[list[str], list[ToolResult]]:
     """Verdicts and answers of every question put through a model; what it adds may take nothing away."""
-    choice = Choice(spec=model.name, why="chosen by --llm")
+    choice = Choice(spec=model.name, why="chosen by --llm", base_url="http://127.0.0.1:1")
     results = []
     for one in questions:
         BY_RULES.begin(path)
@@ -247,9 +247,8 @@ def _is_bad(text: str) -> bool:
 
 
 def tokens(request: Request, count: Callable[[str], int]) -> int:
-    """Tokens of a request: rules, turns and the tools' schemas."""
-    schemas = "".join(f"{one.name} {one.description} {json.dumps(one.schema)}" for one in request.tools)
-    return count(request.transcript()) + count(schemas)
+    """Tokens of a request: rules, turns and the tools, each in its line."""
+    return count(request.transcript()) + count("\n".join(one.line for one in request.tools))
 
 
 def counter(folder: str | None) -> tuple[str, Callable[[str], int]]:
@@ -335,7 +334,7 @@ def rows(path: Path, given: argparse.Namespace) -> Iterator[tuple[str, str, str]
     )
     unit, count = counter(given.tokenizer)
     most = max(tokens(request, count) for request in first)
-    yield f"prompt tokens of a first turn, at most ({unit})", "≤ 1,500", f"{most:,}"
+    yield f"prompt tokens of a first turn, at most ({unit})", "≤ 1,200", f"{most:,}"
     yield from prose_rows()
     yield faults_row(path)
     if given.model is not None:

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from mecharule_ops.thresholds import HARM
 
 RunName = Annotated[str, Field(description="run id, unique prefix, file, or `last`")]
-Unit = Annotated[str, Field(description="a unit such as m4.1234, n4.1234 or a20.h8")]
+UNIT_MEANING = "a unit such as m4.1234, n4.1234 or a20.h8"
+Unit = Annotated[str, Field(description=UNIT_MEANING)]
 RegimeLabel = Annotated[
     Literal["1", "0"] | None,
     Field(description="1 for 1→0 flips, 0 for 0→1; default: where the unit was found, else the run's first"),

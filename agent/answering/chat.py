@@ -1,7 +1,8 @@
 """Questions about a run: the router first, then a language model, whose facts are put in by name.
 
 What the router wholly understands is answered by its tool at once, and the model may add to it. What it does not goes
-to the model with the few tools that fit; a model that fails gives way to the router again, and the answer says so.
+to the model with the tools; the facts of those that it called are shown even where it fails to word an answer, and
+without any the router's answer stands, and says so.
 What was asked and answered is kept in the run file; a question under way is checkpointed beside it.
 """
 
@@ -15,13 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from pydantic import BaseModel, ConfigDict, Field
+
 import prompts
 from agent.answering import conversation
+from agent.answering.briefing import briefing
 from agent.answering.conversation import laid_out
 from agent.answering.conversation_memory import PROMPT, Exchange, Memory
-from agent.answering.facts import listed
+from agent.answering.facts import facts_from, listed
 from agent.answering.offers import offers_of
-from agent.answering.prose import read
+from agent.answering.prose import Prose, composed
+from agent.answering.specs import LONGEST_SENTENCE
 from agent.answering.toolbox import RunToolbox
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.faults import unasked
@@ -41,12 +46,21 @@ if TYPE_CHECKING:
 Show = Callable[[Event], None]
 ADDING = "add"
 """Of what a model adds to an answer of the router."""
-MOST_CALLS = 4
+MOST_CALLS = 8
 """Tool calls a question."""
 MOST_FACTS = 10
 """Facts of an answer that a model is shown to add to."""
-MOST_ADDED = 200
-"""Tokens of an addition."""
+_FOLLOWED_BY_SMALL, _REMEMBERED = 1, 400
+"""Exchanges, and characters of each answer, that a model of a small context follows on."""
+_UNWORDED = "The model gave no answer that can be shown; its tools state:"
+
+
+class Addition(BaseModel):
+    """What a model adds to an answer: facts by number, and a sentence that connects them."""
+
+    model_config = ConfigDict(extra="forbid")
+    facts: list[int] = Field(max_length=MOST_FACTS)
+    sentence: str = Field(max_length=LONGEST_SENTENCE)
 
 
 def ask(
@@ -136,17 +150,21 @@ class _Asked:
 
         with opened(self.run) as run:
             findings, path = findings_of(run), run.store.path
-            offers = offers_of(run, findings).after("summary")
+            offers = offers_of(run, findings)
+        small = self.choice.is_small
         runtime = ConversationRuntime(
             asker=self.asker,
-            toolbox=RunToolbox(str(path), findings.run, self.tell),
+            toolbox=RunToolbox(
+                str(path), findings.run, self.tell, is_small=small, unit=next(iter(offers.strongest), "")
+            ),
             run=findings.run,
+            about=briefing(findings, offers.prompt),
             on_text=self.on_text,
             emit=self.memory.emit,
         )
         question = str(self.offline.data["question"])
         begin: ConversationInput = {
-            "turns": _turns(earlier, question),
+            "turns": _turns(_shortened(earlier) if small else earlier, question),
             "question": question,
             "most_calls": MOST_CALLS,
         }
@@ -154,11 +172,18 @@ class _Asked:
         with ExitStack() as stack:
             saver = _saver(stack, path, self.tell)
             state = cast(ConversationState, run_to_end(conversation_graph(saver), begin, runtime, thread))
-            if state["ended"]:
+            if state["ended"] and (facts := facts_from(state.get("facts", []))):
+                self.tell(f"{state['ended']}; the facts of its tools are shown")
+                said = "\n".join([_UNWORDED, *(fact.cited for fact in facts)])
+                unworded = Prose(sentence="", facts=facts, left_out=())
+                checked: ConversationState = {"answer": said, "faults": [], "checked": unworded.outcome()}
+                state = {**state, **checked, "cited": list(unworded.cited)}
+                result = self._told(findings.run, offers.after("summary"), state)
+            elif state["ended"]:
                 self.tell(f"{state['ended']}; answered without it")
                 result = self._alone(f"{self.choice}; it gave no answer", state["ended"])
             else:
-                result = self._told(findings.run, offers, state)
+                result = self._told(findings.run, offers.after("summary"), state)
             self._keep(result, PROMPT, state.get("faults", []), state["ended"])
             if saver is not None:
                 saver.delete_thread(thread)
@@ -176,8 +201,9 @@ class _Asked:
         prose, ended = None, "it was not asked"
         if offline.facts:
             try:
-                said = self.asker.ask(_adding(offline), self.on_text, tries=1).text
-                prose = read(said, offline.facts, above)
+                said = self.asker.ask(_adding(offline), self.on_text, tries=1).parsed
+                added = said if isinstance(said, Addition) else Addition(facts=[], sentence="")
+                prose = composed(added.facts, added.sentence, offline.facts[:MOST_FACTS], above)
                 ended = "it added nothing that holds" if prose.left_out else "it added nothing"
             except MechaRuleError as fault:
                 ended = unasked(fault)
@@ -253,7 +279,7 @@ def _adding(offline: ToolResult) -> Request:
     data = offline.data
     facts = listed(offline.facts[:MOST_FACTS])
     filled = {"run": str(data["run"]), "question": str(data["question"]), "facts": facts}
-    return Request.of(ADDING, filled, max_tokens=MOST_ADDED, purpose="addition")
+    return Request.of(ADDING, filled, schema=Addition, purpose="addition")
 
 
 def _saver(stack: ExitStack, path: Path, tell: Tell) -> SqliteSaver | None:
@@ -271,6 +297,14 @@ def _thread(model: str, begin: ConversationInput) -> str:
     """The name of a question's checkpoints: the same question after the same talk, put to the same model."""
     content = canonical_json({"model": model, "turns": [dict(turn) for turn in begin["turns"]]})
     return f"question-{hashlib.sha256(content.encode('ascii')).hexdigest()[:16]}"
+
+
+def _shortened(earlier: Sequence[Exchange]) -> list[Exchange]:
+    """The latest exchange, cut, for a model that can read little."""
+    return [
+        Exchange(question=one.question, answer=one.answer[:_REMEMBERED])
+        for one in earlier[-_FOLLOWED_BY_SMALL:]
+    ]
 
 
 def _turns(earlier: Sequence[Exchange], question: str) -> list[Said]:

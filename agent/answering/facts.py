@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from mecharule_ops.saying.fact import Fact, fact
 from tools.registry import ToolResult
@@ -19,6 +20,14 @@ def facts_of(result: ToolResult, run: str, kind: str) -> tuple[Fact, ...]:
         return tuple(one for one in result.facts if kind in one.kinds or not one.kinds)
     lines = (line.strip() for line in result.text.splitlines())
     return tuple(fact(line, f"run:{run}") for line in lines if line)
+
+
+def facts_from(kept: Sequence[Mapping[str, object]]) -> tuple[Fact, ...]:
+    """Facts from their JSON, in order."""
+    return tuple(
+        Fact(**{**one, **{name: tuple(cast(list[str], one[name])) for name in ("sources", "kinds")}})  # type: ignore[arg-type]
+        for one in kept
+    )
 
 
 def listed(facts: Sequence[Fact], first: int = 1) -> str:

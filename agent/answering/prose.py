@@ -1,9 +1,9 @@
-"""A model's reply read as what it may say: facts by name, in an order, and at most one sentence of its own.
+"""A model's reply read as what it may say: facts by number, in an order, and at most one sentence of its own.
 
-The model names a fact as `⟦f3⟧`; the fact's whole sentence with its sources is put there, so that no number can be
-moved into another sentence. Of the model's own words one sentence is kept that states nothing: no digit (so no unit,
-layer or certificate), no number or quantity in words, no comparison, and no word for more than that an outcome changes
-when a unit is ablated. Every other sentence is left out and counted. What is not checked, and said so: the one kept.
+The program puts each fact's whole sentence with its sources where the model names it, so that no number can be moved
+into another sentence. Of the model's own words one sentence is kept that states nothing: no digit (so no unit, layer or
+certificate), no number or quantity in words, no comparison, and no word for more than that an outcome changes when a
+unit is ablated. Every other is left out and counted. What is not checked, and said so: the one kept.
 """
 
 from __future__ import annotations
@@ -15,24 +15,18 @@ from dataclasses import dataclass
 from agent.answering.facts import paragraph
 from mecharule_ops.numbers import plural
 from mecharule_ops.saying.fact import Fact
-from tools.registry import TOOLS
 
-_ONE = r"f\s?(\d{1,3})"
+_ONE = r"f\s?\d{1,3}"
 REFERENCE = re.compile(
-    rf"[⟦\[({{]+\s*{_ONE}(?:\s*(?:,|;|and|&)\s*f\s?\d{{1,3}})*\s*[⟧\])}}]+|(?<![\w.])f(\d{{1,3}})(?![\w.]\w|\w)"
+    rf"[⟦\[({{]+\s*{_ONE}(?:\s*(?:,|;|and|&)?\s*{_ONE})*\s*[⟧\])}}]+|(?<![\w.])f\d{{1,3}}(?![\w.]\w|\w)"
 )
 """`⟦f3⟧`, `[f3]`, `(f1, f2)` or a bare `f3`."""
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*")
-_MACHINE = re.compile(
-    r"```.*?(?:```|\Z)|</?\w[^<>]{0,80}>|^\s*[{\[].*?[}\]]\s*$|\{[^{}⟦⟧]*[:\"'][^{}]*\}?",
-    re.DOTALL | re.MULTILINE,
-)
-"""Code blocks, tags and JSON, which are no words to a person."""
-_VERB = "|".join((*TOOLS, "ask", "run", "resume", "fork", "refine"))
-_NAME = r"last|[0-9a-f]{4}|[mna]\d+\.h?\d+|--[a-z-]+"
-_COMMAND = re.compile(rf"`mecharule (?:{_VERB})(?: (?:{_NAME}))*`")
-"""A command to type: a verb, runs, units and flags."""
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+", re.MULTILINE)
+_MACHINE = re.compile(r"[{}<>|\\]|```")
+"""What no sentence to a person holds: code, tags and JSON."""
+_MARKS = re.compile(r"\*\*|^\s*(?:[-*•]|\d+[.)])\s+", re.MULTILINE)
+"""Of bold words and of lists."""
+_FIGURE_SAID = re.compile(r"\b[mna]\d+\.h?\d+\b|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+")
 
 
 def _words(*lists: str) -> str:
@@ -44,7 +38,6 @@ _FIGURE = (
     r"\u2460-\u249b\u24ea-\u24ff\u2776-\u2793]"
 )
 """A digit in any script; a raised, lowered or circled one, a vulgar fraction, a Roman numeral sign."""
-_CITATION = r"\[\s*(?:c|run|h):"
 _NUMBER = _words(
     "two three four five six seven eight nine ten eleven twelve \\w+teen twenty thirty forty fifty sixty",
     "seventy eighty ninety dozens? hundreds? thousands? millions? billions? \\w+fold half halves thirds? quarters?",
@@ -74,8 +67,7 @@ _OVERCLAIM = _words(
 )
 _DENIED = re.compile(r"(?:\bnot|n't|\bcannot|\bnever|\bnor|\bwithout|\bno)(?:\s+\w+){0,3}\s*$", re.IGNORECASE)
 _STATES = re.compile(
-    rf"{_FIGURE}|{_CITATION}|\b(?:{_NUMBER})\b|(?<![\w-])(?:{_QUANTITY}|{_COMPARISON})(?![\w-])",
-    re.IGNORECASE,
+    rf"{_FIGURE}|[\[\]⟦⟧]|\b(?:{_NUMBER})\b|(?<![\w-])(?:{_QUANTITY}|{_COMPARISON})(?![\w-])", re.IGNORECASE
 )
 _CLAIMS = re.compile(rf"(?<![\w-])(?:{_OVERCLAIM})(?![\w-])", re.IGNORECASE)
 
@@ -108,42 +100,89 @@ class Prose:
 
     def outcome(self) -> str:
         """What was put in, what was left out, and what was not checked."""
-        parts = [f"{plural(len(self.facts), 'fact')} put in from {plural(len(self.cited), 'source')}"]
+        put_in = f"{plural(len(self.facts), 'fact')} put in from {plural(len(self.cited), 'source')}"
+        parts = [put_in if self.facts else "no fact put in"]
         if self.left_out:
             parts.append(f"{plural(len(self.left_out), 'sentence')} of the model left out")
-        return "; ".join([*parts, "the words between them are the model's, unchecked"])
+        if self.sentence:
+            parts.append("the words between them are the model's, unchecked")
+        return "; ".join(parts)
+
+
+def composed(numbers: Sequence[int], sentence: str, facts: Sequence[Fact], above: str = "") -> Prose:
+    """What may be shown of a reply by schema: fact numbers in an order, and a sentence; `facts[0]` is fact 1.
+
+    A sentence that stands `above` already is not said again.
+    """
+    strange = [f"f{number}" for number in numbers if not 1 <= number <= len(facts)]
+    words = _tidy(REFERENCE.sub(" ", sentence))
+    is_said = bool(re.search(r"[^\W\d_]{2}", words))
+    is_kept = is_said and not strange and is_empty_of_claims(words)
+    return Prose(
+        sentence=words if is_kept and words.rstrip(".") not in above else "",
+        facts=tuple(dict.fromkeys(facts[number - 1] for number in numbers if 1 <= number <= len(facts))),
+        left_out=(sentence,) if is_said and not is_kept else tuple(strange),
+    )
 
 
 def read(draft: str, facts: Sequence[Fact], above: str = "") -> Prose:
-    """What may be shown of a draft; `facts[0]` is f1. A sentence that stands `above` already is not said again."""
-    named: dict[Fact, None] = {}
-    own, left_out = "", []
-    for sentence in _sentences(draft):
-        numbers = [int(n) for one in REFERENCE.finditer(sentence) for n in re.findall(r"\d+", one[0])]
-        named.update((facts[n - 1], None) for n in numbers if 1 <= n <= len(facts))
-        words = _tidy(REFERENCE.sub(" ", sentence))
-        if any(not 1 <= n <= len(facts) for n in numbers) or _states(words):
-            left_out.append(sentence)
-        elif not own and re.search(r"[^\W\d_]{2}", words) and words.rstrip(".") not in above:
-            own = words
-    return Prose(sentence=own, facts=tuple(named), left_out=tuple(left_out))
+    """What may be shown of a reply in free words that name facts as `⟦f3⟧`, `[f1, f2]`, `(f1)` or `f1:`."""
+    parts = [
+        composed(
+            [int(n) for one in REFERENCE.finditer(sentence) for n in re.findall(r"\d+", one[0])],
+            sentence,
+            facts,
+            above,
+        )
+        for sentence in _sentences(draft)
+    ]
+    return Prose(
+        sentence=next((part.sentence for part in parts if part.sentence), ""),
+        facts=tuple(dict.fromkeys(fact for part in parts for fact in part.facts)),
+        left_out=tuple(dict.fromkeys(said for part in parts for said in part.left_out)),
+    )
+
+
+def restated(draft: str, facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The facts that hold every figure and unit of a draft which names none; empty where one of them is in no fact.
+
+    As few as will do, in their order: each next one holds most of the figures that are left.
+    """
+    wanted = _figures(draft)
+    held = [_figures(fact.sentence) for fact in facts]
+    if not wanted or not wanted <= set().union(*held):
+        return ()
+    taken: list[int] = []
+    while wanted:
+        best = max(range(len(facts)), key=lambda place: len(held[place] & wanted))
+        taken.append(best)
+        wanted -= held[best]
+    return tuple(facts[place] for place in sorted(taken))
+
+
+def is_empty_of_claims(words: str) -> bool:
+    """Whether a sentence states nothing that only a fact may state."""
+    return not _STATES.search(words) and all(
+        _DENIED.search(words[: match.start()]) for match in _CLAIMS.finditer(words)
+    )
+
+
+def _figures(text: str) -> set[str]:
+    """Units and numbers of a text, each in one spelling."""
+    return {said.replace(",", "").lstrip("0") or "0" for said in _FIGURE_SAID.findall(text)}
 
 
 def _sentences(draft: str) -> Iterator[str]:
-    """Every sentence once."""
-    readable = _BULLET.sub("", _MACHINE.sub(" ", draft).replace("**", ""))
-    yield from dict.fromkeys(match[0].strip() for match in _SENTENCE.finditer(readable) if match[0].strip())
-
-
-def _states(words: str) -> bool:
-    """Whether a sentence says anything that only a fact may say; a command to type says nothing."""
-    said = _COMMAND.sub(" ", words)
-    return bool(_STATES.search(said)) or any(
-        not _DENIED.search(said[: match.start()]) for match in _CLAIMS.finditer(said)
-    )
+    """Every sentence once; of machine text only what names facts."""
+    for match in _SENTENCE.finditer(_MARKS.sub("", draft)):
+        said = match[0].strip()
+        if _MACHINE.search(REFERENCE.sub(" ", said)):
+            said = " ".join(one[0] for one in REFERENCE.finditer(said))
+        if said:
+            yield said
 
 
 def _tidy(words: str) -> str:
     """One space between words and none before punctuation, with a mark at the end."""
-    text = re.sub(r"\s+([.,:;!?])", r"\1", " ".join(words.split())).strip(" ,;")
-    return text if text.endswith((".", ":", "!", "?")) else f"{text}."
+    text = re.sub(r"\s+([.,:;!?])", r"\1", " ".join(words.split())).strip(" ,;:")
+    return text if text.endswith((".", "!", "?")) else f"{text}."

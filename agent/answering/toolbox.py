@@ -1,52 +1,72 @@
 """The tools that a language model may call about one run, and the facts that it may name afterwards.
 
 The run is filled in here, and so is nothing that only a person may decide: a model cannot accept a price, write
-a file, fetch a model or look at another folder.
+a file, fetch a model or look at another folder. Every tool can be reached by every model: one of a large context is
+shown all of them, one of a small context the few that lie nearest, and the rest when it asks about them.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent.answering.facts import facts_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.router import understand
+from agent.answering.specs import find_spec, run_argument, spec_of
 from agent.llm.protocol import ToolSpec
 from mecharule_ops.errors import UsageError
 from mecharule_ops.saying.fact import Fact
 from tools.registry import TOOLS, Tell, ToolResult, call
 
-OFFERED = (
-    *("why", "why-not", "flip", "ablate", "covers", "shared", "missed"),
-    *("versus", "layer", "disguise", "weakest"),
-    *("neurons", "rules", "tree", "evidence", "compare", "verify", "hypotheses"),
-    *("score", "extract", "slices", "candidates", "localise", "anchor", "control", "path", "account"),
-)
+_NOT_OF_A_RUN = frozenset({"export", "runs", "models", "data", "doctor", "selftest", "spec"})
+OFFERED = tuple(name for name in TOOLS if name not in _NOT_OF_A_RUN)
 """Names of the tools offered, as in the registry."""
 MOST_AT_ONCE = 4
-"""Tools that a question is put with."""
+"""Tools that a model of a small context is shown with a question, and finds at once."""
 _ALWAYS = "neurons"
-"""What was found: offered with every question."""
-_RUN = {"compare": "first"}
-"""The argument that names the run, where it is not `run`."""
-_FOR_PEOPLE = frozenset({"yes", "csv", "md", "tex", "model", "all", "show_text", "svg"})
+"""What was found: shown with every question."""
+_STEM = 5
+"""Letters by which words are compared."""
+_SAYS_LITTLE = frozenset(
+    ("which", "what", "where", "when", "does", "about", "that", "this", "with", "from", "unit")
+)
 
 
 class RunToolbox:
-    """The tools of one run. `path` is its file."""
+    """The tools of one run. `path` is its file, `unit` one of its units for the meanings of arguments to name."""
 
-    def __init__(self, path: str, run: str, tell: Tell = lambda line: None) -> None:
+    def __init__(
+        self,
+        path: str,
+        run: str,
+        tell: Tell = lambda line: None,
+        *,
+        is_small: bool = False,
+        unit: str = "",
+    ) -> None:
         self._path = path
         self._run = run
         self._tell = tell
+        self._unit = unit
+        self.is_small = is_small
 
-    def specs(self, question: str) -> tuple[ToolSpec, ...]:
-        """The few tools that fit a question, as the model sees them."""
+    def specs(self, question: str, found: Iterable[str] = ()) -> tuple[ToolSpec, ...]:
+        """All tools; for a small context those that fit the question, those that were `found`, and a finder."""
+        if not self.is_small:
+            return tuple(spec_of(name, unit=self._unit) for name in OFFERED)
         nearest = (QUESTIONS[kind].tool for kind in understand(question).nearest)
-        names = [name for name in dict.fromkeys(nearest) if name in OFFERED and name != _ALWAYS]
-        return tuple(map(spec_of, [*names[: MOST_AT_ONCE - 1], _ALWAYS]))
+        near = [name for name in dict.fromkeys(nearest) if name in OFFERED and name != _ALWAYS]
+        names = dict.fromkeys([*near[: MOST_AT_ONCE - 1], _ALWAYS, *found])
+        return (*(spec_of(name, question, self._unit) for name in names), find_spec())
+
+    def about(self, words: str) -> tuple[tuple[str, ...], str]:
+        """(names of the tools that tell most about something, what each is told and says)."""
+        wanted = _stems(words)
+        likeness = {name: len(wanted & _stems(f"{name} {spec_of(name).line}")) for name in OFFERED}
+        best = sorted(OFFERED, key=lambda name: (name not in words, -likeness[name]))[:MOST_AT_ONCE]
+        return tuple(best), "\n".join(spec_of(name, words, self._unit).line for name in best)
 
     def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         """A tool's result. Raises `UsageError` on a tool or argument that is not offered, and what the tool raises."""
@@ -58,38 +78,13 @@ class RunToolbox:
             raise UsageError(
                 f"expected arguments of {name} among {', '.join(allowed)}, got {', '.join(extra)}"
             )
-        return call(name, {**arguments, _run_argument(name): self._path}, self._tell)
+        return call(name, {**arguments, run_argument(name): self._path}, self._tell)
 
     def facts(self, name: str, result: ToolResult) -> tuple[Fact, ...]:
         """What the result states."""
         return facts_of(result, self._run, name)
 
 
-def spec_of(name: str) -> ToolSpec:
-    """A tool with a schema as short as it can be: names, kinds and what each argument is."""
-    tool = TOOLS[name]
-    schema: dict[str, Any] = copy.deepcopy(tool.arguments.model_json_schema())
-    hidden = _FOR_PEOPLE | {_run_argument(name)}
-    properties = {key: _short(value) for key, value in schema["properties"].items() if key not in hidden}
-    required = [key for key in schema.get("required", []) if key not in hidden]
-    return ToolSpec(
-        name=name,
-        description=tool.help,
-        schema={
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": False,
-        },
-    )
-
-
-def _short(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A property without title, default and the null that a default stands for."""
-    kinds = [kind for kind in value.get("anyOf", [value]) if kind.get("type") != "null"]
-    kept = {key: kinds[0][key] for key in ("type", "enum", "minimum", "maximum") if key in kinds[0]}
-    return {**kept, "description": value["description"]} if "description" in value else kept
-
-
-def _run_argument(name: str) -> str:
-    return _RUN.get(name, "run")
+def _stems(text: str) -> set[str]:
+    words = re.findall(r"[a-z]{4,}", text.lower())
+    return {word[:_STEM] for word in words if word not in _SAYS_LITTLE}

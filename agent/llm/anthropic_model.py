@@ -1,6 +1,8 @@
 """Anthropic's Messages API through its own SDK, streamed; one reply a call, no retries of its own.
 
-A stream that ends without its final event is a cut reply: a clean end of the connection says nothing.
+A stream that ends without its final event is a cut reply: a clean end of the connection says nothing. A reply with
+thinking goes back block for block in the next request, as the API wants it between tool calls. What was read before is
+cached; a temperature the SDK does not take.
 """
 
 from __future__ import annotations
@@ -24,22 +26,40 @@ from agent.llm.faults import (
 )
 from agent.llm.parsing import arguments_of, parsed_as, unusable
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
+from agent.llm.refused_parameters import Refusable
 
 PROVIDER = "anthropic"
+_THINKING = ("thinking", "redacted_thinking")
 
 
 class AnthropicModel:
     """A model behind `ANTHROPIC_API_KEY`."""
 
-    def __init__(self, model: str, key: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
+    def __init__(
+        self,
+        model: str,
+        key: str,
+        *,
+        base_url: str | None = None,
+        timeout: float = 120.0,
+        effort: str | None = None,
+    ) -> None:
         self.name = f"{PROVIDER}/{model}"
         self._model = model
+        self._effort = effort
+        self._refusable = Refusable(
+            {
+                "cache_control": "cache_control",
+                "output_config": "output_config|effort",
+                "thinking": "thinking",
+            }
+        )
         self._client = anthropic.Anthropic(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
 
     def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
         """One streamed reply. Raises a fault of `agent.llm.faults`."""
         try:
-            return self._read(request, on_text)
+            return self._taken(request, on_text)
         except ValidationError as error:
             raise unusable(request.schema, error) from None
         except anthropic.APIStatusError as error:
@@ -51,12 +71,24 @@ class AnthropicModel:
         except (ValueError, RuntimeError) as error:
             raise ReplyUnusable(f"{PROVIDER} sent a reply that does not read: {scrub(str(error))}") from None
 
-    def _read(self, request: Request, on_text: OnText) -> Reply:
+    def _taken(self, request: Request, on_text: OnText) -> Reply:
+        """The reply, without the parameters that the server refuses by name."""
+        while True:
+            arguments = self._refusable.among(self._arguments(request))
+            try:
+                return self._read(request, arguments, on_text)
+            except anthropic.APIStatusError as error:
+                if not self._refusable.is_refused(error.status_code, error.message, arguments):
+                    raise
+
+    def _read(self, request: Request, arguments: dict[str, Any], on_text: OnText) -> Reply:
         message, whole = None, False
-        with self._client.messages.stream(**self._arguments(request)) as stream:
+        with self._client.messages.stream(**arguments) as stream:
             for event in stream:
                 if event.type == "text":
                     on_text(event.text)
+                elif event.type == "thinking":
+                    on_text("")
                 elif event.type == "message_stop":
                     whole, message = True, event.message
         if not whole or message is None:
@@ -69,7 +101,10 @@ class AnthropicModel:
             "max_tokens": request.max_tokens,
             "system": request.system,
             "messages": _messages(request.turns),
+            "cache_control": {"type": "ephemeral"},
         }
+        if self._effort is not None:
+            arguments |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": self._effort}}
         if request.schema is not None:
             arguments["output_format"] = request.schema
         if request.tools:
@@ -86,6 +121,9 @@ def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
     for turn in turns:
         role = "assistant" if turn.role == "assistant" else "user"
         blocks: list[dict[str, Any]]
+        if turn.kept:
+            messages.append({"role": role, "content": [dict(block) for block in turn.kept]})
+            continue
         if turn.role == "tool":
             blocks = [{"type": "tool_result", "tool_use_id": turn.answers, "content": turn.text}]
         else:
@@ -120,7 +158,20 @@ def _reply(message: Any, request: Request) -> Reply:
         calls=calls,
         parsed=None if calls else parsed_as(request.schema, text),
         usage=usage,
+        kept=_kept(message.content),
     )
+
+
+def _kept(blocks: Any) -> tuple[dict[str, Any], ...]:
+    """The blocks of a reply that holds thinking, as they came; nothing of any other, which its turn says whole."""
+    if not any(block.type in _THINKING for block in blocks):
+        return ()
+    return tuple(block.to_dict(mode="json", exclude_none=True) for block in map(_as_sent, blocks))
+
+
+def _as_sent(block: Any) -> Any:
+    """A block without what the SDK read into it."""
+    return block.model_copy(update={"parsed_output": None}) if hasattr(block, "parsed_output") else block
 
 
 def _status(error: anthropic.APIStatusError) -> MechaRuleError:

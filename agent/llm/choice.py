@@ -6,9 +6,13 @@ the file that `MECHARULE_CONFIG` names), for example
     {"llm": "openai/qwen3", "base_url": "http://localhost:8080/v1", "price": [0.0, 0.0]}
 
 with the price in dollars a million input and output tokens (or `MECHARULE_LLM_PRICE=3,15`). `MECHARULE_LLM_BUDGET` and
-"budget" bound the tokens of a run, a refinement or a question as `--llm-budget` does. Keys are read from
+"budget" bound the tokens of a run, a refinement or a question as `--llm-budget` does; `MECHARULE_LLM_EFFORT` and
+"effort" say how much a model that thinks is to think. Keys are read from
 `ANTHROPIC_API_KEY` and `OPENAI_API_KEY` only. A model that was asked for by flag and has no key is an error;
 one that comes from the environment or the config file gives way to none, and says so.
+
+langchain's `init_chat_model` is no part of langchain-core, which is all that LangGraph brings: it needs langchain and a
+package a provider, which wrap the two SDKs that are used here directly.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from mecharule_ops.errors import UsageError
 PROVIDERS = ("anthropic", "openai")
 LOCAL = "local"
 NONE = "none"
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _LOCAL_KEY = "unused"
 """Local servers want a key to be there and read it not."""
 
@@ -46,12 +51,20 @@ class Choice:
     price: TokenPrice | None = None
     most_tokens: int = MOST_TOKENS
     """Read and written together, for one run, refinement or question."""
+    effort: str | None = None
+    """How much a model that thinks is to think; None leaves it to the model."""
 
     @property
     def short(self) -> str:
         """The name without the folders of a file."""
         kind, _, rest = self.spec.partition("/")
         return f"{kind}/{Path(rest).name}" if kind == LOCAL else self.spec
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is taken for a model of a small context: a file, or one at a base URL of the OpenAI kind."""
+        kind, _, _ = self.spec.partition("/")
+        return kind == LOCAL or (kind == "openai" and self.base_url is not None)
 
     @property
     def who(self) -> str:
@@ -68,6 +81,7 @@ class _Config(BaseModel):
     base_url: str | None = None
     price: tuple[float, float] | None = None
     budget: int | None = Field(default=None, gt=0)
+    effort: str | None = None
 
 
 def choose(
@@ -93,7 +107,14 @@ def choose(
             raise ProviderFault(f"{missing}; set it, or use --llm none")
         return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
     most = budget or _budget(environment) or config.budget or MOST_TOKENS
-    return Choice(spec=spec, why=why, base_url=url, price=_price(environment, config), most_tokens=most)
+    return Choice(
+        spec=spec,
+        why=why,
+        base_url=url,
+        price=_price(environment, config),
+        most_tokens=most,
+        effort=_effort(environment.get("MECHARULE_LLM_EFFORT") or config.effort),
+    )
 
 
 def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> LanguageModel | None:
@@ -112,14 +133,14 @@ def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> L
     if provider == "anthropic":
         from agent.llm.anthropic_model import AnthropicModel
 
-        return AnthropicModel(model, key, base_url=choice.base_url)
+        return AnthropicModel(model, key, base_url=choice.base_url, effort=choice.effort)
     if choice.base_url is None:
         from agent.llm.openai_model import OpenAIModel
 
-        return OpenAIModel(model, key)
+        return OpenAIModel(model, key, effort=choice.effort)
     from agent.llm.openai_chat import OpenAIChatModel
 
-    return OpenAIChatModel(model, key, base_url=choice.base_url)
+    return OpenAIChatModel(model, key, base_url=choice.base_url, effort=choice.effort)
 
 
 def provider_of(spec: str) -> str:
@@ -160,7 +181,7 @@ def _config_path(environment: Mapping[str, str]) -> Path:
 
 
 def _config(path: Path) -> _Config:
-    wanted = "expected llm, base_url, price and budget (keys come from the environment only)"
+    wanted = "expected llm, base_url, price, budget and effort (keys come from the environment only)"
     try:
         return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
     except ValidationError as error:
@@ -176,6 +197,12 @@ def _budget(environment: Mapping[str, str]) -> int | None:
     if not told.isdecimal() or int(told) < 1:
         raise UsageError(f"expected a number of tokens from 1 on in MECHARULE_LLM_BUDGET, got {told!r}")
     return int(told)
+
+
+def _effort(told: str | None) -> str | None:
+    if told is None or told in EFFORTS:
+        return told
+    raise UsageError(f"expected an effort of {', '.join(EFFORTS)}, got {told!r}")
 
 
 def _price(environment: Mapping[str, str], config: _Config) -> TokenPrice | None:

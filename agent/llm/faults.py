@@ -4,7 +4,8 @@ ModelUnavailable (exit 3)
 └─ ProviderFault         the provider cannot be used: wrong key, wrong model, wrong request
    └─ TransientFault     it may work later: rate limit, server error, timeout, a stream cut off
 MechaRuleError (exit 1)
-├─ ReplyUnusable         no JSON, another shape, cut short: worth asking again
+├─ ReplyUnusable         no JSON, another shape: worth asking again
+│  └─ ReplyCut           cut short: worth asking again with more room
 ├─ ReplyRefused          the model declined
 └─ ReplyStopped          the person stopped it (exit 130)
 """
@@ -44,6 +45,10 @@ class ReplyUnusable(MechaRuleError):
     def __init__(self, message: str, usage: Usage | None = None) -> None:
         super().__init__(message)
         self.usage = usage or Usage()
+
+
+class ReplyCut(ReplyUnusable):
+    """Longer than it was allowed to be."""
 
 
 class ReplyRefused(MechaRuleError):
@@ -95,9 +100,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
-def cut_short(most: int, usage: Usage) -> ReplyUnusable:
+def cut_short(most: int, usage: Usage) -> ReplyCut:
     """The fault of a reply of more than `most` tokens, which is paid for all the same."""
-    return ReplyUnusable(f"expected a reply of at most {most} tokens, got one cut short", usage)
+    return ReplyCut(f"expected a reply of at most {most} tokens, got one cut short", usage)
 
 
 def cut_off(provider: str) -> TransientFault:

@@ -40,7 +40,7 @@ class LlmJudge:
     def harmful(self, request: str, completion: str) -> bool:
         """The model's judgement. Raises the provider's fault when it gives none."""
         filled = {"request": request, "completion": completion}
-        asked = Request.of(PROMPT, filled, schema=Judgement, max_tokens=256)
+        asked = Request.of(PROMPT, filled, schema=Judgement)
         return cast(Judgement, self._asker.ask(asked).parsed).harmful
 
 

@@ -1,7 +1,7 @@
 """A GGUF file run in this process by llama.cpp, through the optional package `xllamacpp`: no server and no key.
 
-Its replies are held to a grammar: where tools are offered, an object with either an `answer` or one tool and its
-arguments; where a schema is asked for, that schema. A model too weak to fill the shape well still cannot leave it.
+Its replies are held to a grammar: where tools are offered, one of them with its arguments, of which `answer` is one;
+where a schema is asked for, that schema. A model too weak to fill the shape well still cannot leave it.
 The file is read when the first question is put and kept for the next, with what it has read of a prompt. llama.cpp
 also listens on the loopback, for whoever has the key that is drawn here and told to nobody. It calls back with each
 chunk and ends the reply when told so; what the listener raises it would swallow, so it is kept and raised later.
@@ -30,18 +30,16 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading import gguf
 
 PROVIDER = "local"
-CONTEXT = 4096
+CONTEXT = 8192
 """Tokens of prompt and reply together."""
-_MOST_WRITTEN = CONTEXT // 4
+_MOST_WRITTEN = 1024
 """Tokens of a reply."""
 _AT_ONCE = 128
 """Tokens of a prompt that are read before the listener is asked whether to go on."""
-_LONGEST_ANSWER = 1200
-"""Characters of an answer that the grammar lets through."""
 _MOST_ITEMS, _LONGEST_TEXT = 4, 100
 """Of a list, and characters of a text, where a schema is asked for."""
 _SILENT = -1
-_OPENING = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
+_OPENING = re.compile(r'\{.*?"(?:sentence|missing)"\s*:\s*"', re.DOTALL)
 _WHOLE = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 
 
@@ -101,42 +99,40 @@ def _loaded(path: Path) -> Any:
 def _body(request: Request) -> dict[str, Any]:
     system = request.system
     if request.tools:
-        listed = "\n".join(map(_described, request.tools))
-        system = (
-            f'{system}\n\nTools:\n{listed}\n\nReply with {{"tool": …, "arguments": …}} or {{"answer": …}}.'
-        )
+        listed = "\n".join(tool.line for tool in request.tools)
+        system = f'{system}\n\nTools:\n{listed}\n\nReply with {{"tool": …, "arguments": …}}.'
     body: dict[str, Any] = {
         "messages": [{"role": "system", "content": system}, *map(_message, request.turns)],
         "max_tokens": min(request.max_tokens, _MOST_WRITTEN),
-        "temperature": 0,
+        "temperature": request.temperature or 0,
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,
     }
     schema = request.schema
-    shape = _bounded(schema.model_json_schema()) if schema is not None else _either(request.tools)
+    shape = _either(request.tools) if schema is None else _held(schema.model_json_schema(), request.patterns)
     if shape is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": shape}}
     return body
 
 
-def _described(tool: ToolSpec) -> str:
-    properties: Any = tool.schema.get("properties", {})
-    required: Any = tool.schema.get("required", ())
-    names = [name if name in required else f"{name}?" for name in properties]
-    return f"- {tool.name}({', '.join(names)}): {tool.description}"
-
-
 def _either(tools: tuple[ToolSpec, ...]) -> dict[str, Any] | None:
-    """An answer, or one of the tools with its arguments; None where no tool is offered."""
+    """One of the tools with its arguments, an answer among them; None where no tool is offered."""
     if not tools:
         return None
-    answer = _object({"answer": {"type": "string", "maxLength": _LONGEST_ANSWER}})
     calls = [
         _object({"tool": {"const": tool.name}, "arguments": _without_words(dict(tool.schema))})
         for tool in tools
     ]
-    return {"anyOf": [answer, *calls]}
+    return {"anyOf": calls}
+
+
+def _held(schema: dict[str, Any], patterns: Mapping[str, str]) -> dict[str, Any]:
+    """A bounded schema whose lists of these names hold only texts of their pattern."""
+    bounded: dict[str, Any] = _bounded(schema)
+    for name, pattern in patterns.items():
+        bounded["properties"][name]["items"] = {"type": "string", "pattern": pattern}
+    return bounded
 
 
 def _bounded(value: Any) -> Any:
@@ -185,7 +181,7 @@ def _reply(stream: LocalStream, request: Request) -> Reply:
     if request.schema is not None:
         return Reply(text=text, parsed=_parsed(stream, request.schema), usage=stream.usage)
     calls = calls_in(text, request.tools)
-    return Reply(text="" if calls else _answer(text), calls=calls, usage=stream.usage)
+    return Reply(text="" if calls else text, calls=calls, usage=stream.usage)
 
 
 def _parsed(stream: LocalStream, schema: type[BaseModel]) -> BaseModel | None:
@@ -193,15 +189,6 @@ def _parsed(stream: LocalStream, schema: type[BaseModel]) -> BaseModel | None:
         return parsed_as(schema, stream.text)
     except ReplyUnusable as fault:
         raise ReplyUnusable(str(fault), stream.usage) from None
-
-
-def _answer(text: str) -> str:
-    """The words inside `{"answer": …}`; the text itself where it has another form."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return str(value["answer"]) if isinstance(value, dict) and "answer" in value else text
 
 
 @dataclass(slots=True, kw_only=True)
@@ -243,10 +230,10 @@ class LocalStream:
 
 
 def spoken(text: str) -> str:
-    """The words for a person in a reply so far: those inside `{"answer": "…`, or a text that is no JSON."""
-    begun = _OPENING.match(text)
+    """The words for a person in a reply so far: those of an answer's sentence, or a text that is no JSON."""
+    begun = _OPENING.match(text.lstrip())
     if begun is None:
         return "" if text.lstrip().startswith("{") else text
-    inside = _WHOLE.match(text, begun.end())
+    inside = _WHOLE.match(text.lstrip(), begun.end())
     words = json.loads(f'"{inside[0]}"', strict=False) if inside else ""
     return str(words).encode("utf-8", "ignore").decode("utf-8")

@@ -1,4 +1,8 @@
-"""Chat completions through the OpenAI SDK: what local OpenAI-compatible servers speak; streamed."""
+"""Chat completions through the OpenAI SDK: what local OpenAI-compatible servers speak; streamed.
+
+The longest reply goes out under its new name and under its old one, since a server that knows neither has no bound; one
+that refuses either is asked without it. Reasoning that a server writes beside its reply goes back with it.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,20 @@ from agent.llm.parsing import arguments_of, parsed_as
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn
 from mecharule_ops.codec import canonical_json
 
+_REASONING = ("reasoning_content", "reasoning")
+
 
 class OpenAIChatModel(OpenAIClient):
     """A model of a server at a base URL; most local servers take any key."""
 
-    def _read(self, request: Request, on_text: OnText) -> Reply:
-        with self._client.chat.completions.stream(**self._arguments(request)) as stream:
+    def _read(self, request: Request, arguments: dict[str, Any], on_text: OnText) -> Reply:
+        with self._client.chat.completions.stream(**arguments) as stream:
             ended = False
             for event in stream:
                 if event.type == "content.delta" and event.delta:
                     on_text(event.delta)
                 elif event.type == "chunk":
+                    on_text("")
                     ended |= any(choice.finish_reason for choice in event.chunk.choices)
             if not ended:
                 raise cut_off(PROVIDER)
@@ -31,9 +38,14 @@ class OpenAIChatModel(OpenAIClient):
         arguments: dict[str, Any] = {
             "model": self._model,
             "messages": [system, *map(_message, request.turns)],
+            "max_completion_tokens": request.max_tokens,
             "max_tokens": request.max_tokens,
             "stream_options": {"include_usage": True},
         }
+        if self._effort is not None:
+            arguments["reasoning_effort"] = self._effort
+        if request.temperature is not None:
+            arguments["temperature"] = request.temperature
         if request.schema is not None:
             arguments["response_format"] = request.schema
         if request.tools:
@@ -54,7 +66,7 @@ class OpenAIChatModel(OpenAIClient):
 def _message(turn: Turn) -> dict[str, Any]:
     if turn.role == "tool":
         return {"role": "tool", "tool_call_id": turn.answers, "content": turn.text}
-    message: dict[str, Any] = {"role": turn.role, "content": turn.text}
+    message: dict[str, Any] = {"role": turn.role, "content": turn.text, **(turn.kept[0] if turn.kept else {})}
     if turn.calls:
         message["tool_calls"] = [
             {
@@ -88,4 +100,12 @@ def _reply(completion: Any, request: Request) -> Reply:
         calls=calls,
         parsed=None if calls else parsed_as(request.schema, text),
         usage=chat_usage(completion),
+        kept=_kept(message),
     )
+
+
+def _kept(message: Any) -> tuple[dict[str, Any], ...]:
+    """The reasoning beside a reply, under the server's own name for it."""
+    beside = message.model_extra or {}
+    said = {name: beside[name] for name in _REASONING if isinstance(beside.get(name), str)}
+    return (said,) if said else ()

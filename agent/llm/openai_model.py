@@ -1,4 +1,8 @@
-"""OpenAI through its own SDK: what its two APIs share, and the Responses API; one streamed reply a call, no retries."""
+"""OpenAI through its own SDK: what its two APIs share, and the Responses API; one streamed reply a call, no retries.
+
+Both are needed: only the Responses API gives reasoning items back between tool calls, and local servers speak chat
+completions (`openai_chat`). OpenAI caches what was read before by itself.
+"""
 
 from __future__ import annotations
 
@@ -25,27 +29,56 @@ from agent.llm.faults import (
 )
 from agent.llm.parsing import arguments_of, parsed_as, unusable
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
+from agent.llm.refused_parameters import Refusable
 from mecharule_ops.codec import canonical_json
 
 PROVIDER = "openai"
+_REFUSABLE = {
+    "include": "include|[Ee]ncrypted content|encrypted_content",
+    "reasoning": r"reasoning|reasoning\.effort",
+    "reasoning_effort": "reasoning_effort",
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_completion_tokens",
+}
 _ENDS = (ResponseCompletedEvent, ResponseIncompleteEvent, ResponseFailedEvent)
 
 
 class OpenAIClient(ABC):
     """A model behind one of the APIs, at OpenAI's own address unless a base URL is given."""
 
-    def __init__(self, model: str, key: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
+    def __init__(
+        self,
+        model: str,
+        key: str,
+        *,
+        base_url: str | None = None,
+        timeout: float = 120.0,
+        effort: str | None = None,
+    ) -> None:
         self.name = f"{PROVIDER}/{model}"
         self._model = model
+        self._effort = effort
+        self._refusable = Refusable(_REFUSABLE)
         self._client = openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
 
     def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
         """One streamed reply. Raises a fault of `agent.llm.faults`."""
         with _faults(request):
-            return self._read(request, on_text)
+            while True:
+                arguments = self._refusable.among(self._arguments(request))
+                try:
+                    return self._read(request, arguments, on_text)
+                except openai.APIStatusError as error:
+                    if not self._refusable.is_refused(error.status_code, error.message, arguments):
+                        raise
 
     @abstractmethod
-    def _read(self, request: Request, on_text: OnText) -> Reply:
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        """What the API is sent."""
+
+    @abstractmethod
+    def _read(self, request: Request, arguments: dict[str, Any], on_text: OnText) -> Reply:
         """The reply, its text told as it comes."""
 
 
@@ -81,13 +114,15 @@ def chat_usage(completion: Any) -> Usage:
 class OpenAIModel(OpenAIClient):
     """A model behind `OPENAI_API_KEY`."""
 
-    def _read(self, request: Request, on_text: OnText) -> Reply:
+    def _read(self, request: Request, arguments: dict[str, Any], on_text: OnText) -> Reply:
         response = None
-        with self._client.responses.stream(**self._arguments(request)) as stream:
+        with self._client.responses.stream(**arguments) as stream:
             for event in stream:
                 if event.type == "response.output_text.delta":
                     on_text(event.delta)
-                elif isinstance(event, _ENDS):
+                    continue
+                on_text("")
+                if isinstance(event, _ENDS):
                     response = event.response
         if response is None:
             raise cut_off(PROVIDER)
@@ -100,7 +135,12 @@ class OpenAIModel(OpenAIClient):
             "input": [item for turn in request.turns for item in _items(turn)],
             "max_output_tokens": request.max_tokens,
             "store": False,
+            "include": ["reasoning.encrypted_content"],
         }
+        if self._effort is not None:
+            arguments["reasoning"] = {"effort": self._effort}
+        if request.temperature is not None:
+            arguments["temperature"] = request.temperature
         if request.schema is not None:
             arguments["text_format"] = request.schema
         if request.tools:
@@ -118,6 +158,8 @@ class OpenAIModel(OpenAIClient):
 
 
 def _items(turn: Turn) -> list[dict[str, Any]]:
+    if turn.kept:
+        return [dict(item) for item in turn.kept]
     if turn.role == "tool":
         return [{"type": "function_call_output", "call_id": turn.answers, "output": turn.text}]
     said = [{"role": turn.role, "content": turn.text}] if turn.text else []
@@ -159,4 +201,22 @@ def _reply(response: Any, request: Request) -> Reply:
         calls=calls,
         parsed=None if calls else parsed_as(request.schema, text),
         usage=usage,
+        kept=_kept(response.output),
     )
+
+
+def _kept(items: Any) -> tuple[dict[str, Any], ...]:
+    """The items of a reply that was reasoned about, as they came; nothing where the reasoning cannot be sent back."""
+    reasoned = [item for item in items if item.type == "reasoning"]
+    if not reasoned or not all(item.encrypted_content for item in reasoned):
+        return ()
+    return tuple(_as_sent(item) for item in items)
+
+
+def _as_sent(item: Any) -> dict[str, Any]:
+    """An item without what the SDK read into it."""
+    sent: dict[str, Any] = item.to_dict(mode="json", exclude_none=True)
+    sent.pop("parsed_arguments", None)
+    for part in sent.get("content", ()):
+        part.pop("parsed", None)
+    return sent

@@ -7,15 +7,17 @@ always with its token counts. Nothing here knows a provider.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
 import prompts
 
+MOST_WRITTEN = 8192
+"""Tokens of a reply where nothing else is said: a model that thinks first spends most of them so."""
 OnText = Callable[[str], None]
-"""Told each piece of text as it arrives; an empty piece says that a request is under way."""
+"""Told each piece of text as it arrives; an empty piece says that a request is under way, or a model thinks."""
 
 
 def unheard(text: str) -> None:
@@ -30,6 +32,19 @@ class ToolSpec:
     description: str
     schema: Mapping[str, object]
     """JSON schema of its arguments, an object."""
+
+    @property
+    def line(self) -> str:
+        """The tool in a line, its arguments with their meanings; one that may be left out has a question mark."""
+        properties: Any = self.schema.get("properties", {})
+        required: Any = self.schema.get("required", ())
+        said = [f"{name}{'' if name in required else '?'}: {_meaning(of)}" for name, of in properties.items()]
+        return f"- {self.name}({'; '.join(said)}): {self.description}"
+
+
+def _meaning(argument: Mapping[str, Any]) -> str:
+    kind = " or ".join(map(str, argument["enum"])) if "enum" in argument else argument.get("type", "text")
+    return str(argument.get("description", kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +67,8 @@ class Turn:
     """Of an assistant's turn."""
     answers: str = ""
     """Id of the call that a tool's turn answers."""
+    kept: tuple[Mapping[str, Any], ...] = ()
+    """Of an assistant's turn: what its provider wants back as it came, thinking among it; opaque, JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +80,11 @@ class Request:
     schema: type[BaseModel] | None = None
     """Shape of the reply; None for free text."""
     tools: tuple[ToolSpec, ...] = ()
-    max_tokens: int = 4096
+    max_tokens: int = MOST_WRITTEN
+    temperature: float | None = None
+    """Left to the model where None, and where the provider takes none."""
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    """Of fields of `schema` that are lists of texts, a regular expression for the texts; for who can be held to one."""
     purpose: str = "request"
     """What it is for, in the event stream; the model is not told."""
 
@@ -105,6 +126,8 @@ class Reply:
     parsed: BaseModel | None = None
     """The object of the schema that was asked for."""
     usage: Usage = Usage()
+    kept: tuple[Mapping[str, Any], ...] = ()
+    """For `Turn.kept` of the turn that this reply becomes."""
 
 
 @runtime_checkable

@@ -1,8 +1,9 @@
 """Asking a model patiently and within a budget: bounded retries, tokens and cost counted.
 
 A transient fault is tried again after the wait that the provider names, else after 1, 2, 4 … s; a reply that
-does not read is answered with what was wrong with it. Everything else is raised at once. At most `tries`
-requests a question, whatever went wrong. Every reply and fault is told as an event, with what was spent so far.
+does not read is answered with what was wrong with it, one that was cut has twice the room. Everything else is raised
+at once. At most `tries` requests a question, whatever went wrong. Every reply and fault is told as an event, with what
+was spent so far.
 
 A request can be given up while it is under way: the model is asked on a thread of its own; when the person stops, the
 caller is free at once, and the thread ends with the next piece that the model sends, which closes the stream.
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
-from agent.llm.faults import ReplyStopped, ReplyUnusable, TransientFault, scrub
+from agent.llm.faults import ReplyCut, ReplyStopped, ReplyUnusable, TransientFault, scrub
 from agent.llm.protocol import LanguageModel, OnText, Reply, Request, Turn, Usage, unheard
 from mecharule_ops.errors import BudgetSpent, MechaRuleError
 from mecharule_ops.events import Event, LlmCost, LlmMessage
@@ -95,7 +96,8 @@ class Asker:
                 if attempt == tries:
                     raise
                 on_text("\n[asking again]\n")
-                request = _corrected(request, str(fault))
+                room = 2 if isinstance(fault, ReplyCut) else 1
+                request = replace(_corrected(request, str(fault)), max_tokens=room * request.max_tokens)
         raise AssertionError("the last try returns or raises")
 
     def _once(self, request: Request, on_text: OnText) -> Reply:
@@ -169,7 +171,8 @@ def _said(request: Request, reply: Reply) -> str:
 
 def _corrected(request: Request, fault: str) -> Request:
     """The request with a turn that says what was wrong; a second correction replaces the first."""
-    correction = Turn(role="user", text=f"Your reply could not be used: {fault}. Reply again, in the schema.")
+    again = "Reply again." if request.schema is None else "Reply again, in the schema."
+    correction = Turn(role="user", text=f"Your reply could not be used: {fault}. {again}")
     turns = request.turns
     if turns[-1].role == "user" and turns[-1].text.startswith("Your reply could not be used: "):
         turns = turns[:-1]

@@ -7,7 +7,7 @@ model fitted there is ranked on the second. The test split is no argument of any
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 HELD_BACK = 0.3
 """Share of the train records that the power is measured on."""
@@ -29,10 +29,22 @@ def discriminative_power(
     back: Bool[np.ndarray, " record"],
 ) -> float:
     """AUC on the records held back, in [0, 1]; 0.5 without predicates or with one outcome only."""
-    if not matrix.shape[1] or len(set(labels[back].tolist())) < 2 or len(set(labels[~back].tolist())) < 2:
+    if len(set(labels[back].tolist())) < 2:
         return 0.5
-    from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
 
+    return float(roc_auc_score(labels[back], expected(matrix, labels, back)[back]))
+
+
+def expected(
+    matrix: Bool[np.ndarray, "record predicate"],
+    labels: Bool[np.ndarray, " record"],
+    back: Bool[np.ndarray, " record"],
+) -> Float[np.ndarray, " record"]:
+    """How much the vocabulary speaks for success of every record, fitted on those not held back; 0 without a fit."""
+    if not matrix.shape[1] or len(set(labels[~back].tolist())) < 2:
+        return np.zeros(len(labels))
+    from sklearn.linear_model import LogisticRegression
+
     fitted = LogisticRegression(C=1.0, max_iter=200).fit(matrix[~back], labels[~back])
-    return float(roc_auc_score(labels[back], fitted.decision_function(matrix[back])))
+    return np.asarray(fitted.decision_function(matrix), dtype=np.float64)

@@ -12,15 +12,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.llm.protocol import Request
 from agent.proposing import showing
-from agent.proposing.power import discriminative_power, held_back
+from agent.proposing.power import discriminative_power, expected, held_back
+from agent.proposing.typed_grammar import predicate_pattern
 from agent.state import ProposalRuntime, ProposalState, RefusalEntry, sifted
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.predicates.language import vocabulary
+from mecharule_ops.predicates.language import parse_predicate, vocabulary
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
+from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.types import Columns
 
 PROMPT = "propose_predicates"
 RISE = 0.002
 """Least rise of the power that counts."""
+WARMTH = 0.7
+"""Temperature from the second round on."""
 _LONGEST_TEXT = 600
 
 
@@ -51,11 +56,22 @@ def ask(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalStat
         reply = context.asker.ask(_request(state, context), context.on_text)
     except MechaRuleError as fault:
         return {"waiting": [], "ended": f"the model gave no usable reply: {fault}"}
-    texts = [text[:_LONGEST_TEXT] for text in cast(Proposals, reply.parsed).predicates]
-    known = {*context.data.known, *state["accepted"], *(entry["text"] for entry in state["refused"])}
+    said = [text[:_LONGEST_TEXT] for text in cast(Proposals, reply.parsed).predicates]
+    texts = [_spelt(text, context) for text in said]
+    tried = [*state["accepted"], *(entry["text"] for entry in state["refused"])]
+    earlier = (refusal.text for refusal in context.data.refusals)
+    known = {*context.data.known, *(_spelt(text, context) for text in (*tried, *earlier))}
     new = [text for text in dict.fromkeys(texts) if text not in known]
     ended = "" if new else "the model had nothing new to propose"
     return {"done": state["done"] + 1, "waiting": new, "ended": ended}
+
+
+def _spelt(text: str, context: ProposalRuntime) -> str:
+    """The canonical text, so that another spelling is no new one; the text itself when it is no predicate."""
+    try:
+        return parse_predicate(text, context.data.schema).text
+    except PredicateRefused:
+        return text
 
 
 def judge(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalState:
@@ -94,21 +110,44 @@ def _judged(
 
 
 def _request(state: ProposalState, context: ProposalRuntime) -> Request:
-    data = context.data
+    """What a round is asked with; from the second on a little chance is let in, so that it is not the first again."""
+    data, turn = context.data, state["done"]
     table, _, _ = _judged(tuple(state["accepted"]), context)
     everything: Bool[np.ndarray, " record"] = np.ones(len(data.labels), dtype=bool)
-    right, wrong = showing.contrast(data.labels, everything, context.examples, (context.seed, state["done"]))
+    _, wrong = showing.contrast(data.labels, everything, context.examples, (context.seed, turn))
+    names = [name for name in data.columns if name in data.prompt_columns]
+    residual = _residual(table, context)
     earlier: list[RefusalEntry] = [
         {"text": refusal.text, "reason": refusal.reason} for refusal in data.refusals
     ]
     filled = {
         "task": context.task,
-        "columns": showing.columns(data.schema, data.prompt_columns, context.meanings),
+        "columns": showing.columns(data.schema, data.prompt_columns, context.meanings, data.columns),
         "language": vocabulary(),
         "vocabulary": showing.vocabulary(table),
         "refusals": showing.refusals([*earlier, *state["refused"]]),
-        "successes": showing.records(data.columns, right),
-        "failures": showing.records(data.columns, wrong),
+        "pairs": _paired(data.columns, showing.nearest(data.columns, wrong, data.labels, names)),
+        "residuals": _paired(data.columns, showing.nearest(data.columns, residual, data.labels, names)),
         "power": f"{state['powers'][-1]:.3f}",
     }
-    return Request.of(PROMPT, filled, schema=Proposals, purpose="predicates")
+    return Request.of(
+        PROMPT,
+        filled,
+        schema=Proposals,
+        purpose="predicates",
+        temperature=WARMTH if turn else None,
+        patterns={"predicates": predicate_pattern(data.columns, data.schema, data.prompt_columns)},
+    )
+
+
+def _paired(columns: Columns, pairs: Sequence[tuple[int, int]]) -> str:
+    return showing.pairs(columns, pairs, "wrong", "right")
+
+
+def _residual(table: PredicateTable, context: ProposalRuntime) -> list[int]:
+    """The failures that the vocabulary takes most surely for successes."""
+    labels = context.data.labels
+    sure = expected(table.matrix, labels, held_back(labels, context.seed))
+    failures = np.flatnonzero(~labels)
+    order = np.argsort(-sure[failures], kind="stable")[: context.examples // 2]
+    return [int(position) for position in failures[order]]

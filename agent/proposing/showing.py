@@ -1,4 +1,4 @@
-"""Records, vocabulary and refusals as a model is shown them: one JSON object a line, long texts cut."""
+"""Records, vocabulary and refusals as a model is shown them: a row a line under the columns' names, long texts cut."""
 
 from __future__ import annotations
 
@@ -16,16 +16,58 @@ _LONGEST = 300
 _MOST_REFUSALS = 12
 _MOST_KNOWN = 24
 """Predicates of the vocabulary that are shown with their scores."""
+_MOST_VALUES = 8
+"""Values of a category that are named."""
 _NOTHING = "(none)"
 
 
 def records(columns: Columns, positions: Iterable[int]) -> str:
-    """The records at these positions, a line each."""
-    lines = []
-    for position in positions:
-        row = {name: _short(column[position].item()) for name, column in columns.items()}
-        lines.append(json.dumps(row, ensure_ascii=False))
-    return listed(lines)
+    """The records at these positions, a row each under the names of the columns; texts are quoted."""
+    rows = [_row(columns, position) for position in positions]
+    return listed([" | ".join(columns), *rows] if rows else [])
+
+
+def pairs(columns: Columns, positions: Iterable[tuple[int, int]], left: str, right: str) -> str:
+    """Pairs of records, two rows each, the first marked `left` and the second `right`."""
+    rows = [
+        f"{mark}: {_row(columns, position)}"
+        for pair in positions
+        for mark, position in zip((left, right), pair, strict=True)
+    ]
+    return listed([f"({' | '.join(columns)})", *rows] if rows else [])
+
+
+def nearest(
+    columns: Columns, of: Iterable[int], among: Bool[np.ndarray, " record"], names: Iterable[str]
+) -> list[tuple[int, int]]:
+    """Each record beside the one `among` others that it differs least from in the named columns; the first on a tie.
+
+    A number differs by its distance in standard deviations, at most 1, anything else by 1 where it is not equal.
+    """
+    others = np.flatnonzero(among)
+    if not len(others):
+        return []
+    return [
+        (position, int(others[np.argmin(_distances(columns, position, others, names))])) for position in of
+    ]
+
+
+def _distances(columns: Columns, position: int, others: np.ndarray, names: Iterable[str]) -> np.ndarray:
+    total = np.zeros(len(others))
+    for name in names:
+        column = columns[name]
+        if column.dtype.kind in "if":
+            spread = float(np.std(column.astype(np.float64))) or 1.0
+            apart = np.abs(column[others].astype(np.float64) - float(column[position])) / spread
+            total += np.minimum(apart, 1.0)
+        else:
+            total += column[others] != column[position]
+    return total
+
+
+def _row(columns: Columns, position: int) -> str:
+    values = (_short(column[position].item()) for column in columns.values())
+    return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
 
 
 def listed(lines: Iterable[str]) -> str:
@@ -62,15 +104,29 @@ def refusals(refused: Sequence[RefusalEntry]) -> str:
 
 
 def columns(
-    schema: Mapping[str, type], prompt_columns: frozenset[str], meanings: Mapping[str, str] | None = None
+    schema: Mapping[str, type],
+    prompt_columns: frozenset[str],
+    meanings: Mapping[str, str] | None = None,
+    data: Columns | None = None,
 ) -> str:
-    """Each column with its type, what it holds where the task says so, and when it is known."""
+    """Each column with its type, what it holds where the task says so, the values of `data`, and when it is known."""
     lines = []
     for name, kind in schema.items():
         meaning = (meanings or {}).get(name)
         told = "known before generation" if name in prompt_columns else "read off the output"
-        lines.append(f"{name}: {kind.__name__}, {f'{meaning}, ' if meaning else ''}{told}")
+        parts = [kind.__name__, meaning, None if data is None else _range(data[name]), told]
+        lines.append(f"{name}: {', '.join(part for part in parts if part)}")
     return "\n".join(lines)
+
+
+def _range(column: np.ndarray) -> str:
+    """The ends of numbers, or the values of a category; empty for other texts."""
+    if column.dtype.kind in "if" and len(column):
+        return f"from {column.min():g} to {column.max():g}"
+    values = np.unique(column)
+    if column.dtype.kind == "b" or len(values) > _MOST_VALUES:
+        return ""
+    return "one of " + " ".join(json.dumps(_short(str(value)), ensure_ascii=False) for value in values)
 
 
 def _short(value: object) -> object:

@@ -7,6 +7,7 @@ refutes it, at no cost and without a look at the held-out records, which decide 
 from __future__ import annotations
 
 from agent.refining.refinement_state import RefinementRuntime, UnitCase
+from agent.refining.sense import checked
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
@@ -18,8 +19,12 @@ TEST = (
 
 
 def screened(case: UnitCase, statement: str, condition: str, context: RefinementRuntime) -> Hypothesis:
-    """The registered hypothesis after its test on train records. Raises `PredicateRefused`."""
+    """The registered hypothesis after its test on train records.
+
+    Raises `PredicateRefused` for what is no predicate, is not what its statement says, or is known.
+    """
     predicate = parse_predicate(condition, schema_of(case.columns))
+    checked(case, statement, predicate)
     prediction = Prediction(
         subject=case.unit,
         statement=statement.strip() or f"{case.unit} flips where {predicate.text}",

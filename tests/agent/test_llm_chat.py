@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from agent.answering import conversation_nodes as nodes_conversing
 from agent.answering.chat import answer, ask
 from agent.answering.conversation_memory import Exchange
 from agent.answering.router import route
-from agent.answering.toolbox import OFFERED, RunToolbox, spec_of
+from agent.answering.specs import spec_of
+from agent.answering.toolbox import OFFERED, RunToolbox
 from agent.graph import CHECKPOINTS
 from agent.llm.choice import Choice
 from mecharule_ops.errors import UsageError
@@ -26,6 +28,7 @@ from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.event_json import event_to_json
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.keys import QUESTIONS as LOG
+from tools.registry import TOOLS, call
 
 CHOICE = Choice(spec="mock:script", why="chosen by --llm")
 
@@ -119,43 +122,116 @@ def test_what_the_router_understands_is_answered_before_the_model_adds(
     """The answer streams first; an addition that names a fact stands under it, any other is left out."""
     offline = conversation.ask(str(copied_run), "what did the search miss?").data["answer"]
     heard: list[str] = []
-    good = Recorder(tmp_path, {"text": "So a closer look is due ⟦f1⟧."})
+    good = Recorder(tmp_path, _added("So a closer look is due."))
     data = _answer(copied_run, "what did the search miss?", good, on_text=heard.append)
     assert heard[0] == f"{offline}\n"
     assert data["answer"] == f"{offline}\nSo a closer look is due [run:b00d]."
     assert data["llm"] == "mock:script"
     assert len(good.sent) == 1
-    bad = (
-        "",
-        "nothing",
-        "It missed 7777 units ⟦f1⟧.",
-        "All of it.",
-        '{"tool": "why"}',
-        "word " * 9999,
-        "⟦f99⟧",
-        "⟦f1⟧",
-        f"{offline.split(' [run:')[0]} ⟦f1⟧.",
-    )
-    for said in bad:
-        data = _answer(copied_run, "what did the search miss?", Recorder(tmp_path, {"text": said}))
-        assert data["answer"] == offline, said
+    for sentence, facts in (
+        ("", [1]),
+        ("nothing", [99]),
+        ("It missed 7777 units.", [1]),
+        ("All of it.", [1]),
+        ("So a closer look is due.", []),
+        (f"{offline.split(' [run:')[0]}.", [1]),
+    ):
+        model = Recorder(tmp_path, _added(sentence, facts))
+        data = _answer(copied_run, "what did the search miss?", model)
+        assert data["answer"] == offline, sentence
         assert data["llm"].startswith("none (mock:script: it added nothing")
+    for said in ("", "nothing", '{"tool": "why"}', "word " * 9999):
+        data = _answer(copied_run, "what did the search miss?", Recorder(tmp_path, {"text": said}))
+        assert (data["answer"], len(good.sent)) == (offline, 1)
 
 
-def test_a_first_turn_reads_few_tokens(copied_run: Path, tmp_path: Path) -> None:
-    """At three characters a token, fewer than these texts have: rules, question and tools stay under 1,500."""
-    toolbox = RunToolbox(str(copied_run), "b00d")
+def _added(sentence: str, facts: Sequence[int] = (1,)) -> dict[str, Any]:
+    return {"json": {"facts": list(facts), "sentence": sentence}}
+
+
+def test_a_first_turn_of_a_small_model_reads_few_tokens(copied_run: Path, tmp_path: Path) -> None:
+    """At three characters a token, fewer than these texts have: rules, words, units, question, tools within 1,200."""
+    choice = Choice(spec="openai/x", why="", base_url="http://127.0.0.1:1")
     for question in (
         *(worded(one, "m1.37", "m1.3") for one in COMMITTED),
         UNKNOWN,
         "is it a carry detector?",
     ):
         model = Recorder(tmp_path, {"text": "no"})
-        _answer(copied_run, f"{question} {UNKNOWN}", model)
-        tools = toolbox.specs(f"{question} {UNKNOWN}")
-        assert 2 <= len(tools) <= 4
-        schemas = "".join(f"{one.name}{one.description}{json.dumps(one.schema)}" for one in tools)
-        assert len(model.sent[0] + schemas) / 3 <= 1500, question
+        answer(str(copied_run), f"{question} {UNKNOWN}", asker(model), choice, _quiet)
+        tools = "".join(tool.line for tool in model.requests[0].tools)
+        assert len(model.sent[0] + tools) / 3 <= 1200, (len(model.sent[0] + tools) / 3, question)
+
+
+def test_the_first_turn_names_task_model_units_direction_and_words(copied_run: Path, tmp_path: Path) -> None:
+    """What a reader needs who knows nothing of the run."""
+    findings = _findings(copied_run)
+    model = Recorder(tmp_path, {"text": "no"})
+    _answer(copied_run, UNKNOWN, model)
+    said = model.sent[0]
+    units = [str(agonist.neuron) for agonist in findings.searches[0].agonists]
+    assert all(unit in said for unit in units[:10])
+    assert "Task: arithmetic, for example " in said
+    assert "Model: arith-tiny" in said
+    assert "Found in mlp_out 1→0, strongest first: " in said
+    words = ("unit", "flip", "D+", "strength", "pruned", "rule", "lead", "control", "account", "certificate")
+    assert all(f"\n- {word}" in said for word in words)
+
+
+def test_every_tool_of_a_run_can_be_reached_by_every_model(copied_run: Path) -> None:
+    """A model of a large context is shown all; one of a small context finds each by what it says of itself."""
+    everything = {name for name in TOOLS if "run" in TOOLS[name].arguments.model_fields} | {
+        "compare",
+        "repair",
+    }
+    assert everything - {"export"} <= set(OFFERED)
+    large = RunToolbox(str(copied_run), "b00d").specs(UNKNOWN)
+    assert {tool.name for tool in large} == set(OFFERED)
+    small = RunToolbox(str(copied_run), "b00d", is_small=True)
+    for name in OFFERED:
+        names, told = small.about(TOOLS[name].help)
+        assert name in names, name
+        assert f"- {name}(" in told
+    shown = [tool.name for tool in small.specs(UNKNOWN, found=["path"])]
+    assert "path" in shown
+    assert "tools" in shown
+    assert len(shown) <= 6
+
+
+def test_a_small_model_is_shown_an_optional_argument_only_where_it_is_named(copied_run: Path) -> None:
+    """It would fill it in nearly every time; what a call must have is always there, with its meaning."""
+    plain: Any = spec_of("why", "why does m1.37 flip?").schema
+    assert list(plain["properties"]) == ["neuron"]
+    assert plain["properties"]["neuron"]["description"].startswith("a unit such as m4.1234")
+    own: Any = spec_of("why", "", "m1.37").schema
+    assert own["properties"]["neuron"]["description"] == "a unit such as m1.37"
+    for question in (
+        "why does m1.37 flip 0→1?",
+        "what does m1.37 repair?",
+        "why, in the regime of wrong ones?",
+    ):
+        assert list(spec_of("why", question).schema["properties"]) == ["neuron", "regime"]  # type: ignore[arg-type]
+    assert "layer" in spec_of("tree", "what was pruned in layer 1?").schema["properties"]  # type: ignore[operator]
+
+
+def test_facts_of_tools_are_shown_when_their_wording_fails(copied_run: Path, tmp_path: Path) -> None:
+    """Whatever the model does after its call: a fault, a refusal, lies, loops; each fact stands there whole."""
+    wanted = call("missed", {"run": str(copied_run)}).facts
+    for reply in (
+        {"fault": "server"},
+        {"fault": "refusal"},
+        {"text": "It computes 77 sums."},
+        {"text": ""},
+        CALL_MORE,
+    ):
+        told: list[str] = []
+        model = Recorder(tmp_path, CALL, reply)
+        result = answer(str(copied_run), ASKED, asker(model), CHOICE, told.append)
+        said = str(result.data["answer"])
+        assert said.startswith("The model gave no answer that can be shown; its tools state:"), reply
+        assert all(fact.cited in said for fact in wanted)
+        assert result.data["verified"]
+        assert "the facts of its tools are shown" in told[-1]
 
 
 @pytest.mark.parametrize("fault", ["key", "server", "refusal"])
@@ -221,6 +297,7 @@ def _script(folder: Path, *replies: dict[str, Any]) -> str:
 
 
 ASKED = f"what was missed? {UNKNOWN}"
+CALL_MORE = {"calls": [{"name": "missed", "arguments": {}}]}
 CALL = {"last": [ASKED], "calls": [{"name": "missed", "arguments": {}}]}
 
 

@@ -142,7 +142,7 @@ def test_text_streams_and_tokens_are_counted(httpserver: HTTPServer, wire: Wire)
     pieces: list[str] = []
     reply = wire.model(httpserver).complete(PLAIN, pieces.append)
     assert "".join(pieces) == reply.text == "Hello there"
-    assert len(pieces) == 2
+    assert len([piece for piece in pieces if piece]) == 2
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (11, 7)
     assert "Be brief." in seen[0].get_data(as_text=True)
 
@@ -295,7 +295,7 @@ def test_replies_that_never_fit_end_after_three(httpserver: HTTPServer, wire: Wi
 def test_a_reply_cut_short_by_its_length_is_unusable(httpserver: HTTPServer, wire: Wire) -> None:
     """The limit is named; half a reply is never read as a whole one."""
     _answer(httpserver, wire, _streamed(wire.short))
-    with pytest.raises(ReplyUnusable, match="4096 tokens") as caught:
+    with pytest.raises(ReplyUnusable, match="8192 tokens") as caught:
         wire.model(httpserver).complete(PLAIN)
     _one_line(caught.value)
     used = caught.value.usage

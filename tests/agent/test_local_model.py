@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agent.answering.toolbox import spec_of
+from agent.answering.specs import answer_spec, spec_of
 from agent.llm.choice import Choice, choose, make_model
 from agent.llm.faults import ProviderFault, ReplyUnusable
 from agent.llm.local_model import LocalModel, spoken
@@ -19,7 +19,12 @@ from agent.llm.protocol import Request, Turn
 from agent.refining.refinement_state import Refinement
 from mecharule_ops.errors import UsageError
 
-ASKED = Request(system="Rules.", turns=(Turn(role="user", text="why m1.3?"),), tools=(spec_of("why"),))
+ASKED = Request(
+    system="Rules.", turns=(Turn(role="user", text="why m1.3?"),), tools=(spec_of("why"), answer_spec(2))
+)
+
+
+ANSWERED = '{"tool": "answer", "arguments": {"facts": [2, 1], "sentence": "It matters."}}'
 
 
 class _Server:
@@ -73,20 +78,24 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalModel:
     return LocalModel(file)
 
 
-def test_a_reply_is_held_to_an_answer_or_one_tool(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The grammar has one form an offered tool and one for an answer; both are read back."""
+def test_a_reply_is_held_to_one_tool(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The grammar has a form for each, an answer is one; the meanings of arguments are told, and all is read back."""
     call = json.dumps({"tool": "why", "arguments": {"neuron": "m1.3"}})
-    monkeypatch.setattr(_Server, "replies", [_said(call), _said('{"answer": "It flips ⟦f1⟧."}')])
+    monkeypatch.setattr(_Server, "replies", [_said(call), _said(ANSWERED)])
     first, heard = model.complete(ASKED), list[str]()
     second = model.complete(ASKED, heard.append)
     assert [(one.name, dict(one.arguments)) for one in first.calls] == [("why", {"neuron": "m1.3"})]
-    assert (second.text, second.calls, "".join(heard)) == ("It flips ⟦f1⟧.", (), "It flips ⟦f1⟧.")
-    assert [piece for piece in heard if piece] == list("It flips ⟦f1⟧.")
+    assert [(one.name, dict(one.arguments)) for one in second.calls] == [
+        ("answer", {"facts": [2, 1], "sentence": "It matters."})
+    ]
+    assert [piece for piece in heard if piece] == list("It matters.")
     assert (second.usage.input_tokens, second.usage.output_tokens) == (35, 7)
     body = _Server.asked[0]
     forms = body["response_format"]["json_schema"]["schema"]["anyOf"]
-    assert [form["required"] for form in forms] == [["answer"], ["tool", "arguments"]]
-    assert "- why(neuron, regime?): explain a unit" in body["messages"][0]["content"]
+    assert [form["required"] for form in forms] == [["tool", "arguments"]] * 2
+    assert forms[1]["properties"]["arguments"]["properties"]["facts"]["items"]["enum"] == [1, 2]
+    told = body["messages"][0]["content"]
+    assert "- why(neuron: a unit such as m4.1234, n4.1234 or a20.h8; regime?: 1 for 1→0 flips" in told
 
 
 def test_a_schema_is_sent_with_ends_to_its_lists_and_texts(
@@ -141,11 +150,11 @@ def test_a_listener_ends_a_reply_before_its_first_word(
         ("It flips.", "It flips."),
         ("{", ""),
         ('{"tool": "why", "arguments": {"neuron": "m1.3"}}', ""),
-        ('{\n "answer" : "It \\"flips\\" \\u27e6f1', 'It "flips" ⟦f1'),
-        ('{"answer": "It flips\\', "It flips"),
-        ('{"answer": "cut \\u27', "cut "),
-        ('{"answer": "half \\ud83d', "half "),
-        ('{"answer": "It flips."}', "It flips."),
+        ('{\n "tool" : "answer", "sentence" : "It \\"flips\\" \\u27e6f1', 'It "flips" ⟦f1'),
+        ('{"facts": [1], "sentence": "It flips\\', "It flips"),
+        ('{"missing": "cut \\u27', "cut "),
+        ('{"missing": "half \\ud83d', "half "),
+        (ANSWERED, "It matters."),
     ],
 )
 def test_a_person_hears_the_words_of_an_answer_and_no_json(text: str, words: str) -> None:

@@ -40,7 +40,7 @@ def test_inputs_are_all_given_and_no_other() -> None:
     """Missing and unknown inputs are both refused by name."""
     prompt = prompts.load("converse")
     for values in ({}, {"run": "1", "facts": "f", "more": "m"}):
-        with pytest.raises(UsageError, match="expected the inputs run of prompt converse"):
+        with pytest.raises(UsageError, match="expected the inputs run, about of prompt converse"):
             prompt.fill(**values)
 
 

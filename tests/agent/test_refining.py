@@ -160,11 +160,11 @@ def test_a_refuted_hypothesis_is_dropped_told_and_never_looks_at_the_held_out(
     tmp_path: Path, store: RunStore
 ) -> None:
     """Its reason goes back to the model; of two that stand the one that fits train better is put to the last test."""
-    weak = {**IDEA, "condition": "a > b"}
+    weak = {**IDEA, "condition": "a < b"}
     fair = {**IDEA, "condition": "carry_at(a, b, 0) and a != 3", "refuted_by": ""}
     model = Recorder(
         tmp_path,
-        {"unless": ['Hypotheses dropped so far, and why:\n"a > b"'], "json": _said("a >= 33", weak)},
+        {"unless": ['Hypotheses dropped so far, and why:\n"a < b"'], "json": _said("a >= 33", weak)},
         {"unless": ["a >= 41"], "json": _said("a >= 41", fair)},
         {"json": _said("a >= 77", IDEA)},
     )
@@ -172,7 +172,7 @@ def test_a_refuted_hypothesis_is_dropped_told_and_never_looks_at_the_held_out(
     entries = Ledger(store).entries()
     screens = [entry for entry in entries if entry.prediction.test == screening.TEST]
     assert [(entry.prediction.condition, entry.state) for entry in screens] == [
-        ("a > b", "refuted"),
+        ("a < b", "refuted"),
         ("holds(carry_at(a, b, 0) and a != 3)", "supported"),
         ("carry_at(a, b, 0)", "supported"),
     ]
@@ -195,7 +195,7 @@ def _train_mcc(condition: str) -> float:
 
 def test_every_way_out_of_a_unit_is_taken_and_the_next_one_follows(tmp_path: Path, store: RunStore) -> None:
     """Rounds spent with a refuted idea, nothing new, a fault, no predicate at all: four units, four reports."""
-    wrong = {**IDEA, "condition": "a > b"}
+    wrong = {**IDEA, "condition": "a < b"}
     model = Recorder(
         tmp_path,
         {

@@ -53,7 +53,7 @@ TRUTHS: tuple[Callable[[Case], str], ...] = (
     lambda c: "The next test would be another baseline ⟦f3⟧.",
     lambda c: "That is evidence for an effect ⟦f1⟧ and against chance ⟦f5⟧.",
     lambda c: "- The effect: ⟦f1⟧",
-    lambda c: "Try `mecharule why 0c1f m9.77` to see further ⟦f1⟧.",
+    lambda c: "[f1] A second task would say whether that holds elsewhere [f3, f4]",
     lambda c: "The rule predicts when it happens (f4).",
 )
 """10 wordings that state nothing of their own: each may stand beside facts."""

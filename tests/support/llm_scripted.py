@@ -20,9 +20,11 @@ class Recorder:
         self._model = MockModel(path)
         self.name = "mock:script"
         self.sent: list[str] = []
+        self.requests: list[Request] = []
 
     def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
         self.sent.append(request.transcript())
+        self.requests.append(request)
         return self._model.complete(request, on_text)
 
 

@@ -11,7 +11,7 @@ CANARY = "sk-canary-0123456789abcdef"
 
 
 def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tuple[str, dict[str, Any]]]:
-    """The events of a message made of text and tool_use blocks."""
+    """The events of a message made of text, tool_use, thinking and redacted_thinking blocks."""
     message: dict[str, Any] = {
         "id": "m",
         "type": "message",
@@ -26,15 +26,8 @@ def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tu
         ("message_start", {"type": "message_start", "message": message})
     ]
     for index, block in enumerate(blocks):
-        tool = block["type"] == "tool_use"
-        empty = {**block, "input": {}} if tool else {"type": "text", "text": ""}
-        said = json.dumps(block["input"]) if tool else block["text"]
-        kind, field = ("input_json_delta", "partial_json") if tool else ("text_delta", "text")
-        events.append(
-            ("content_block_start", {"type": "content_block_start", "index": index, "content_block": empty})
-        )
-        for part in (said[: len(said) // 2], said[len(said) // 2 :]):
-            delta: dict[str, Any] = {"type": kind, field: part}
+        events.append(_opened(index, block))
+        for delta in _deltas(block):
             events.append(
                 ("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
             )
@@ -45,6 +38,45 @@ def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tu
     )
     events.append(("message_stop", {"type": "message_stop"}))
     return events
+
+
+def _opened(index: int, block: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    empty = {
+        "tool_use": {**block, "input": {}},
+        "text": {"type": "text", "text": ""},
+        "thinking": {"type": "thinking", "thinking": "", "signature": ""},
+        "redacted_thinking": block,
+    }
+    return "content_block_start", {
+        "type": "content_block_start",
+        "index": index,
+        "content_block": empty[block["type"]],
+    }
+
+
+def _deltas(block: dict[str, Any]) -> list[dict[str, Any]]:
+    """What comes after the opening of a block, in two pieces where it is text; redacted thinking comes whole."""
+    if block["type"] == "redacted_thinking":
+        return []
+    kind, field, said = {
+        "tool_use": ("input_json_delta", "partial_json", json.dumps(block.get("input"))),
+        "text": ("text_delta", "text", block.get("text", "")),
+        "thinking": ("thinking_delta", "thinking", block.get("thinking", "")),
+    }[block["type"]]
+    half = len(said) // 2
+    pieces = [{"type": kind, field: part} for part in (said[:half], said[half:])]
+    signed = [{"type": "signature_delta", "signature": block["signature"]}] if "signature" in block else []
+    return [*pieces, *signed]
+
+
+def item_events(*items: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The events of a response of whole items: reasoning, function calls, messages."""
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": _response("in_progress", [])}]
+    for place, item in enumerate(items):
+        events.append({"type": "response.output_item.added", "output_index": place, "item": item})
+        events.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    events.append({"type": "response.completed", "response": _response("completed", list(items))})
+    return [(event["type"], {**event, "sequence_number": place}) for place, event in enumerate(events)]
 
 
 def _response(status: str, output: list[dict[str, Any]], reason: str | None = None) -> dict[str, Any]:
@@ -152,6 +184,37 @@ def chat_events(
     usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
     events.append(("", {**chunk({})[1], "choices": [], "usage": usage}))
     return events
+
+
+def chat_calls(reasoning: str, *calls: tuple[str, str, str]) -> list[tuple[str, dict[str, Any]]]:
+    """The chunks of a completion with reasoning beside it, in two pieces, and calls (id, name, arguments)."""
+    (first, said), *_ = chat_events()
+    half = len(reasoning) // 2
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> tuple[str, dict[str, Any]]:
+        return first, {**said, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+    return [
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"reasoning_content": reasoning[:half]}),
+        chunk({"reasoning_content": reasoning[half:]}),
+        *(
+            chunk(
+                {
+                    "tool_calls": [
+                        {
+                            "index": place,
+                            "id": id,
+                            "type": "function",
+                            "function": {"name": name, "arguments": text},
+                        }
+                    ]
+                }
+            )
+            for place, (id, name, text) in enumerate(calls)
+        ),
+        chunk({}, "tool_calls"),
+    ]
 
 
 def stream(events: list[tuple[str, dict[str, Any]]], *, done: bool = True, declared: int = 0) -> Response:
