@@ -34,7 +34,7 @@ from mecharule_ops.saying.control_facts import beside_random, rank_words, split_
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import leaning
 from mecharule_ops.saying.searches import search_name
-from mecharule_ops.saying.unit_rules import told_rule, told_words
+from mecharule_ops.saying.unit_rules import told_rule, told_words, when_told
 from mecharule_ops.types import FlipCount
 from tools._accounts import (
     Asked,
@@ -55,7 +55,7 @@ from tools.registry import Tell, ToolResult, stated
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 """Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 _KINDS = {
-    WHEN: "why when rule",
+    WHEN: "why when",
     BREAKS: "why",
     READS: "reads writes",
     WRITES: "reads writes",
@@ -102,6 +102,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
     facts = (
         *_flips(findings, known, certificate, given.show_text),
         *_explanation(parts, chain),
+        *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),
         *_sure(findings, known, certificate, parts),
         *_refutations(findings, known, certificate, learned),
     )
@@ -130,7 +131,7 @@ def _flips(findings: Findings, known: Unit, certificate: Certificate, show_text:
 def _anchored(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
     """The paper's rule, where no account says when the unit flips."""
     cited = (f"c:{certificate.id}",) if _certified(known, certificate) else ()
-    said = told_words(None, known.rule, findings.run)
+    said = when_told(None, known.rule, findings.run)
     return fact(said, *cited, f"run:{findings.run}", unit=known.neuron, part=SAID_WHEN)
 
 

@@ -17,7 +17,7 @@ from mecharule_ops.saying.searches import (
     search_names,
     shared_replacement,
 )
-from mecharule_ops.saying.unit_rules import UnitRule, shown_of_all, told_rule, told_words
+from mecharule_ops.saying.unit_rules import UnitRule, shown_of_all, told_rule, when_told
 
 
 def summary(findings: Findings) -> tuple[Block, ...]:
@@ -102,7 +102,7 @@ def when_line(findings: Findings) -> str:
     if not units:
         return ""
     first, *others = sorted(units, key=lambda unit: -unit.estimate.strength)
-    said = f"{first.neuron}, the strongest: {told_words(first.account, first.rule, findings.run)}."
+    said = f"{first.neuron}, the strongest: {when_told(first.account, first.rule, findings.run)}."
     shown = sum(rule is not None and rule.shown for rule in map(_told, others))
     if shown:
         said += f" {shown:,} of the other {len(others):,} {'has' if shown == 1 else 'have'} a rule too."

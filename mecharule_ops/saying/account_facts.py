@@ -16,7 +16,7 @@ from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.chain_lines import NAMED_FROM, hold_words, of_group, quoted
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import briefly, short, worded
-from mecharule_ops.saying.unit_rules import told_words
+from mecharule_ops.saying.unit_rules import when_told
 from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
 
 _SOURCES = 3
@@ -124,8 +124,8 @@ def breaks_sentence(chain: Chain, run: str) -> Fact:
 
 
 def when_sentence(account: Account, run: str) -> Fact:
-    """What the prompt alone tells: the one rule that is told of a unit, with interval and trees."""
-    said = told_words(account, None, run)
+    """What the prompt alone tells: the one rule that is told of a unit, in words and counts."""
+    said = when_told(account, None, run)
     return fact(said, f"run:{run}", unit=account.neuron, part=SAID_WHEN)
 
 

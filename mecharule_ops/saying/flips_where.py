@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mecharule_ops.rules.families import FamilyRule
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import predicts
-from mecharule_ops.types import AnchoredRule, FlipsWhere, Neuron
+from mecharule_ops.saying.rules import LONGEST_WORDS, predicts, short
+from mecharule_ops.types import AnchoredRule, FlipsWhere
 
 
 def where_words(where: FlipsWhere) -> str:
@@ -17,7 +16,7 @@ def where_words(where: FlipsWhere) -> str:
 def when_words(rule: FamilyRule | AnchoredRule | None) -> str:
     """`Mostly when adding b to a carries into the tens: 84 of 98, against 8 of 24`; empty where there is none to say.
 
-    Of held-out records. *Mostly* where more than half of all flips are where the rule holds and it flips more than half
+    Of held-out answers. *Mostly* where more than half of all flips are where the rule holds and it flips more than half
     there; else *more often*, or *less often*. Empty without a shown rule, and where a run kept no words or no counts.
     """
     if rule is None or rule.where is None or not rule.words or not _is_shown(rule):
@@ -25,14 +24,18 @@ def when_words(rule: FamilyRule | AnchoredRule | None) -> str:
     return f"{_how_often(rule.where)} when {rule.words}: {where_words(rule.where)}"
 
 
-def when_fact(rule: FamilyRule | AnchoredRule | None, unit: Neuron, run: str) -> Fact | None:
-    """The same as a fact of the run; None where there is nothing to say."""
-    said = when_words(rule)
-    return (
-        fact(f"{said} held-out records elsewhere", f"run:{run}", unit=unit, kinds="why when")
-        if said
-        else None
-    )
+def counted_when(rule: FamilyRule | AnchoredRule | None) -> str:
+    """The same with what it rests on, `… of the held-out answers elsewhere (MCC .49)`; no counts where none were kept.
+
+    Empty without a shown rule, or where a run kept no words.
+    """
+    if rule is None or not rule.words or len(rule.words) > LONGEST_WORDS or not _is_shown(rule):
+        return ""
+    interval = predicts(rule) if isinstance(rule, AnchoredRule) else rule.held_out
+    score = "" if interval is None else f"MCC {short(interval.mcc)}"
+    if rule.where is None:
+        return f"{rule.words[:1].upper()}{rule.words[1:]} (held-out {score})"
+    return f"{when_words(rule)} of the held-out answers elsewhere ({score})"
 
 
 def _is_shown(rule: FamilyRule | AnchoredRule) -> bool:

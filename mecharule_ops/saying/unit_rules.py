@@ -10,6 +10,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
+from mecharule_ops.saying.flips_where import counted_when
 from mecharule_ops.saying.rules import anchored_words, family_words, predicts, short
 from mecharule_ops.types import AnchoredRule, ChanceTest, FlipsWhere, Neuron
 
@@ -98,6 +99,12 @@ def told_rule(account: Account | None, anchored: AnchoredRule | None) -> UnitRul
     if account is not None:
         return unit_rule(account.neuron, account.family(Family.INPUT))
     return None if anchored is None else unit_rule(anchored.neuron, anchored)
+
+
+def when_told(account: Account | None, anchored: AnchoredRule | None, run: str) -> str:
+    """When a unit flips, for who has ten seconds: the words of that rule with counts; else as `told_words`."""
+    rule = anchored if account is None else account.family(Family.INPUT)
+    return counted_when(rule) or told_words(account, anchored, run)
 
 
 def told_words(account: Account | None, anchored: AnchoredRule | None, run: str) -> str:

@@ -14,7 +14,7 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.worded import account_worded, anchored_worded
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.saying.flips_where import when_fact, when_words, where_words
+from mecharule_ops.saying.flips_where import counted_when, when_words, where_words
 from mecharule_ops.saying.rules import family_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import AnchoredRule, FlipCount, FlipsWhere, Neuron, Regime, RuleScore
@@ -49,13 +49,12 @@ def test_counts_are_those_of_a_loop(rows: list[tuple[bool, bool]]) -> None:
 
 
 def test_a_rule_is_said_with_its_counts() -> None:
-    """Words first, then how often where it holds and elsewhere; the fact names unit and run."""
+    """Words first, then how often where it holds and elsewhere, and the score; without counts the score alone."""
     rule = account_worded(account(SHOWN), Arithmetic()).families[0]
     assert where_words(WHERE) == "84 of 98, against 8 of 24"
     assert when_words(rule) == "Mostly when adding b to a carries into the tens: 84 of 98, against 8 of 24"
-    told = when_fact(rule, UNIT, "0c1f")
-    assert told is not None
-    assert (told.unit, told.sources, told.kinds) == ("m1.14", ("run:0c1f",), ("why", "when"))
+    assert counted_when(rule) == f"{when_words(rule)} of the held-out answers elsewhere (MCC .50)"
+    assert counted_when(replace(rule, where=None)) == "Adding b to a carries into the tens (held-out MCC .50)"
     said = "adding b to a carries into the tens (carry_at(a, b, 0)) – input rule, MCC .50 [.30, .70]"
     assert family_words(rule) == said
 
@@ -88,7 +87,8 @@ def test_what_a_run_did_not_keep_is_not_said() -> None:
     hidden = replace(SHOWN, status=FamilyStatus.NOT_APART, words="b is 0")
     for rule in (older, hidden, account_worded(account(older), Arithmetic()).families[0], None):
         assert when_words(rule) == ""
-        assert when_fact(rule, UNIT, "0c1f") is None
+        assert "against" not in counted_when(rule)
+    assert counted_when(older) == counted_when(hidden) == counted_when(None) == ""
     assert family_words(older).startswith("carry_at(a, b, 0) – input rule")
 
 
