@@ -10,7 +10,6 @@ from dataclasses import replace
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.rules.families import DriveRule, FamilyRule
-from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import AnchoredRule
 
@@ -19,7 +18,7 @@ def anchored_worded(rule: AnchoredRule, task: Task) -> AnchoredRule:
     """The rule with its words, where it has a rule and none of them yet."""
     if rule.rule is None or rule.words:
         return rule
-    return replace(rule, words=rule_in_words(rule.rule, task))
+    return replace(rule, words=_words(rule.rule, task))
 
 
 def account_worded(account: Account, task: Task) -> Account:
@@ -48,10 +47,17 @@ def _search(search: SearchOutcome, task: Task) -> SearchOutcome:
 def _family(rule: FamilyRule, task: Task) -> FamilyRule:
     if rule.learned is None or rule.words:
         return rule
-    return replace(rule, words=rule_in_words(rule.learned, task))
+    return replace(rule, words=_words(rule.learned, task))
 
 
 def _drive(rule: DriveRule, task: Task) -> DriveRule:
     if rule.learned is None or rule.words:
         return rule
-    return replace(rule, words=rule_in_words(rule.learned, task))
+    return replace(rule, words=_words(rule.learned, task))
+
+
+def _words(rule: str, task: Task) -> str:
+    """Imported where a rule lacks its words: a question about a run that kept them parses no rule."""
+    from mecharule_ops.rules.in_words import rule_in_words
+
+    return rule_in_words(rule, task)

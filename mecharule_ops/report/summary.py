@@ -102,7 +102,8 @@ def when_line(findings: Findings) -> str:
     if not units:
         return ""
     first, *others = sorted(units, key=lambda unit: -unit.estimate.strength)
-    said = f"{first.neuron}, the strongest: {when_told(first.account, first.rule, findings.run)}."
+    when = when_told(first.account, first.rule, findings.run)
+    said = f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}."
     shown = sum(rule is not None and rule.shown for rule in map(_told, others))
     if shown:
         said += f" {shown:,} of the other {len(others):,} {'has' if shown == 1 else 'have'} a rule too."
