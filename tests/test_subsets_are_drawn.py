@@ -17,6 +17,8 @@ ALLOWED = {
     "mecharule_ops/run/prediction_scores.py: train[:0]": "none of them",
     "mecharule_ops/repair/runner_up.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/repair/solver.py: good[split:]": "what comes after those learned from",
+    "mecharule_ops/run/accounting.py: fresh[len(seen):][:PORTION]": "fresh ones come as a draw",
+    "mecharule_ops/run/accounting.py: fresh[len(seen):]": "likewise",
     "mecharule_ops/run/accounting.py: target.test[:DRAWN]": "held-out places come as a draw",
     "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
     "mecharule_ops/run/waves.py: examples[:wanted]": "slices are shuffled; only time is measured",

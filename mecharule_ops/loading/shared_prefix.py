@@ -23,16 +23,20 @@ class SharedPrefix:
     """Of batch 1."""
 
     @classmethod
-    def of(cls, model: PreTrainedModel, sequences: Sequence[tuple[int, ...]]) -> SharedPrefix:
-        """The longest prefix of all `sequences`. Cost: one forward over it."""
+    def of(
+        cls, model: PreTrainedModel, sequences: Sequence[tuple[int, ...]], *, differentiated: bool = False
+    ) -> SharedPrefix:
+        """The longest prefix of all `sequences`. Cost: one forward over it.
+
+        What attends to it may be `differentiated`, which forbids tensors made in inference mode.
+        """
         low, high = min(sequences), max(sequences)
         most = min(map(len, sequences))
         length = next((index for index in range(most) if low[index] != high[index]), most)
         if length == 0:
             return cls(tokens=(), layers=[])
         cache = DynamicCache()
-        # Not in inference mode: what attends to the prefix may be differentiated.
-        with torch.no_grad():
+        with torch.no_grad() if differentiated else torch.inference_mode():
             ids = torch.tensor([low[:length]], device=model.device)
             model.base_model(
                 input_ids=ids,
@@ -45,7 +49,8 @@ class SharedPrefix:
     @classmethod
     def of_prompts(cls, model: PreTrainedModel, prompts: Sequence[tuple[int, ...]]) -> SharedPrefix:
         """The longest that leaves every prompt a token of its own; empty for a single prompt."""
-        return cls.of(model, [prompt[:-1] for prompt in prompts] if len(prompts) > 1 else [()])
+        own = [prompt[:-1] for prompt in prompts] if len(prompts) > 1 else [()]
+        return cls.of(model, own, differentiated=True)
 
     def cache(self, records: int) -> DynamicCache:
         """A fresh cache that holds the prefix for `records` sequences; the shared tensors are never written."""

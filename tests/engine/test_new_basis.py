@@ -20,7 +20,7 @@ from mecharule_ops.run.second_run import Bench, rerun
 from mecharule_ops.types import Intervention, Neuron, Phase
 from tools.registry import call
 
-ROW = BasisRow(letter="o", site="attention_projection", in_input=False, hook="hook_attn_out")
+ROW = BasisRow(letter="o", site="attention_projection", in_input=False, noun="output", hook="hook_attn_out")
 
 
 @pytest.fixture

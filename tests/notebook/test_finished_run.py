@@ -182,7 +182,7 @@ def test_a_picture_is_the_reports_own_and_can_be_saved(run: mr.FinishedRun, tmp_
     assert picture.drawing in run.report()
     assert picture.save(tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
     with pytest.raises(mr.MechaRuleError, match="expected to write"):
-        picture.save(tmp_path / "none" / "tree.svg")
+        picture.save(tmp_path / "tree.svg" / "below.svg")
 
 
 def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:

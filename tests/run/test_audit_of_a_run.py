@@ -162,8 +162,8 @@ def test_a_recall_of_a_search_that_tested_every_unit_has_no_bound() -> None:
     assert POSITIVE.exhaustive is not None
     found = replace(POSITIVE, exhaustive=replace(POSITIVE.exhaustive, units=POSITIVE.exhaustive.units[:3]))
     every = replace(found, singletons_tested=POSITIVE.cost.candidates)
-    assert missed_words(FINDINGS, found).startswith("3/3 (at least 36 %) of those")
-    assert missed_words(FINDINGS, every).startswith("3/3, all units tested")
+    assert missed_words(FINDINGS, found).startswith("found 3/3 (at least 36 %) of those")
+    assert missed_words(FINDINGS, every).startswith("found 3/3, all units tested")
 
 
 def test_a_guarantee_is_rounded_down() -> None:

@@ -58,7 +58,7 @@ def test_slices_without_power_are_said_to_be_unsearched_and_fail(tmp_path: Path,
     small = {"model": "known/parity", "task_settings": {"program": "parity"}, "bases": ("mlp_hidden",)}
     found = _findings(tmp_path / "c.mecharule", **small, regimes=(1,), records=50, tau=0.05, search=search)
     report = report_of(found)
-    assert "Found: nothing was searched, so nothing is claimed." in report.text
+    assert "Found. Nothing was searched, so nothing is claimed." in report.text
     assert "Next: Run on more records: 59 examples a slice are needed" in report.text.replace("\n", " ")
     assert "the search found no unit" not in report.text
     assert report.exit_code == 1

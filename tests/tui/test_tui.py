@@ -329,7 +329,7 @@ def test_rules_are_sorted_filtered_copied_and_saved(tmp_path: Path) -> None:
     assert (
         (tmp_path / "out" / "copied-0c1f-rules.txt")
         .read_text()
-        .startswith("m1.17\t1→0\t.44\t.78\t–\tanchored\t" + RULE)
+        .startswith("m1.17\t1→0\t.44\t.78\t–\tanchored\t\t" + RULE)
     )
     rows = list(csv.reader((tmp_path / "out" / "0c1f-rules.csv").open()))
     assert [row[0] for row in rows] == ["unit", "m1.17"]

@@ -322,9 +322,9 @@ def test_a_rule_of_an_account_has_its_family_and_trees_before_the_anchored_one()
     localized = (replace(outcome.agonists[0], neuron=account.neuron),)
     ended = replace(FINDINGS, searches=(replace(outcome, agonists=localized, accounts=(account,)),))
     rows = [row.cells for row in rule_rows(told, ended) if (row.unit, row.regime) == ("m1.17", 1)]
-    assert [row[3:8] for row in rows] == [
-        (".50", ".62", "mechanism", "drop_minus_lead >= 0", "gradients"),
-        (".78", "–", "anchored", "op == '-' and b >= 100", "prompt"),
+    assert [row[3:9] for row in rows] == [
+        (".50", ".62", "mechanism", "", "drop_minus_lead >= 0", "gradients"),
+        (".78", "–", "anchored", "", "op == '-' and b >= 100", "prompt"),
     ]
     assert len(rule_rows(told, ended)) == len(rule_rows(told, None)) + 1
 
