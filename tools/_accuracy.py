@@ -30,7 +30,7 @@ _TEXT = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TableTried:
     """What a model made of some rows."""
 
     lines: tuple[str, ...]
@@ -38,7 +38,7 @@ class Tried:
     data: Mapping[str, object]
 
 
-def tried(task: PromptTable, model: str, yes: bool, tell: Tell) -> Tried:
+def tried(task: PromptTable, model: str, yes: bool, tell: Tell) -> TableTried:
     """The model's answers on rows drawn at random. Cost: at most `TRIED` completions.
 
     Raises `UsageError` for a price above a minute that nobody said yes to, and what loading the model raises.
@@ -54,7 +54,7 @@ def tried(task: PromptTable, model: str, yes: bool, tell: Tell) -> Tried:
         neither = Share(count=sum(map(_is_neither, records)), n=len(records))
         lines.append(f"its text begins with neither target nor foil on {k_of_n(neither)}")
         data["neither"] = neither.count
-    return Tried(lines=tuple(lines), warnings=tuple(_warnings(task, subject, records, right)), data=data)
+    return TableTried(lines=tuple(lines), warnings=tuple(_warnings(task, subject, records, right)), data=data)
 
 
 def _answered(

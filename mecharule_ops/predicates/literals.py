@@ -27,7 +27,7 @@ _SWAPPED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class TwoSides:
     """One comparison: `left sign right`, a constant on the right where there is one."""
 
     left: ast.expr
@@ -50,13 +50,13 @@ def tree_of(atom: str) -> ast.expr:
     return ast.parse(atom, mode="eval").body
 
 
-def comparison(atom: str) -> Compared | None:
+def comparison(atom: str) -> TwoSides | None:
     """The comparison that an atom is; None for a chain of several and for anything else."""
     match tree_of(atom):
         case ast.Compare(left=left, ops=[sign], comparators=[right]):
             if _is_constant(left) and not _is_constant(right):
                 left, right, sign = right, left, _SWAPPED.get(type(sign), type(sign))()
-            return Compared(left, _SIGNS[type(sign)], right)
+            return TwoSides(left, _SIGNS[type(sign)], right)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.beginning import begins
-from mecharule_ops.tasks.tables import Cell
+from mecharule_ops.tasks.row_files import Cell
 from mecharule_ops.tasks.text import Row
 from mecharule_ops.types import Value
 

@@ -11,7 +11,7 @@ from typing import ClassVar, cast
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.column_types import typed
-from mecharule_ops.tasks.tables import raw_rows
+from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import Phase, Value
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from mecharule_ops.predicates.atoms import Literal
-from mecharule_ops.predicates.literals import Compared, comparison, conjuncts, links, tree_of
+from mecharule_ops.predicates.literals import TwoSides, comparison, conjuncts, links, tree_of
 from mecharule_ops.tasks.bounds import (
     Bound,
     Phrase,
@@ -201,7 +201,7 @@ def _compared(atom: str, value: bool, wording: Wording, ranges: Ranges) -> Phras
     return equal(term, repr(constant)) if found.sign == "==" else unequal(term, repr(constant))
 
 
-def _of_two_terms(term: Term, found: Compared, other: Term, wording: Wording, ranges: Ranges) -> Phrase:
+def _of_two_terms(term: Term, found: TwoSides, other: Term, wording: Wording, ranges: Ranges) -> Phrase:
     relation, positive = _RELATIONS[found.sign]
     if term.unit and found.sign in _MORE:
         times, of = "", other
@@ -217,7 +217,7 @@ def _of_two_terms(term: Term, found: Compared, other: Term, wording: Wording, ra
     return Phrase(f"{term.noun} {relation} {other.noun}", positive=positive)
 
 
-def _share(found: Compared, constant: object, wording: Wording, ranges: Ranges) -> Phrase | None:
+def _share(found: TwoSides, constant: object, wording: Wording, ranges: Ranges) -> Phrase | None:
     """How many of one text's words another has: all, half or more, less than half."""
     if not isinstance(constant, int | float):
         return None

@@ -32,7 +32,7 @@ from mecharule_ops.tasks.answer_columns import (
 )
 from mecharule_ops.tasks.beginning import begins, begins_with_any
 from mecharule_ops.tasks.column_types import freely_typed, typed
-from mecharule_ops.tasks.tables import FORMATS, Cell, raw_rows
+from mecharule_ops.tasks.row_files import FORMATS, Cell, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value

@@ -19,7 +19,7 @@ from mecharule_ops.tasks.hans import Hans
 from mecharule_ops.tasks.jailbreak import Jailbreak
 from mecharule_ops.tasks.known_program import KnownProgram
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
-from mecharule_ops.tasks.tables import is_table
+from mecharule_ops.tasks.row_files import is_table
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 

@@ -21,8 +21,8 @@ from mecharule_ops.tasks.beginning import begins, begins_with_any
 from mecharule_ops.tasks.column_types import freely_typed, kind_of, typed
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
+from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, warnings_of
-from mecharule_ops.tasks.tables import raw_rows
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, preset_names, task_from, task_of
 from mecharule_ops.types import BehaviourRecord, Phase, Value
 
