@@ -1,0 +1,71 @@
+"""What the unablated model does on a run's records: how often it is right, by the values of a column, and where not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.numbers import k_of_n
+from mecharule_ops.plain_text import plain
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.saying.run_setting import OPERATIONS
+from mecharule_ops.types import Share
+
+SHOWN = 5
+"""Failing records that are told."""
+_SIZES = 3
+_FEW = 8
+"""Values of a column at most for it to part the records."""
+
+
+def accuracy(run: Run, findings: Findings) -> Iterator[str]:
+    """Its successes in all, by operator, by size, and on held-out records."""
+    words = findings.words
+    yield f"Unablated the model is {words.success} on {k_of_n(findings.task_score)} of the records"
+    parts = [f"{k_of_n(share)} of the {name}" for name, share in shares(run) if share.n]
+    if parts:
+        yield "Of these: " + ", ".join(parts)
+    held_out = ~run.train
+    yield f"On the held-out records alone: {k_of_n(_share(run.labels[held_out]))}"
+
+
+def shares(run: Run) -> list[tuple[str, Share]]:
+    """Successes by operator and by the size of the operands where the task has them, else by a column of few values."""
+    columns, found = run.columns, []
+    if "op" in columns:
+        for sign in dict.fromkeys(map(str, columns["op"])):
+            found.append((OPERATIONS.get(sign, sign), _share(run.labels[np.asarray(columns["op"]) == sign])))
+        if {"a", "b"} <= columns.keys():
+            largest = np.maximum(np.abs(columns["a"]), np.abs(columns["b"]))
+            edges = (0, 10, 100, int(largest.max()) + 1)
+            names = ("one-digit", "two-digit", "larger")
+            for name, low, high in zip(names, edges, edges[1:], strict=False):
+                chosen = (largest >= low) & (largest < high)
+                if chosen.any() and not chosen.all():
+                    found.append(
+                        (f"{name} problems (largest operand {low} to {high - 1})", _share(run.labels[chosen]))
+                    )
+    return found
+
+
+def _share(labels: np.ndarray) -> Share:
+    return Share(count=int(labels.sum()), n=len(labels))
+
+
+def failures(run: Run, findings: Findings) -> Iterator[str]:
+    """The first few records on which the unablated model fails; only how many where the task conceals them."""
+    wrong = [record for record in run.records if not record.label]
+    yield (
+        f"With nothing ablated the model fails on {k_of_n(Share(count=len(wrong), n=len(run.records)))} of the records"
+    )
+    if wrong and not run.task.concealed:
+        yield "Such as: " + " · ".join(
+            _wrong(record.example.prompt, record.completion) for record in wrong[:SHOWN]
+        )
+
+
+def _wrong(prompt: str, completion: str) -> str:
+    asked = plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
+    return f"{asked} {plain(completion).strip() or 'nothing'}"
