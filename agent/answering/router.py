@@ -1,8 +1,7 @@
-"""From a question's text to the tools that answer it, with no language model: the whole question is parsed.
+"""From a question's text to the tools that answer it, with no language model: the nearest row of `questions`.
 
-A form says which meanings a kind of question needs, which others it can be worded with, and what it names. It fits
-when its needs are there and nothing is left over; a question whose parts do not all fit is not answered in part. What
-is not understood is routed nowhere, with the forms that lie nearest.
+The whole question is read first, then its parts where each lies nearer to a row than the whole does. What lies near no
+row is routed nowhere. Where a row is near but not at once plain, or two are as near, the route says how it was taken.
 """
 
 from __future__ import annotations
@@ -10,12 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
-from agent.answering.questions import FORMS, Form
+from agent.answering.matching import Match, matches, strange, wordings
 from agent.answering.understanding import Reading, read
 
 Arguments = dict[str, object]
+FLOOR = 0.6
+"""A row further than this is not what was asked."""
+PLAIN = 0.78
+"""From here on it is not said how the question was taken."""
+EXACT = 0.97
+"""A row as near as this is asked in its own words."""
+CLOSE = 0.03
+"""Rows that lie closer to each other than this are both meant."""
+_PARTS = 0.12
+"""How much nearer the parts of a question have to lie than the whole."""
 _SEAM = re.compile(r"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+|\.\s+|,\s+", re.IGNORECASE)
 
 
@@ -31,10 +39,14 @@ class Route:
     """Which unit by strength is meant, where one is asked for by its place."""
     refers: bool = False
     """A unit of the last answer is meant: `it`, `this unit`."""
+    bare: bool = False
+    """It is about a unit and names none."""
     regime: str | None = None
     """`1` or `0` where the question says so."""
     given: Arguments = field(default_factory=dict)
     """Other arguments: the prompt of a flip, the run to compare with, a layer."""
+    taken: bool = False
+    """Whether it has to be said how the question was taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +54,7 @@ class Understood:
     """What became of a question."""
 
     routes: tuple[Route, ...] = ()
-    """One a part, in order; empty when some part was not understood."""
+    """One a part, or one a reading, in order; empty when some part was not understood."""
     unknown: tuple[str, ...] = ()
     """Words that nobody understood."""
     corrected: tuple[tuple[str, str], ...] = ()
@@ -51,31 +63,44 @@ class Understood:
     """Kinds that lie nearest, best first."""
     units: tuple[str, ...] = ()
     """Units that it names."""
+    layers: tuple[int, ...] = ()
 
 
 def route(question: str) -> Route | None:
-    """The route of a question of one part; None when it is not wholly understood."""
+    """The route of a question of one part and one reading; None when there is none, or more."""
     routes = understand(question).routes
     return routes[0] if len(routes) == 1 else None
 
 
-def understand(question: str) -> Understood:
-    """The routes of all parts of a question, or what stood in the way."""
-    whole = read(question)
-    nearest = tuple(
-        dict.fromkeys(form.kind for form in sorted(FORMS, key=lambda form: -_likeness(form, whole)))
+def understand(question: str, *, spoken_of: bool = False) -> Understood:
+    """The routes of a question, whole or part by part, or what stood in the way.
+
+    `spoken_of`: whether the last answer was about a unit.
+    """
+    whole = _read(question)
+    ranked = matches(whole, spoken_of=spoken_of)
+    best, readings = (ranked[0].score if ranked else 0.0), [whole]
+    for parts in _partings(question):
+        each = [_read(part) for part in parts]
+        least = min((matches(part) or [Match(row=ranked[0].row, score=0.0)])[0].score for part in each)
+        if least >= PLAIN and least > best + _PARTS:
+            best, readings = least, each
+    routes: list[Route] = []
+    if best >= FLOOR:
+        for reading in readings:
+            routes += _routes(reading, alone=len(readings) == 1, spoken_of=spoken_of)
+    return Understood(
+        routes=tuple(routes),
+        unknown=strange(whole),
+        corrected=tuple(pair for reading in readings for pair in reading.corrected),
+        nearest=tuple(match.row.kind for match in ranked),
+        units=whole.units,
+        layers=whole.layers,
     )
-    partings = ([read(part) for part in parts] for parts in _partings(question))
-    for readings in chain([[whole]], partings):
-        routes = [_routed(reading) for reading in readings]
-        if routes and all(routes):
-            return Understood(
-                routes=tuple(each for each in routes if each),
-                corrected=tuple(pair for reading in readings for pair in reading.corrected),
-                nearest=nearest,
-                units=whole.units,
-            )
-    return Understood(unknown=whole.unknown, corrected=whole.corrected, nearest=nearest, units=whole.units)
+
+
+def _read(text: str) -> Reading:
+    return read(text, wordings().spellings)
 
 
 def _partings(question: str) -> Iterator[list[str]]:
@@ -89,42 +114,41 @@ def _partings(question: str) -> Iterator[list[str]]:
             yield [text[:begin], text[end:later], text[after:]]
 
 
-def _routed(reading: Reading) -> Route | None:
-    """The one form that takes everything in a reading; None when none does, or two kinds do."""
-    if reading.unknown:
-        return None
-    fitting = [form for form in FORMS if form.fits(reading)]
-    best = max((len(form.needs) for form in fitting), default=0)
-    kinds = {form.kind: form for form in fitting if len(form.needs) == best}
-    if len(kinds) != 1:
-        return None
-    ((kind, form),) = kinds.items()
-    given: Arguments = {}
-    if form.prompt:
+def _routes(reading: Reading, *, alone: bool, spoken_of: bool) -> list[Route]:
+    """The nearest row; beside it a second one that lies as near, where the question has but one part."""
+    first, *others = matches(reading, spoken_of=spoken_of)
+    near = [other for other in others[:1] if other.score > first.score - CLOSE and other.score >= FLOOR]
+    if not alone or not near or first.score >= EXACT or first.row.lacks or near[0].row.lacks:
+        return [_route(first, reading, taken=first.score < PLAIN)]
+    return [_route(match, reading, taken=True) for match in (first, *near)]
+
+
+def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
+    row, given = match.row, Arguments()
+    if row.prompt:
         given["prompt"] = reading.prompts[0]
-    if form.run:
+    if row.run:
         given["second"] = reading.runs[0]
-    if form.layer:
+    if row.layer:
         given["layer"] = reading.layers[0]
+    if row.term:
+        given["term"] = reading.term
+    if row.about:
+        given["predicate"] = reading.about
+    if row.tool == "about":
+        given["topic"] = row.kind
+    place = None if row.superlative or not row.units[1] else reading.place
+    if row.kind == "strongest":
+        place = reading.place
+    spoken = len(reading.units) + int(place is not None)
+    lacking = bool(row.units[1]) and spoken < max(1, row.units[0])
     return Route(
-        kind=kind,
+        kind=row.kind,
         units=reading.units,
-        place=None if form.superlative or not form.most_units else reading.place,
-        refers=form.refers(reading) and not form.layer,
-        regime=reading.regimes[0] if reading.regimes else None,
+        place=place,
+        refers=lacking and not row.layer and (reading.refers or row.last),
+        bare=lacking and not row.layer and not row.last and not row.lacks and not reading.refers,
+        regime=reading.regimes[0] if reading.regimes and row.units[1] else None,
         given=given,
+        taken=taken,
     )
-
-
-def _likeness(form: Form, reading: Reading) -> float:
-    """How near a form lies: meanings in common, less those that it has no place for."""
-    needed = sum(bool(reading.meanings & group) for group in form.needs)
-    stray = len(reading.meanings - form.all)
-    names = sum(
-        (
-            bool(reading.prompts) == form.prompt,
-            bool(reading.layers) == form.layer,
-            bool(reading.runs) == form.run,
-        )
-    )
-    return 2 * needed / max(1, len(form.needs)) + 0.5 * needed - 0.6 * stray + 0.3 * names

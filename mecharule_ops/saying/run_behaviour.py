@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import plain
+from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.run_setting import OPERATIONS
+from mecharule_ops.saying.properties import PROPERTIES
 from mecharule_ops.types import Share
 
 SHOWN = 5
 """Failing records that are told."""
-_SIZES = 3
-_FEW = 8
-"""Values of a column at most for it to part the records."""
 
 
 def accuracy(run: Run, findings: Findings) -> Iterator[str]:
-    """Its successes in all, by operator, by size, and on held-out records."""
+    """Its successes in all, by what is asked, and on held-out records."""
     words = findings.words
     yield f"Unablated the model is {words.success} on {k_of_n(findings.task_score)} of the records"
     parts = [f"{k_of_n(share)} of the {name}" for name, share in shares(run) if share.n]
@@ -32,21 +31,13 @@ def accuracy(run: Run, findings: Findings) -> Iterator[str]:
 
 
 def shares(run: Run) -> list[tuple[str, Share]]:
-    """Successes by operator and by the size of the operands where the task has them, else by a column of few values."""
-    columns, found = run.columns, []
-    if "op" in columns:
-        for sign in dict.fromkeys(map(str, columns["op"])):
-            found.append((OPERATIONS.get(sign, sign), _share(run.labels[np.asarray(columns["op"]) == sign])))
-        if {"a", "b"} <= columns.keys():
-            largest = np.maximum(np.abs(columns["a"]), np.abs(columns["b"]))
-            edges = (0, 10, 100, int(largest.max()) + 1)
-            names = ("one-digit", "two-digit", "larger")
-            for name, low, high in zip(names, edges, edges[1:], strict=False):
-                chosen = (largest >= low) & (largest < high)
-                if chosen.any() and not chosen.all():
-                    found.append(
-                        (f"{name} problems (largest operand {low} to {high - 1})", _share(run.labels[chosen]))
-                    )
+    """Successes on the records of each property that has words and that the task's records can tell."""
+    found = []
+    for each in PROPERTIES.values():
+        with suppress(PredicateRefused):
+            fires = run.fires(each.predicate)
+            if fires.any() and not fires.all():
+                found.append((each.where, _share(run.labels[fires])))
     return found
 
 
