@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from agent.answering.questions import QUESTIONS, Question
-from agent.answering.understanding import LETTERS, Reading, lowered, words_of
+from agent.answering.understanding import LETTERS, Reading, lowered, phrased, words_of
 from agent.answering.vocabulary import LIGHT, SYNONYMS
 from mecharule_ops.saying.glossary import SPELLINGS
 from mecharule_ops.saying.properties import PROPERTIES
@@ -21,12 +21,14 @@ _LETTER = 0.9
 """Weight of a letter that stands for a name: what a row needs is asked for apart."""
 _SAYS_LITTLE = 0.2
 """Weight of a word that says little by itself."""
-_STRANGE = 2.6
+_STRANGE = 2.2
 """Weight of a word that no wording holds."""
 _ROW = 0.3
 """Share of a score that goes by all wordings of a row together."""
 _BARE = 0.06
 """What a row about a unit loses where the question names none and none was spoken of last, and gains where one was."""
+_NAMED = 0.15
+"""What a row gains that alone has a place for a prompt."""
 _WORD = 0.05
 """What a definition loses: `the baseline` is rather this run's than the word."""
 
@@ -43,7 +45,7 @@ class Match:
 class Wordings:
     """The wordings of all rows as sets of meanings, with what each meaning weighs."""
 
-    of: Mapping[str, tuple[tuple[str, frozenset[str]], ...]]
+    of: Mapping[str, list[tuple[str, frozenset[str]]]]
     """By kind: (letters for a term or a property, meanings)."""
     weights: Mapping[str, float]
     spellings: frozenset[str]
@@ -63,13 +65,12 @@ class Wordings:
 @cache
 def wordings() -> Wordings:
     """Read once a process."""
-    of = {
-        row.kind: tuple(
-            ("".join(letter for letter in "TC" if re.search(rf"\b{letter}\b", text)), words_of(lowered(text)))
-            for text in row.asked
-        )
-        for row in QUESTIONS.values()
-    }
+    texts = [(row.kind, text) for row in QUESTIONS.values() for text in row.asked]
+    lines = phrased("\n".join(lowered(text) for _, text in texts)).split("\n")
+    of: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    for (kind, text), line in zip(texts, lines, strict=True):
+        letters = "".join(letter for letter in "TC" if letter in text.split())
+        of.setdefault(kind, []).append((letters, words_of(line)))
     rows = [frozenset[str]().union(*(words for _, words in asked)) for asked in of.values()]
     held = frozenset[str]().union(*rows)
     weights = {word: math.log(1 + len(rows) / sum(word in row for row in rows)) for word in held}
@@ -130,12 +131,12 @@ def _score(row: Question, reading: Reading, known: Wordings) -> float:
 def _leaning(row: Question, reading: Reading, *, spoken_of: bool) -> float:
     """What else speaks for a row or against it: a unit that goes without saying, a word that has a row of its own."""
     if row.term:
-        return -_WORD
+        return _WORD / 2 if reading.defines else -_WORD
+    if row.prompt:
+        return _NAMED
     if not row.units[0] or reading.units or reading.place is not None or row.lacks:
         return 0.0
-    if reading.refers or spoken_of:
-        return _BARE if spoken_of else _BARE / 2
-    return -_BARE
+    return _BARE if spoken_of else -_BARE
 
 
 def _fits(row: Question, reading: Reading) -> bool:

@@ -14,8 +14,10 @@ from agent.answering.matching import Match, matches, strange, wordings
 from agent.answering.understanding import Reading, read
 
 Arguments = dict[str, object]
-FLOOR = 0.6
+FLOOR = 0.54
 """A row further than this is not what was asked."""
+STRANGE_FLOOR = 0.66
+"""… where a word stands in the question that no wording of any row holds."""
 PLAIN = 0.78
 """From here on it is not said how the question was taken."""
 EXACT = 0.97
@@ -86,7 +88,7 @@ def understand(question: str, *, spoken_of: bool = False) -> Understood:
         if least >= PLAIN and least > best + _PARTS:
             best, readings = least, each
     routes: list[Route] = []
-    if best >= FLOOR:
+    if best >= (STRANGE_FLOOR if len(readings) == 1 and strange(whole) else FLOOR):
         for reading in readings:
             routes += _routes(reading, alone=len(readings) == 1, spoken_of=spoken_of)
     return Understood(

@@ -20,6 +20,8 @@ from mecharule_ops.saying.properties import PROPERTIES
 ORDINALS = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
 LETTERS = frozenset("ULPRTC")
 _QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\"'`”’]{2,})[\"'`”’](?!\w)")
+_WORD_QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\W\d]+(?:[ -][^\W\d]+)?|[Dd][+-])[\"'`”’](?!\w)")
+"""A word or two in quotes is a word that is asked about, no prompt."""
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
 _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
 _UNIT = re.compile(rf"\b{UNIT_NAME}(?!\w)(?!\.\d)", re.IGNORECASE)
@@ -42,8 +44,11 @@ _TERM, _PROPERTY = (
     re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?![\w+])")
     for words in (SPELLINGS, [word for one in PROPERTIES.values() for word in one.said])
 )
+_DEFINED = re.compile(r"\b(?:an?|by|term|word|define|definition of|meaning of)\s*$")
 _SAID = {word: one.name for one in PROPERTIES.values() for word in one.said}
-_IDIOMS = tuple((re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), meant) for pattern, meant in IDIOMS)
+_IDIOMS = tuple(
+    (re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.MULTILINE), meant) for pattern, meant in IDIOMS
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,8 @@ class Reading:
     """Whether it has a pronoun."""
     term: str | None = None
     """A word of the glossary."""
+    defines: bool = False
+    """Whether that word stands as one to be defined: `a slice`, `meant by lead`."""
     about: str | None = None
     """A property of a record."""
     text: str = ""
@@ -74,13 +81,18 @@ class Reading:
         for letter, pattern in (("T", _TERM), ("C", _PROPERTY)):
             if letter in letters:
                 text = pattern.sub(f" {letter} ", text)
-        return words_of(_PLACE.sub(" U ", text) if place else text)
+        return words_of(phrased(_PLACE.sub(" U ", text) if place else text))
+
+
+def phrased(text: str) -> str:
+    """The text with a word in place of each phrase that means one thing; of several lines each by itself."""
+    for pattern, meant in _IDIOMS:
+        text = pattern.sub(f" {meant} ", text)
+    return text
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The meanings in a text whose names are letters already; a letter that stands twice counts as two."""
-    for pattern, meant in _IDIOMS:
-        text = pattern.sub(f" {meant} ", text)
+    """The meanings in a phrased text whose names are letters already; a letter that stands twice is another."""
     found: Counter[str] = Counter()
     for match in _WORD.finditer(text):
         word = match[0]
@@ -107,7 +119,7 @@ def lowered(text: str) -> str:
 
 def read(question: str, known: Collection[str] = ()) -> Reading:
     """Everything that a question holds; a word that is not `known` is read as the one it differs from by a letter."""
-    text = " ".join(question.replace("’", "'").split())
+    text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for match in pattern.finditer(text):
@@ -129,6 +141,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         place=None if place is None else ORDINALS.get(place["ordinal"] or "", 1),
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else SPELLINGS[written(term[0])],
+        defines=term is not None and _DEFINED.search(text[: term.start()]) is not None,
         about=None if about is None else _SAID[about[0]],
         text=text,
         corrected=typos,

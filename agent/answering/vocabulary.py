@@ -14,7 +14,9 @@ a an the of for in on at by to from with about and or as am is are was were be b
 have had i me my we us our you your yours please pls plz hey hi hello ok okay thanks thank now then so well just really
 actually exactly simply here there still let's s can could may might shall should tell show give say know got
 want like see make makes made get gets into any anything if but im i'm id i'd ill i'll me mean's s's dear quick question
-one ones some kind sort bit also too even ever them they their it its it's this that that's these those both
+own really goes go going use used using done any there's final finally sorry could you
+us let lets anyone somebody someone anybody thing things stuff around altogether one ones some kind sort
+bit also too even ever them they their it its it's this that that's these those both
 he she there's isn isnt ur u r ya hmm um er well yes also whats then though such very much
 """
 LIGHT = frozenset(_LIGHT.split())
@@ -25,7 +27,7 @@ SYNONYMS: Mapping[str, str] = {
     for meaning, words in {
         "what": "what what's wat whats",
         "which": "which",
-        "why": "why",
+        "why": "why wy",
         "explain": "explain explanation reason reasons account describe clarify elaborate",
         "evidence": "evidence",
         "how": "how",
@@ -126,7 +128,7 @@ SYNONYMS: Mapping[str, str] = {
         "configuration threshold "
         "thresholds",
         "long": "long duration runtime minutes hours seconds time",
-        "cost": "cost costs expensive price cheap compute effort computation computational budget",
+        "cost": "cost costs expensive cheap compute effort computation computational budget",
         "significant": "significant significance statistically",
         "p-value": "p-value p-values pvalue pval",
         "interval": "interval intervals bound bounds bounded",
@@ -191,6 +193,7 @@ IDIOMS: tuple[tuple[str, str], ...] = (
         r"(?:knock|turn|switch|shut|cut|take)(?:s|ed|ing|n)? ((?:[a-z]+ ){1,4}?)(?:out|off|away)(?= |\W|$)",
         r"ablate \1",
     ),
+    (r"(?:is|are|was|were|being|be) (?:switched |turned |shut )?off", "ablate"),
     (r"(?:do|does|did) without|were gone|was gone|is gone|is missing|went missing", "ablate"),
     (r"show (?:me )?(?:the )?proof|(?:run|check|test|do) (?:it|that|this) (?:once )?(?:again|more)", "prove"),
     (r"what (?:can|could|may) i ask", "help"),
@@ -209,16 +212,27 @@ IDIOMS: tuple[tuple[str, str], ...] = (
     (r"on its own|by itself|on their own", "alone"),
 )
 """Phrases that mean one thing, and that meaning."""
+_ENDINGS = ("ing", "ies", "es", "ed", "ly", "s")
+_SHORTEST_STEM = 4
 _SHORTEST_TYPO = 5
-_LONG = 9
+_LONG = 7
 
 
 def meaning(word: str) -> str:
-    """What a word means here; the word itself, less its plural, where it has no others beside it."""
-    known = SYNONYMS.get(word)
-    if known is not None:
-        return known
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    """What a word means here; its stem where it has no others beside it."""
+    if word in SYNONYMS:
+        return SYNONYMS[word]
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _SHORTEST_STEM:
+            for known in (stem, f"{stem}e"):
+                if known in SYNONYMS:
+                    return SYNONYMS[known]
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _SHORTEST_STEM:
+            return stem.removesuffix("e")
+    return word.removesuffix("e") if len(word) > _SHORTEST_STEM else word
 
 
 def corrected(word: str, known: Collection[str]) -> str | None:

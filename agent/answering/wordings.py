@@ -37,6 +37,19 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             everything about U
             what do you know about U
             why did U break answers
+            what is the job of U
+            what is the purpose of U
+            what is the function of U
+            what is going on with U
+            what makes U important
+            why should I care about U
+            what have you found out about U
+            what is known about U
+            how does U influence the answer
+            what is the story of U
+            why do the sums fail without U
+            what is U good for
+            what is U responsible for
         """,
         "strongest": """
             which unit is the strongest
@@ -49,6 +62,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which neuron flips the most
             which one is the strongest
             what is the second strongest unit
+            the most influential unit
+            the unit that breaks most
+            what is the number one unit
+            who is the winner
+            which unit breaks the most sums
+            which unit is most harmful when ablated
+            which unit does the model need most
         """,
         "summary": """
             what was found
@@ -64,6 +84,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what did you learn
             what is the takeaway in a sentence
             report
+            what is the bottom line
+            what is the main finding
+            in one sentence what came out
+            what are the key results
+            anything interesting
+            sum it up
+            what happened in this run
+            what is the outcome of the experiment
+            explain the results
         """,
         "units": """
             which units were found
@@ -79,6 +108,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which are they
             name the units that were found
             which units are responsible for the answers
+            which units turned out to be agonists
+            names of the units
+            which ones did you find
+            any important units
+            which components are responsible
+            what are the important units called
+            which units break the model
         """,
         "when": """
             when does U flip
@@ -94,6 +130,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which sums does U break
             what type of problems go wrong without U
             is there a pattern in the records that U breaks
+            in what situations does U matter
+            on what sort of sums does U cause errors
+            which circumstances make U flip
+            when exactly is U needed
+            what characterises the sums that U breaks
+            where does U matter
+            for what kind of problems is U necessary
+            are there certain sums that U breaks
+            what do the sums that fail without U have in common
+            which type of prompts is affected by U
         """,
         "strength": """
             how strong is U
@@ -114,6 +160,20 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how often does U flip
             how many flips on D+ and D- has U
             how many D+ records does U flip
+            what is the impact of U
+            how big an effect has U
+            how many sums does U break
+            how many answers get wrong without U
+            what proportion does U flip
+            is U above the threshold
+            how far is U from the threshold
+            number of flips of U
+            U flips how many
+            how much damage does U do
+            how much does U matter
+            how important is U
+            how many right answers are lost without U
+            by how much does the accuracy drop without U
         """,
         "examples": """
             show an example of U
@@ -131,6 +191,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             show flipped records
             what does the model say instead
             for instance
+            show some sums which go wrong without U
+            list a couple of flipped problems for U
+            before and after for U
+            demonstrate it
+            any example
+            illustrate with an example
+            an example of a flip
+            sample of the broken answers
+            which answers change without U
+            show me what goes wrong without U
         """,
         "breaks": """
             what breaks without U
@@ -144,6 +214,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which digit
             which position of the answer is affected by U
             how is the answer wrong without U
+            what kind of error appears when U is ablated
+            which digit goes wrong without U
+            what type of error does U cause
+            is it the units digit or the tens digit that breaks
+            which part of the number changes
+            which token flips first
+            how does the answer change when U is ablated
+            what do the broken answers look like
+            is the sign or a digit wrong
+            what exactly goes wrong
         """,
         "prediction": """
             how well does first-order predict U
@@ -160,6 +240,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is the perfect MCC suspicious
             what is wrong with an MCC of 1
             MCC too good to be true
+            is U predictable
+            does the gradient predict when U flips
+            how good is the linear estimate for U
+            can you foresee the flips of U
+            do drop and lead predict the flips of U
+            is U flip explained by its drop
+            what is the first-order MCC of U
+            does the drop exceed the lead on flips of U
         """,
         "responds": """
             what does U respond to
@@ -169,6 +257,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what activates U
             when is the drop of U large
             which inputs drive U
+            which property makes the drop of U large
+            what is U sensitive to
+            what does U detect
+            what turns U on
+            which features drive U
         """,
         "reads": """
             what does U read
@@ -177,6 +270,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what is the input of U
             where does U look
             what does U take in
+            where does U get its information from
+            what comes into U
+            which positions does U look at
+            which units feed U
         """,
         "writes": """
             what does U write
@@ -187,6 +284,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what is the output of U
             what does U add to the logits
             which digits does U favour
+            which tokens does U push up or down
+            what does U output
+            which digits does U suppress
+            how does U change the logits
+            what direction does U write
         """,
         "through": """
             through which units does U act
@@ -201,6 +303,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what is the mechanism of U
             path of U
             which units come after U
+            how does U influence the final answer
+            does U pass through other layers
+            is the influence of U direct
+            which layers carry the effect of U
+            how does U get to the output
+            explain the mechanism of U
+            which route does the effect of U take
+            is there anything above U
+            what comes after U
         """,
         "sure": """
             how sure is U
@@ -215,6 +326,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how reliable is U
             95 % interval of U
             what is the upper bound of U
+            how confident can I be about U
+            confidence interval for the strength of U
+            how precise is the estimate for U
+            how much could the strength of U vary
+            is U well supported
+            how solid is U
+            how trustworthy is the claim about U
         """,
         "unit-chance": """
             could U be chance
@@ -228,6 +346,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is U a fluke
             is U a lucky draw
             could the flips of U be a coincidence
+            maybe U is noise
+            is the effect of U real
+            is U real or noise
+            how likely is U by chance
+            is U effect distinguishable from chance
+            can U be explained by luck
+            significance of U
         """,
         "unit-selective": """
             is U selective
@@ -238,6 +363,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is U specific to D+
             does U flip one slice more than the other
             does U follow the splitter
+            does U only matter on D+
+            is U the same on D+ and D-
+            where is U stronger on D+ or D-
+            is U more important where the splitter fires
         """,
         "property": """
             does U flip C more
@@ -262,6 +391,20 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does U compute C
             flips of U on C against C
             which does U flip more C or C
+            is the effect of U stronger for C
+            does U affect C more
+            is U specialised in C
+            is U a C neuron
+            does U break more C or more C
+            how often does U flip C
+            does U treat C and C differently
+            is U needed for C
+            is U linked to C
+            does U flip mostly C
+            is U only about C
+            how many of the flips of U are C
+            does U fail on C
+            is there a relation between U and C
         """,
         "covers": """
             what else does the rule of U cover
@@ -271,6 +414,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which other records does the rule of U hold on
             what does the rule cover
             what else does this rule cover
+            how often does the rule of U fire
+            on which records is the rule of U true
+            what does the rule of U apply to
+            coverage of the rule of U
         """,
         "disguise": """
             is the rule of U the splitter in disguise
@@ -281,6 +428,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how much do the rule of U and the splitter agree
             does the rule of U only repeat the splitter
             is the rule just the splitter again
+            is the rule of U simply the splitter
+            is the rule of U any different from the splitter
+            does the rule of U restate the splitter
+            is that not just the splitter
         """,
         "flip": """
             would U flip on P
@@ -298,6 +449,17 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             U on P
             does U matter for P
             P
+            what does the model say to P when U is ablated
+            would P still be right without U
+            what is the answer to P if U is ablated
+            how does U affect P
+            what comes out of P with U removed
+            run P with U ablated
+            compute P without U
+            is P affected by U
+            what would happen to P if we remove U
+            can the model still solve P without U
+            and P
         """,
         "versus": """
             is U stronger than U
@@ -315,6 +477,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what is the difference between U and U
             does U share flips with U
             which of U and U matters more
+            how much do U and U overlap
+            do both U and U flip the same problems
+            which one is stronger
+            do U and U do the same thing
+            are U and U different
+            which has the larger effect U or U
+            how are U and U related
+            how does U compare to U
+            is U as strong as U
+            same records for U and U
         """,
         "layer": """
             is layer L as a whole worse than its best unit
@@ -332,6 +504,18 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what remains of the accuracy without layer L
             effect of layer L
             how much does layer L matter
+            how bad is it to remove layer L
+            is layer L important at all
+            how much damage does it do to ablate layer L
+            what does ablating all of layer L do
+            what about layer L
+            layer L
+            which units matter in layer L
+            what if all of layer L is gone
+            how well does the model do without layer L
+            do we need layer L
+            can the model work without layer L
+            does layer L matter
         """,
         "shared": """
             which units share the flips of U
@@ -343,6 +527,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is U redundant with other units
             which neurons share these flips
             what else flips those records
+            are there units which break the same records as U
+            is there another unit like U
+            what units break the same sums as U
+            does any other neuron do the same as U
         """,
         "controls": """
             what do the controls of U say
@@ -362,6 +550,18 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is U confirmed on held-out records
             does the effect of U survive another baseline
             are the values of U out-of-range
+            was U checked against random units
+            how many random units did U beat
+            how does U do on held-out records
+            were controls run for U
+            what was U compared to
+            is U stronger than a random neuron
+            is U special compared with other units
+            is U unusual among the units
+            are other units as strong as U
+            does U depend on the baseline
+            is U robust
+            how many other units are as strong as U
         """,
         "mind": """
             what would change your mind about U
@@ -370,6 +570,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how can the claim about U be disproved
             what would be a counterexample to U
             what would it take to refute U
+            what evidence would make you drop U
+            how would one disprove U
+            what would speak against U
+            what test could U fail
+            what would convince you that U is wrong
+            what would prove you wrong about U
         """,
         "how": """
             how was U found
@@ -383,6 +589,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how did you come to U
             in which group was U
             has U been tested individually
+            how did you discover U
+            was U ever tested by itself
+            how did U come up
+            how was U identified
+            was U found by attribution
+            why was U tested
+            which test found U
+            was U tested individually or in a group
+            at what point was U found
         """,
         "why-not": """
             why not U
@@ -401,6 +616,21 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             was U ruledout
             why isn't U important
             is U not important
+            why did you throw out U
+            why is U not important
+            is U irrelevant
+            what speaks against U
+            U was ruledout why
+            why did U fail
+            why did you reject U
+            why is U not a result
+            does U not matter
+            how come U is not there
+            why isn't U an agonist
+            why does U not count
+            what happened to U
+            is U unimportant
+            why didn't you find U
         """,
         "verify": """
             prove it
@@ -415,6 +645,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             re-run the certificate of U
             prove that again
             replay it
+            show that it is true
+            can you prove it
+            prove the claim
+            do you have proof
+            is it true
+            check the last answer
+            really
         """,
         "weakest": """
             what is the weakest claim
@@ -425,6 +662,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             where are you least sure
             which result is shaky
             what is the weakest point
+            which of your claims is the shakiest
+            what would a critic attack first
+            what is your least certain finding
+            where is the evidence thin
+            what is the most questionable claim
         """,
         "missed": """
             what did the search miss
@@ -444,6 +686,18 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what was not found
             which units did the search miss
             did the search overlook something
+            might there be more units that you did not find
+            is the list complete
+            were all units tested individually
+            how many agonists are still hidden
+            could you have missed a unit
+            are you sure you found all
+            is that all of them
+            are there any others
+            what about units that were never tested
+            was everything tested
+            are there further agonists
+            have you tested all the neurons
         """,
         "rank": """
             is U the strongest unit
@@ -451,6 +705,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is U the best one
             is U the most important unit
             is U the one that matters most
+            is there anything stronger than U
+            is U number one
+            is U the top unit
+            is any unit stronger than U
         """,
         "rule": """
             what is the rule of U
@@ -466,6 +724,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what is the MCC of the rule of U
             and its rule
             state the input rule of U
+            is there a rule that describes U
+            which rule tells when U flips
+            what pattern does U follow
+            formula for U
+            in words the rule of U
+            can you say with a rule when U flips
+            how accurate is the rule of U
+            did you find a rule for U
         """,
         "ablate": """
             what happens if U and U are ablated together
@@ -484,6 +750,17 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             do they interact
             is one a backup of the other
             how many flip when both are ablated
+            is there synergy between U and U
+            ablate U together with U
+            what does it do to remove both U and U
+            what if both U and U are missing
+            do U and U back each other up
+            are they independent
+            is the effect of U and U additive
+            what happens without U and U
+            is there redundancy between U and U
+            the combination of U and U
+            combined effect of U and U
         """,
         "rules": """
             which rules were found
@@ -494,6 +771,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             rules
             which rule is the best
             rules in general
+            show all rules
+            give me the rules
+            what rules did you learn
+            what rules describe the flips
+            table of rules
         """,
         "evidence": """
             which certificates are there
@@ -501,6 +783,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many certificates are stored
             show the certificates
             what evidence is stored
+            list all certificates
+            what is the evidence
+            where is the evidence
+            which proofs are stored
         """,
         "slices": """
             how large are the slices
@@ -513,6 +799,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             show the slices
             what is in D-
             examples from D+
+            how many examples do the slices contain
+            how many records does each slice have
+            slice sizes
+            how were the slices drawn
+            what records are in the slices
+            what does D+ contain
         """,
         "hypotheses": """
             which hypotheses are in the ledger
@@ -523,6 +815,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what hypotheses were tested
             was anything preregistered
             which hypotheses were supported
+            what predictions did you register beforehand
+            did any registered hypothesis fail
+            was there a preregistration
+            which hypotheses were refuted
+            what did you predict before testing
         """,
         "compare": """
             compare with run R
@@ -551,6 +848,23 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             explain T to a student
             I do not understand T
             what are T
+            T ?
+            what exactly is T
+            whats T
+            can you explain T in simple words
+            what is the meaning of T
+            what does T stand for
+            what does T mean here
+            what is T supposed to be
+            how is T defined
+            how do you define T
+            please explain the term T
+            is T a number
+            what are T exactly
+            I don't get T
+            what is this T
+            tell me what T is
+            what do you call T
         """,
         "model": """
             which model is it
@@ -567,6 +881,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many units in all
             how many layers
             how wide is a layer
+            how big is this model
+            how many units in total
+            how many neurons has the network
+            what is the model called
+            which transformer
+            model name
+            architecture of the model
+            how deep is the model
         """,
         "task": """
             what is the task
@@ -578,6 +900,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what kind of problems does the model solve
             task description
             what counts as a right answer
+            what behaviour did you study
+            what did the model have to do
+            what is being tested
+            what is the model supposed to do
+            what are the problems about
+            what domain
+            what kind of task is it
+            what sort of sums
         """,
         "accuracy": """
             how accurate is the model
@@ -603,6 +933,24 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many does it get wrong
             error rate
             task score
+            what percentage of the sums is solved correctly
+            how many errors does the model make without any intervention
+            hit rate
+            is it better at C than at C
+            can the model do C
+            how many records does the model solve
+            how many mistakes does it make
+            does the model do C well
+            how good is it at C
+            which is harder C or C
+            is C harder than C
+            what score did the model get
+            how often does it fail
+            how well does it calculate
+            how reliable is the model
+            base rate of success
+            how often is the unablated model right
+            percentage correct
         """,
         "failures": """
             which records does the model fail on by itself
@@ -615,6 +963,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             show failures of the original model
             list mistakes the model makes on its own
             which problems are too hard for it
+            example of a mistake of the intact model
+            which sums does the model fail without ablation
+            give me a problem which the model cannot solve
+            a sum that it cannot do
+            where is the model wrong to begin with
+            which problems were already wrong
+            wrong even unablated
+            what mistakes does the model make
+            show errors of the unablated model
+            which additions does the model get wrong
         """,
         "records": """
             how many records are there
@@ -630,6 +988,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many questions were asked overall
             how was the data split into train and held-out
             how many data points
+            size of the data set
+            how many were held-out
+            how many training examples were used for the analysis
+            how many prompts in the experiment
+            how much data
+            how many sums were tested
+            how large is the sample
+            how many train and how many test records
+            on how many examples was the model tested
+            n
         """,
         "range": """
             which range of numbers is asked
@@ -641,6 +1009,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which numbers does the model have to handle
             from where to where do the operands go
             number range
+            how big can the operands be
+            what is the biggest number in the problems
+            how big are the numbers
+            how many digits do the numbers have
+            maximum operand
+            are the numbers small or large
+            upper limit of the numbers
         """,
         "operators": """
             which operators are asked
@@ -656,6 +1031,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are there multiplications
             which operators
             addition or subtraction
+            does it multiply
+            is division included
+            only additions
+            what operations does the model do
+            are there divisions too
+            is multiplication part of the task
+            plus and minus only
+            which kinds of calculations were asked
         """,
         "prompt": """
             what does a prompt look like
@@ -668,6 +1051,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             format of the prompts
             what exactly is typed into the model
             sample input
+            what text goes into the model
+            how is the input formatted
+            what does the model see
+            how does the model get the question
+            what does the input look like
+            how was the model prompted
+            exact wording of the prompt
+            few-shot or zero-shot
         """,
         "basis": """
             what kind of unit is tested
@@ -678,11 +1069,21 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             did you test attention heads
             were attention heads searched
             what counts as a unit
-            what is ablated
+            which parts are ablated
             are the units MLP channels
             did you look at attention too
             what type of component is it
             in which part of the network are the units
+            what are the units physically
+            did you also analyse attention heads
+            are these MLP neurons
+            what does unit mean here
+            which parts of the model were searched
+            do you mean neurons or heads
+            what about attention heads
+            residual stream or hidden layer
+            which components were considered
+            is it in the MLP or in attention
         """,
         "baseline": """
             what is a unit replaced with
@@ -699,6 +1100,18 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which replacement did you use
             why mean ablation
             why the mean
+            which value is put in when a neuron is ablated
+            how is ablation done
+            zero or mean ablation
+            what did you put in place of the value of the unit
+            what value does a switched off unit have
+            how exactly was the unit removed
+            with what was the activation replaced
+            was it set to zero
+            what kind of ablation
+            which type of ablation was used
+            what is inserted instead of the activation
+            why was zero not used
         """,
         "other-baseline": """
             does it hold with another baseline
@@ -709,6 +1122,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is it robust to the choice of baseline
             same result under another replacement
             robustness to the baseline
+            would another replacement give the same result
+            does the result depend on the replacement
+            what if you had used a different baseline
+            how robust is it to the ablation method
         """,
         "in-range": """
             are the replaced values out-of-range
@@ -718,6 +1135,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many values are out-of-range
             do the replaced values occur naturally
             are the replacements in range
+            do the replaced values leave the normal range
+            are the replaced values unusual
+            is the model pushed off-distribution by the ablation
+            are these natural activations
         """,
         "phase": """
             where are units ablated
@@ -728,6 +1149,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             during the prompt or during generation
             was the ablation applied while reading the prompt
             when in the text is the unit switched off
+            is the neuron switched off while reading the prompt or while writing
+            at what time is the unit ablated
+            which token positions
+            at which step of the generation
+            only at generated tokens
+            is the whole prompt affected
         """,
         "seed": """
             what is the seed
@@ -737,6 +1164,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             did you repeat it with other seeds
             how many seeds
             does it depend on the seed
+            was the run repeated with a different seed
+            random seed
+            is it stable over seeds
+            was it done several times
+            how many repetitions
+            did you run it more than once
         """,
         "thresholds": """
             which thresholds were set
@@ -751,6 +1184,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             τ
             configuration
             hyperparameters
+            which threshold did you choose
+            what were the hyperparameters
+            which α was used
+            what confidence level was used
+            which settings did the run use
+            how did you set τ
+            what cutoff
+            what are τ and ε and α
+            why was τ chosen so
         """,
         "splitter": """
             what is the splitter rule
@@ -765,6 +1207,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             why this splitter
             on what is the split based
             how do you decide what is D+
+            how did you divide the data in D+ and D-
+            what is the rule that defines D+
+            how accurate is the splitter
+            how was the data divided
+            what are D+ and D- here
+            when is a record in D+
+            which records belong to D+
+            how do D+ and D- differ
+            rule for the slices
         """,
         "proposer": """
             was a language model involved
@@ -778,6 +1229,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is any AI involved in the results
             were the explanations written by a language model
             did ChatGPT make this up
+            did an AI write these rules
+            did a language model write this
+            how many predicates survived
+            how many predicates were refused
+            were predicates made by a language model
+            is this generated by ChatGPT
+            did you use any language model
+            where did the rules come from
         """,
         "versions": """
             which versions was it made with
@@ -789,6 +1248,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             cpu or gpu
             which machine
             software versions
+            did it use a GPU
+            which torch was used
+            what hardware was needed
+            what environment was used
+            which precision
+            float32 or bfloat16
+            python packages
         """,
         "number-of-units": """
             how many units matter
@@ -802,6 +1268,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many did you find
             how many neurons are responsible
             count the agonists
+            number of neurons that matter
+            how many agonists did the search turn up
+            how many of them are there
+            how many important units
+            how many neurons cause the answer
+            is it one neuron or many
+            how many units were found overall
         """,
         "not-ruled-out": """
             which units are not ruledout
@@ -813,6 +1286,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which candidates remain
             which units almost reach the threshold
             which neurons could still matter
+            which units can't be excluded
+            what are the borderline cases
+            which units remain possible
+            which other candidates are there
+            which are only localized
+            list the localized units
+            which units are undecided
+            which units have only an upper bound above τ
         """,
         "layers": """
             which layer matters most
@@ -825,6 +1306,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             where in the network are the agonists
             which layers matter
             do both layers matter
+            which of the layers is most important
+            in which layer do the agonists sit
+            where do the units sit
+            first layer or second layer
+            early or late layers
+            are the units early or late
+            how are the units spread over the layers
+            which layer breaks most
         """,
         "groups": """
             which groups were pruned
@@ -835,6 +1324,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many units were pruned in groups
             which units were discarded together
             groups that were ruledout
+            what groups did the search prune
+            which groups did you throw out
+            what was thrown away
+            how large were the pruned groups
+            which units were pruned together
         """,
         "attribution": """
             which units rank highest by attribution
@@ -845,6 +1339,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             best units by attribution score
             does attribution agree
             which units did attribution rank first
+            who is first in the attribution ranking
+            ranking of units by attribution
+            which units were tested first
+            what are the top candidates
+            attribution scores
         """,
         "search-kind": """
             which kind of search was it
@@ -857,6 +1356,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how does the search find units
             which method was used
             method
+            how did the search go about it
+            what search method did you use
+            how do you find the units
+            explain the search
+            which strategy did the search use
+            how does the method work
+            how were the agonists found
+            what algorithm is it
+            what approach did you take
         """,
         "cost": """
             what did the search cost
@@ -871,6 +1379,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many example forwards
             was it cheaper than brute force
             how efficient is the search
+            how many ablations did the search run
+            how many model calls were necessary
+            how many tests were made
+            how much work was it
+            how much did the search save
+            number of ablations
+            how costly
+            number of queries
+            how many runs of the model
+            how many evaluations
         """,
         "time": """
             how long did it take
@@ -882,6 +1400,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how fast was it
             which stage took longest
             duration of the run
+            how much time did the whole thing take
+            how long did the search take
+            how long does it run
+            was it fast
+            how many minutes
+            what took the most time
+            time needed
         """,
         "chance": """
             could the results be chance
@@ -902,6 +1427,17 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             did you run controls
             what about false positives
             how many controls were drawn
+            how do I know that it is not random
+            is this a fluke
+            are these real effects
+            how significant are the results
+            were there controls
+            is it better than random
+            how do random units compare
+            could random neurons have the same effect
+            could these be false positives
+            how sure are the results
+            were the units compared with random ones
         """,
         "corrected": """
             was it corrected for multiple comparisons
@@ -914,6 +1450,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             you tested many units so some are significant by chance
             familywise error
             multiplicity
+            many units were tested is that accounted for
+            which multiple testing correction did you apply
+            is that taken into account
+            did you adjust the p-values
+            are the bounds corrected for the number of units
+            how do you handle multiple testing
+            look-elsewhere effect
+            what about multiple comparisons
+            did you adjust for testing all the units
         """,
         "rules-shown": """
             how many rules are shown
@@ -927,6 +1472,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many rules were tried
             how many rules predict held-out flips
             which rules did not hold
+            how many of the rules hold up
+            why are some rules left out
+            which rules survived
+            which rules did not make it
+            how many rules are there overall and how many are good
+            how many rules were learned
+            what happened to the other rules
+            which rules are supported
+            which rules were dropped and why
         """,
         "selective": """
             which units are selective
@@ -935,6 +1489,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is any unit selective
             do the units flip more on D+ than on D-
             are they specific
+            are any of them selective
+            which of them are selective
+            is there a selective unit
         """,
         "overlap": """
             do the units flip the same records
@@ -946,6 +1503,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are the units redundant
             how many records do all units together flip
             do the found units share flips
+            do the agonists flip different records
+            how similar are the agonists
+            is there overlap between the units
+            how many records depend on any of the units
+            how many sums do they break together
         """,
         "limits": """
             what are the limits
@@ -963,6 +1525,20 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             weaknesses of the method
             are the estimates biased
             what is the catch
+            any caveats
+            what can't I conclude from this
+            what are the weaknesses of this analysis
+            what can I not conclude
+            what are the problems with this study
+            how general are the results
+            what does it not show
+            is there anything to be careful about
+            what would a reviewer criticise
+            how reliable are the results
+            can this be generalised
+            what assumptions are made
+            will it hold elsewhere
+            do the results carry over
         """,
         "cause": """
             does this prove that a unit causes the answer
@@ -979,6 +1555,16 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does this show causation
             does ablation prove causality
             can we conclude that this neuron does the arithmetic
+            is the neuron sufficient for the right answer
+            is it causal or only correlated
+            does the model really use this unit to add
+            can one say that the neuron computes the sum
+            is this evidence of causation
+            necessary or sufficient
+            does it mean that this neuron does addition
+            does it prove that the neurons are responsible
+            are the neurons the cause of the right answer
+            is this proof that the model uses it
         """,
         "check": """
             how can I reproduce this
@@ -995,6 +1581,18 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             can I rerun this on another machine
             how to export the evidence
             why should I trust you
+            how do I replicate your numbers
+            can I check it on my computer
+            how do we know you are not making this up
+            how could someone check this who does not believe you
+            how do I run it again
+            how can this be tested by others
+            where can I see the proof
+            how can a third party verify
+            can the results be repeated
+            how to verify
+            steps to reproduce
+            how to trust these numbers
         """,
         "next-steps": """
             what should be done next
@@ -1009,6 +1607,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how could this be improved
             what do you recommend
             which analysis would help
+            what would be a good follow-up experiment
+            what should I run next
+            what follow-up do you suggest
+            what could be done better
+            which experiment is missing
+            what can I do to be more certain
+            what would you try next
+            any suggestions
+            how to go on
         """,
         "training": """
             what data was the model trained on
@@ -1026,6 +1633,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             did the model learn this from textbooks
             which optimizer was used
             what is the learning rate
+            how was the neuron learned
+            at what point in training does it appear
+            what was the loss
+            how many epochs was it trained
+            will U survive fine-tuning
+            has the model seen these sums in training
+            was the model trained on these problems
+            what is the optimizer
         """,
         "elsewhere": """
             and for another model
@@ -1040,6 +1655,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does U exist in GPT-4
             how does it compare with GPT-4
             would it work in Pythia or Gemma or Qwen or Mistral
+            do other models have U
+            is this true for ChatGPT
+            does a bigger model have the same units
+            do all transformers do this
+            would the same happen in another network
+            compare with GPT-2
+            how does Llama do it
+            is this model better than GPT-4
+            what does U do in Llama
         """,
         "other-tasks": """
             does it hold for other tasks
@@ -1057,6 +1681,17 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does the unit matter for other languages
             can it write poems
             does U multiply
+            does U encode colour
+            is U responsible for hallucinations
+            does U help with French
+            what else does U do outside arithmetic
+            is U about gender or bias
+            is U a safety neuron
+            does the model know geography
+            is the model biased
+            is U involved in lying
+            can the model speak German
+            does U do square roots
         """,
         "people": """
             do children make the same mistakes
@@ -1069,6 +1704,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does the model understand numbers
             does U think
             is the model intelligent
+            does the brain work like this
+            how do pupils learn this at school
+            does the neuron dream
+            does the model think
+            is the model conscious
+            does it feel
+            is this how the human brain adds
+            who invented addition
         """,
         "money": """
             what did the electricity cost
@@ -1079,6 +1722,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many euros did the run cost
             how much power did the machine use
             how much CO2
+            what is the price in dollars
+            how much did the machine cost
+            how much CO2 was emitted
+            electricity bill
+            what does it cost per token
+            cost of the GPU in dollars
+            is it profitable
         """,
         "help": """
             help
@@ -1088,6 +1738,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what do you know
             how do I use this
             commands
+            what sort of questions can I ask
+            what else can I ask
+            how does this work
+            what can I do here
+            list the questions
+            show the possible questions
         """,
         "instead": """
             what about U
