@@ -37,7 +37,9 @@ AboutTopic = Literal[
     "check",
     "corrected",
     "cost",
+    "directions",
     "failures",
+    "generation",
     "groups",
     "in-range",
     "layers",
@@ -47,6 +49,7 @@ AboutTopic = Literal[
     "not-ruled-out",
     "number-of-units",
     "operators",
+    "origin",
     "other-baseline",
     "overlap",
     "phase",
@@ -54,6 +57,7 @@ AboutTopic = Literal[
     "proposer",
     "range",
     "records",
+    "rounding",
     "rules-shown",
     "search-kind",
     "seed",
@@ -65,6 +69,8 @@ AboutTopic = Literal[
     "versions",
 ]
 """What `about` can be asked."""
+UnitTopic = Literal["strength", "chance", "held-out", "selective", "rules", "replacement"]
+"""What `unit` can be asked."""
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 
 
@@ -368,6 +374,12 @@ class DefineArguments(OfRunArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "term")
     term: str | None = Field(None, description="such as τ, MCC, localized (default: list all)")
+
+
+class UnitArguments(DirectedArguments):
+    """the figures of a unit: its counts and bounds, chance, held-out records, selectivity, rules, other baselines"""
+
+    topic: UnitTopic = Field("strength", description="what is asked about")
 
 
 class TabulateArguments(DirectedArguments):

@@ -75,6 +75,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("missed", arguments.MissedArguments, home="open_claims"),
         Tool("about", arguments.AboutArguments),
         Tool("define", arguments.DefineArguments, home="about"),
+        Tool("unit", arguments.UnitArguments),
         Tool("tabulate", arguments.TabulateArguments, works=True),
         Tool("runs", arguments.RunsArguments, home="inventory"),
         Tool("show", arguments.ShowArguments),

@@ -69,7 +69,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     kinds = [route.kind for route in found.routes]
     localized = {str(agonist.neuron) for search in findings.searches for agonist in search.agonists}
     unit = next(iter((*(name for name in found.units if name in localized), *topic.units)), None)
-    if question.strip() == ALL or kinds == ["help"]:
+    if question.strip() == ALL or "help" in kinds:
         all_of_them = offers.fill(QUESTIONS, unit)
         data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))

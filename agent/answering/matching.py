@@ -23,12 +23,16 @@ _SAYS_LITTLE = 0.2
 """Weight of a word that says little by itself."""
 _STRANGE = 2.2
 """Weight of a word that no wording holds."""
+_NOUNS = frozenset({"unit", "record", "rule", "layer", "model", "group", "search"})
+"""What a question counts or asks for: common, and yet never to be taken for one another."""
+_LEAST = 2.0
+"""Weight of such a word at least."""
 _ROW = 0.3
 """Share of a score that goes by all wordings of a row together."""
 _BARE = 0.06
 """What a row about a unit loses where the question names none and none was spoken of last, and gains where one was."""
 _NAMED = 0.15
-"""What a row gains that alone has a place for a prompt."""
+"""What a row gains that is one of few with a place for a prompt, or for two units."""
 _WORD = 0.05
 """What a definition loses: `the baseline` is rather this run's than the word."""
 
@@ -73,7 +77,10 @@ def wordings() -> Wordings:
         of.setdefault(kind, []).append((letters, words_of(line)))
     rows = [frozenset[str]().union(*(words for _, words in asked)) for asked in of.values()]
     held = frozenset[str]().union(*rows)
-    weights = {word: math.log(1 + len(rows) / sum(word in row for row in rows)) for word in held}
+    weights = {
+        word: max(math.log(1 + len(rows) / sum(word in row for row in rows)), _LEAST * (word in _NOUNS))
+        for word in held
+    }
     spelt = " ".join(lowered(text) for row in QUESTIONS.values() for text in row.asked)
     named = (*SPELLINGS, *(word for one in PROPERTIES.values() for word in one.said))
     spellings = frozenset(re.findall(r"[^\W\d_]{4,}", f"{spelt} {' '.join(named)} {' '.join(SYNONYMS)}"))
@@ -95,12 +102,12 @@ def matches(reading: Reading, *, spoken_of: bool = False) -> list[Match]:
 
 
 def strange(reading: Reading) -> tuple[str, ...]:
-    """Words of a reading that no wording holds."""
+    """Words of a reading that no wording holds, and that are neither in the glossary nor a property."""
     known = wordings()
     return tuple(
         sorted(
             word
-            for word in reading.words()
+            for word in reading.words("TC")
             if word[0] not in LETTERS and word not in known.weights and word not in LIGHT
         )
     )
@@ -132,7 +139,7 @@ def _leaning(row: Question, reading: Reading, *, spoken_of: bool) -> float:
     """What else speaks for a row or against it: a unit that goes without saying, a word that has a row of its own."""
     if row.term:
         return _WORD / 2 if reading.defines else -_WORD
-    if row.prompt:
+    if row.prompt or (row.units[0] == 2 and len(reading.units) == 2):
         return _NAMED
     if not row.units[0] or reading.units or reading.place is not None or row.lacks:
         return 0.0

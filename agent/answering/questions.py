@@ -43,17 +43,35 @@ class Question:
     """What no run holds, for a question that has no answer."""
 
     @property
+    def topic(self) -> str:
+        """What its tool is asked about, of a tool that has topics."""
+        return {"about": self.kind, "unit": TOPICS_OF_A_UNIT.get(self.kind, self.kind)}.get(self.tool, "")
+
+    @property
     def asked(self) -> tuple[str, ...]:
         """Wordings of it."""
         return WORDINGS[self.kind]
 
 
+TOPICS_OF_A_UNIT: Mapping[str, str] = {
+    "bounds": "strength",
+    "unit-chance": "chance",
+    "unit-selective": "selective",
+    "unit-rules": "rules",
+    "unit-baseline": "replacement",
+}
+"""The topics of `unit` whose kinds have another name."""
 ONE, TWO, MAYBE = (1, 1), (2, 2), (0, 1)
 
 
 def _of_unit(kind: str, wording: str, next: str, told_as: str = "", **more: object) -> Question:
     """A part of a unit's explanation."""
     return Question(kind, "why", wording, next, told_as, ONE, **more)  # type: ignore[arg-type]
+
+
+def _figures(kind: str, wording: str, next: str) -> Question:
+    """A topic of `unit`."""
+    return Question(kind, "unit", wording, next, units=ONE)
 
 
 def _about(kind: str, wording: str, next: str = "limits chance summary") -> Question:
@@ -80,7 +98,7 @@ QUESTIONS: Mapping[str, Question] = {
         Question("summary", "", "what was found?", "why weakest missed"),
         Question("units", "neurons", "which units were found?", "why rules weakest"),
         _of_unit("when", "when does {unit} flip?", "responds covers flip"),
-        _of_unit("strength", "how many records does {unit} flip?", "sure when why", "strength controls sure"),
+        _figures("strength", "how many records does {unit} flip?", "sure when why"),
         _of_unit("examples", "show an example that {unit} flips", "breaks when flip", "flipped"),
         _of_unit("breaks", "what breaks without {unit}?", "examples when through", "why"),
         _of_unit("prediction", "how well are the flips of {unit} predicted?", "responds flip why"),
@@ -89,13 +107,12 @@ QUESTIONS: Mapping[str, Question] = {
         _of_unit("writes", "what does {unit} write?", "through reads why"),
         _of_unit("through", "through which units does {unit} act?", "reads versus verify"),
         _of_unit("sure", "how sure is {unit}?", "mind weakest verify", "sure strength"),
-        _of_unit(
-            "unit-chance",
-            "could the flips of {unit} be chance?",
-            "mind weakest verify",
-            "sure strength controls",
-        ),
-        _of_unit("unit-selective", "is {unit} selective?", "controls when sure", "controls strength"),
+        _figures("bounds", "what is the interval of {unit}?", "mind weakest verify"),
+        _figures("unit-chance", "could the flips of {unit} be chance?", "mind weakest verify"),
+        _figures("held-out", "how many held-out records does {unit} flip?", "controls sure why"),
+        _figures("unit-selective", "is {unit} selective?", "controls when sure"),
+        _figures("unit-rules", "how good are the rules of {unit}?", "covers disguise when"),
+        _figures("unit-baseline", "does {unit} flip with another baseline?", "controls sure why"),
         Question(
             "property",
             "tabulate",
@@ -192,6 +209,10 @@ QUESTIONS: Mapping[str, Question] = {
         _about("thresholds", "which thresholds were set?", "baseline seed corrected"),
         _about("splitter", "what is the splitter rule?", "slices disguise rules"),
         _about("proposer", "was a language model involved?", "rules-shown rules limits"),
+        _about("directions", "which direction of flips was searched?", "units missed limits"),
+        _about("generation", "how does the model write its answers?", "prompt phase task"),
+        _about("origin", "which run is it?", "model task seed"),
+        _about("rounding", "could rounding change the results?", "check limits versions"),
         _about("versions", "which versions was it made with?", "check seed time"),
         _about("number-of-units", "how many units matter?", "units not-ruled-out missed"),
         _about("not-ruled-out", "which units are not ruled out?", "units missed weakest"),

@@ -85,7 +85,7 @@ def understand(question: str, *, spoken_of: bool = False) -> Understood:
     for parts in _partings(question):
         each = [_read(part) for part in parts]
         least = min((matches(part) or [Match(row=ranked[0].row, score=0.0)])[0].score for part in each)
-        if least >= PLAIN and least > best + _PARTS:
+        if least >= (PLAIN if best < PLAIN else EXACT) and least > best + _PARTS:
             best, readings = least, each
     routes: list[Route] = []
     if best >= (STRANGE_FLOOR if len(readings) == 1 and strange(whole) else FLOOR):
@@ -119,10 +119,23 @@ def _partings(question: str) -> Iterator[list[str]]:
 def _routes(reading: Reading, *, alone: bool, spoken_of: bool) -> list[Route]:
     """The nearest row; beside it a second one that lies as near, where the question has but one part."""
     first, *others = matches(reading, spoken_of=spoken_of)
-    near = [other for other in others[:1] if other.score > first.score - CLOSE and other.score >= FLOOR]
-    if not alone or not near or first.score >= EXACT or first.row.lacks or near[0].row.lacks:
-        return [_route(first, reading, taken=first.score < PLAIN)]
-    return [_route(match, reading, taken=True) for match in (first, *near)]
+    near = [
+        other
+        for other in others[:1]
+        if alone
+        and first.score < EXACT
+        and other.score > max(first.score - CLOSE, FLOOR)
+        and _stands_beside(first, reading, spoken_of=spoken_of)
+        and _stands_beside(other, reading, spoken_of=spoken_of)
+    ]
+    return [_route(match, reading, taken=first.score < PLAIN or bool(near)) for match in (first, *near)]
+
+
+def _stands_beside(match: Match, reading: Reading, *, spoken_of: bool) -> bool:
+    """Whether an answer to a row can stand beside another: it has a tool, and its unit is known."""
+    row = match.row
+    known = bool(reading.units) or reading.place is not None or spoken_of
+    return bool(row.tool) and (known or not row.units[0])
 
 
 def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
@@ -137,8 +150,8 @@ def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
         given["term"] = reading.term
     if row.about:
         given["predicate"] = reading.about
-    if row.tool == "about":
-        given["topic"] = row.kind
+    if row.topic:
+        given["topic"] = row.topic
     place = None if row.superlative or not row.units[1] else reading.place
     if row.kind == "strongest":
         place = reading.place

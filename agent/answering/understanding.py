@@ -40,8 +40,15 @@ _PLACE = re.compile(
 _PRONOUN = re.compile(
     r"\b(?:it|its|it's|them|they|their|this (?:unit|neuron|head|one)|that (?:unit|neuron|head))\b"
 )
+
+
+def _spelt_as(words: str) -> str:
+    """A pattern for words that may have blanks, hyphens or underscores between them."""
+    return r"[\s_-]".join(map(re.escape, re.split(r"[\s_-]", words)))
+
+
 _TERM, _PROPERTY = (
-    re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?![\w+])")
+    re.compile(rf"(?<![\w.-])(?:{'|'.join(map(_spelt_as, sorted(words, key=len, reverse=True)))})(?![\w+])")
     for words in (SPELLINGS, [word for one in PROPERTIES.values() for word in one.said])
 )
 _DEFINED = re.compile(r"\b(?:an?|by|term|word|define|definition of|meaning of)\s*$")
@@ -81,6 +88,7 @@ class Reading:
         for letter, pattern in (("T", _TERM), ("C", _PROPERTY)):
             if letter in letters:
                 text = pattern.sub(f" {letter} ", text)
+        text = _ARROW.sub(" ", text)
         return words_of(phrased(_PLACE.sub(" U ", text) if place else text))
 
 
@@ -124,7 +132,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
     for name, pattern in _NAMES:
         for match in pattern.finditer(text):
             found.setdefault(name, []).append(next((group for group in match.groups() if group), match[0]))
-        text = pattern.sub(" " if name == "arrow" else f" {name} ", text)
+        text = text if name == "arrow" else pattern.sub(f" {name} ", text)
     text, typos = _spelt(lowered(text), known)
     term, about, place = _TERM.search(text), _PROPERTY.search(text), _PLACE.search(text)
     regimes = list(found.get("arrow", ()))

@@ -13,8 +13,8 @@ _LIGHT = """
 a an the of for in on at by to from with about and or as am is are was were be been being do does did done has
 have had i me my we us our you your yours please pls plz hey hi hello ok okay thanks thank now then so well just really
 actually exactly simply here there still let's s can could may might shall should tell show give say know got
-want like see make makes made get gets into any anything if but im i'm id i'd ill i'll me mean's s's dear quick question
-own really goes go going use used using done any there's final finally sorry could you
+want like see make makes made get gets into any anything if but im i'm i'd i'll me mean's s's dear quick question
+own two three once really goes go going use used using done any there's final finally sorry could you
 us let lets anyone somebody someone anybody thing things stuff around altogether one ones some kind sort
 bit also too even ever them they their it its it's this that that's these those both
 he she there's isn isnt ur u r ya hmm um er well yes also whats then though such very much

@@ -50,6 +50,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             why do the sums fail without U
             what is U good for
             what is U responsible for
+            what role does U play
+            why does U matter so much
         """,
         "strongest": """
             which unit is the strongest
@@ -93,6 +95,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what happened in this run
             what is the outcome of the experiment
             explain the results
+            explain the result to a child
+            explain it simply
+            give the result in simple words
+            what does it all mean
+            so what
+            what is interesting here
         """,
         "units": """
             which units were found
@@ -174,6 +182,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how important is U
             how many right answers are lost without U
             by how much does the accuracy drop without U
+            how many of the records flip because of U
+            flips of U
+            flip counts of U
+            how many flips does U have
+            what is the count for U
         """,
         "examples": """
             show an example of U
@@ -289,6 +302,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which digits does U suppress
             how does U change the logits
             what direction does U write
+            what value does U have on flipped records
+            activation of U
+            what is the value of U
+            what is the replacement value of U
+            which token does U push the model to say
+            which digits does U raise and lower
+            how far does U move the logit
         """,
         "through": """
             through which units does U act
@@ -318,18 +338,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how sure are you about U
             how certain is U
             how confident are you in U
-            what is the confidence interval of U
-            what is the lower bound of U
-            what are the bounds of U
-            what is the uncertainty of U
-            error bars for U
             how reliable is U
-            95 % interval of U
-            what is the upper bound of U
             how confident can I be about U
-            confidence interval for the strength of U
-            how precise is the estimate for U
-            how much could the strength of U vary
             is U well supported
             how solid is U
             how trustworthy is the claim about U
@@ -487,6 +497,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how does U compare to U
             is U as strong as U
             same records for U and U
+            which of the two units is stronger
+            which of them is stronger
+            Jaccard of U and U
+            common flips of U and U
+            tell U and U apart
+            how many sums do U and U have in common
         """,
         "layer": """
             is layer L as a whole worse than its best unit
@@ -516,6 +532,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             do we need layer L
             can the model work without layer L
             does layer L matter
+            how many agonists are in layer L
+            which units are in layer L
+            what about layer L
+            and layer L
         """,
         "shared": """
             which units share the flips of U
@@ -544,23 +564,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             did anybody check U against random units
             what is the rank of U among random units
             does U beat other units of its layer
-            how many held-out records does U flip
-            how many flips on the held-out records
-            does U hold on unseen records
-            is U confirmed on held-out records
-            does the effect of U survive another baseline
-            are the values of U out-of-range
             was U checked against random units
             how many random units did U beat
-            how does U do on held-out records
             were controls run for U
             what was U compared to
             is U stronger than a random neuron
             is U special compared with other units
             is U unusual among the units
             are other units as strong as U
-            does U depend on the baseline
-            is U robust
             how many other units are as strong as U
         """,
         "mind": """
@@ -598,6 +609,7 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which test found U
             was U tested individually or in a group
             at what point was U found
+            who found U
         """,
         "why-not": """
             why not U
@@ -720,17 +732,13 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what rule predicts the flips of U
             is there a rule for U
             can the flips of U be described by a rule
-            how good is the rule of U
-            what is the MCC of the rule of U
             and its rule
-            state the input rule of U
             is there a rule that describes U
             which rule tells when U flips
             what pattern does U follow
             formula for U
             in words the rule of U
             can you say with a rule when U flips
-            how accurate is the rule of U
             did you find a rule for U
         """,
         "ablate": """
@@ -761,6 +769,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is there redundancy between U and U
             the combination of U and U
             combined effect of U and U
+            what if I ablate U and U at once
+            what happens if U and U are both off
+            how many records do U and U flip together
+            effect of ablating U and U
         """,
         "rules": """
             which rules were found
@@ -776,6 +788,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what rules did you learn
             what rules describe the flips
             table of rules
+            which rule can be checked before the model answers
+            what is the best rule of all
+            rules with their scores
         """,
         "evidence": """
             which certificates are there
@@ -820,6 +835,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             was there a preregistration
             which hypotheses were refuted
             what did you predict before testing
+            were there registered predictions and did they come true
+            did the registered prediction hold
+            which prediction was made before
+            was the prediction confirmed
         """,
         "compare": """
             compare with run R
@@ -951,6 +970,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             base rate of success
             how often is the unablated model right
             percentage correct
+            how often is it right on C
+            how often is the model right on C
+            how many C does the model get right
+            are C harder than others
+            right on C
+            success rate on C
         """,
         "failures": """
             which records does the model fail on by itself
@@ -1139,6 +1164,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are the replaced values unusual
             is the model pushed off-distribution by the ablation
             are these natural activations
+            is the replacement value realistic
+            does the replacement make sense
         """,
         "phase": """
             where are units ablated
@@ -1193,6 +1220,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what cutoff
             what are τ and ε and α
             why was τ chosen so
+            what threshold was used for an agonist
+            what is the threshold for an agonist
+            when is a unit an agonist here
+            significance level
         """,
         "splitter": """
             what is the splitter rule
@@ -1275,6 +1306,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many neurons cause the answer
             is it one neuron or many
             how many units were found overall
+            how many units have been ruledout
+            how many units were tested overall
+            how many units flip nothing
+            how many units do not matter
+            out of how many units
+            how many units are there and how many matter
         """,
         "not-ruled-out": """
             which units are not ruledout
@@ -1314,6 +1351,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are the units early or late
             how are the units spread over the layers
             which layer breaks most
+            does any layer as a whole reach τ
+            how many records does each layer flip
         """,
         "groups": """
             which groups were pruned
@@ -1365,6 +1404,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how were the agonists found
             what algorithm is it
             what approach did you take
+            where did first-order rank the agonists
+            at which rank did the search meet the agonists
+            did first-order predict which units matter
+            what ordered the tests
         """,
         "cost": """
             what did the search cost
@@ -1520,7 +1563,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             threats to validity
             what does the run not say
             how far can I trust this
-            is this general
             can I trust the results
             weaknesses of the method
             are the estimates biased
@@ -1539,6 +1581,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what assumptions are made
             will it hold elsewhere
             do the results carry over
+            are the strengths biased
+            is there a bias
+            is the estimate too optimistic
+            winner's curse
         """,
         "cause": """
             does this prove that a unit causes the answer
@@ -1729,6 +1775,119 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what does it cost per token
             cost of the GPU in dollars
             is it profitable
+        """,
+        "bounds": """
+            what is the confidence interval of U
+            what is the lower bound of U
+            what are the bounds of U
+            error bars for U
+            95 % interval of U
+            what is the upper bound of U
+            confidence interval for the strength of U
+            what is the uncertainty of U
+            how precise is the estimate for U
+            how much could the strength of U vary
+            is the strength of U really above τ
+            is U significantly above the threshold
+            how uncertain is the flip rate of U
+            lower confidence bound of U
+            between which values lies the strength of U
+        """,
+        "held-out": """
+            how many held-out records does U flip
+            how many flips on the held-out records
+            does U hold on unseen records
+            is U confirmed on held-out records
+            how does U do on held-out records
+            does the effect of U replicate on held-out data
+            does U generalise to new records
+            how many unseen sums does U break
+            does U also flip records that did not choose it
+            test set flips of U
+            how many flips of U are in the test split
+        """,
+        "unit-rules": """
+            how good is the rule of U
+            what is the MCC of the rule of U
+            how accurate is the rule of U
+            state the input rule of U
+            what is the input rule of U
+            which rules were learned for U
+            all rules of U
+            what is the p-value of the rule of U
+            is the rule of U significant
+            do trees predict U better than the rule
+            how well does the rule of U predict held-out flips
+            MCC of the input rule of U
+            is the rule of U better than chance
+            what is the anchored rule of U
+            what is the mechanism rule of U
+            how do free-form trees do on U
+            does the rule of U hold on unseen records
+            is the rule of U shown
+            was the rule of U accepted
+        """,
+        "unit-baseline": """
+            does U flip with another baseline
+            does the effect of U survive another baseline
+            are the values of U out-of-range
+            does U depend on the baseline
+            is U robust
+            is U robust to the replacement
+            how many records does U flip with mean ablation
+            are the replaced values of U out-of-distribution
+            what if U is replaced by something else
+            does U still flip under a different replacement
+            second baseline for U
+            U with baseline mean
+        """,
+        "directions": """
+            which direction of flips was searched
+            did you also search 0→1
+            were wrong answers repaired by any unit
+            does any unit repair wrong answers
+            did you look for units that fix mistakes
+            are there units whose ablation improves the model
+            does removing a neuron make the model better
+            are there units that hurt the model
+            only 1→0
+            both directions
+            did any ablation correct a wrong answer
+            can ablation fix errors
+        """,
+        "generation": """
+            how does the model write its answers
+            how many tokens are generated
+            what is the stop token
+            when does the model stop writing
+            is the decoding greedy
+            sampling or greedy decoding
+            what temperature was used
+            how many tokens at most
+            are there few-shot examples in the prompt
+            was it few-shot or zero-shot
+            maximal length of the answer
+        """,
+        "origin": """
+            which run is it
+            what is the run id
+            what is the name of the run
+            when was the run made
+            when was it done
+            what date is the run from
+            which run am I looking at
+            how old is this run
+        """,
+        "rounding": """
+            could rounding change the results
+            are the results the same on another processor
+            do numerical errors matter
+            is it deterministic
+            floating point errors
+            how close are the completions to a tie
+            are there ties
+            how many completions are near ties
+            would another machine give other answers
         """,
         "help": """
             help

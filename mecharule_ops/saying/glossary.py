@@ -358,6 +358,80 @@ TERMS: Mapping[str, Term] = {
             "The outcome of a record is 1 where the task counts the answer as right, else 0",
         ),
         _term(
+            "carry_at",
+            "carry_at(a, b, 1)|carry(a, b)",
+            "carry_at(a, b, k) holds where adding a and b carries out of place k, counted from 0, the "
+            "units; carry(a, b) "
+            "where it carries anywhere",
+        ),
+        _term(
+            "borrow_at",
+            "borrow_at(a, b, 0)|borrow(a, b)",
+            "borrow_at(a, b, k) holds where subtracting b from a borrows at place k, counted from 0, the units",
+        ),
+        _term(
+            "digit(x, k)",
+            "digit(expected, 1)|digit(expected, 0)|digit(answer, 1)|digit|expected",
+            "digit(x, k) is the digit of x at place k, counted from 0, the units; expected is the exact "
+            "result and answer "
+            "what the model wrote",
+        ),
+        _term(
+            "not told apart",
+            "told apart",
+            "Not told apart means that the counts allow both to be the same at the chosen confidence; it does not mean "
+            "that they are",
+        ),
+        _term(
+            "above 4 of 4",
+            "4 of 4|4 of 4 random units",
+            "k of n random units: of n units drawn at random the unit flips more held-out records than k",
+        ),
+        _term(
+            "free-form trees",
+            "free-form tree|trees|decision trees",
+            "Free-form trees are a predictor of any form over the same columns, beside which a short rule is judged",
+        ),
+        _term(
+            "clean run",
+            "clean|clean pass|clean-run rule",
+            "The clean run is the model without any ablation; a rule of this family reads what it shows "
+            "too, such as leads",
+        ),
+        _term(
+            "selected",
+            "grade|exact singleton",
+            "The grade says what backs a claim: an exact singleton is the unit alone ablated on the "
+            "slice, held-out a rule "
+            "that predicts flips there",
+        ),
+        _term(
+            "matched pairs",
+            "matched pair|pairs",
+            "Matched pairs are records of both slices of equal length, between which attribution interpolates",
+        ),
+        _term(
+            "coverage",
+            "",
+            "Coverage is the share of the records on which a rule fires",
+        ),
+        _term(
+            "mediation",
+            "",
+            "Mediation holds later parts at their clean values while a unit is ablated, and counts the "
+            "flips that prevents",
+        ),
+        _term(
+            "candidate",
+            "candidates",
+            "A candidate is a unit that attribution hands to the search",
+        ),
+        _term(
+            "singleton",
+            "",
+            "A singleton is a group of one unit: the unit ablated alone",
+        ),
+        _term(
             "drive",
             "drive rule",
             "A unit's drive is its first-order drop; the rule of the drive says where that is large",

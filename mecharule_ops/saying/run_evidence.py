@@ -196,6 +196,19 @@ def limits(run: Run, findings: Findings) -> Iterator[str]:
     yield f"The whole list: `mecharule show {findings.run} --full`, Limits"
 
 
+def rounding(run: Run, findings: Findings) -> Iterator[str]:
+    """How many completions rounding may decide."""
+    close = findings.close_completions
+    if close is None:
+        yield "How far rounding moves the leads was not measured in this run"
+        return
+    yield (
+        f"{k_of_n(close.close)} of the completions have a lead below {close.lead:.2g} logits, so that "
+        "another processor "
+        "may write another token there"
+    )
+
+
 def cause(run: Run, findings: Findings) -> Iterator[str]:
     """What an ablation shows and what it does not."""
     yield (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n, plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
-from mecharule_ops.types import Baseline, Basis, Phase
+from mecharule_ops.types import Baseline, Basis, Phase, Regime
 
 OPERATIONS: Mapping[str, str] = {
     "+": "additions",
@@ -57,6 +58,7 @@ def task(run: Run, findings: Findings) -> Iterator[str]:
     """What the model was asked to do, on what."""
     yield f"The task is {findings.task}: {_asked(findings)}"
     yield from prompt(run, findings)
+    yield f"An answer counts as 1 where it is {findings.words.success}, as 0 where it is {findings.words.failure}"
 
 
 def numbers(run: Run, findings: Findings) -> Iterator[str]:
@@ -153,6 +155,44 @@ def thresholds(run: Run, findings: Findings) -> Iterator[str]:
         f"τ is {findings.tau:g}, ε is {findings.epsilon:g} and α is {findings.alpha:g} ({findings.alpha_policy}); "
         f"a rule is of high quality from a held-out MCC of {findings.mcc_floor:g} on"
     )
+
+
+def directions(run: Run, findings: Findings) -> Iterator[str]:
+    """Which flips were searched for, and which were not."""
+    words = findings.words
+    for regime in run.regimes:
+        before, after = (words.success, words.failure) if regime.value else (words.failure, words.success)
+        yield f"Searched: {regime.arrow}, units whose ablation turns {before} answers {after}"
+    for regime in Regime:
+        if regime not in run.regimes:
+            yield (
+                f"Not searched in this run: {regime.arrow}, so it says nothing about units whose ablation does that; "
+                f"`mecharule fork {findings.run} --set regimes={regime.value}` asks"
+            )
+
+
+def generation(run: Run, findings: Findings) -> Iterator[str]:
+    """How the model writes its answers, and which count as right."""
+    stop = ", ".join(map(repr, run.task.stop)) or "nothing"
+    yield (
+        f"The model writes greedily, the likeliest token each time, {run.task.max_new_tokens} tokens at "
+        "most, and stops "
+        f"at {stop}"
+    )
+    prefix = findings.task_settings.get("prefix", "")
+    yield (
+        "There are no few-shot examples before the prompt"
+        if not prefix
+        else f"Before each prompt stands {prefix!r}"
+    )
+    yield from prompt(run, findings)
+
+
+def origin(run: Run, findings: Findings) -> Iterator[str]:
+    """The name of the run, and when it began."""
+    began = next((moment for _, moment, _ in run.store.events()), None)
+    when = "" if not began else f", begun {datetime.fromtimestamp(began, UTC):%Y-%m-%d %H:%M} UTC"
+    yield f"This is run {findings.run}{when}: {findings.task} with {findings.model}, seed {findings.seed}"
 
 
 def versions(run: Run, findings: Findings) -> Iterator[str]:
