@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mcnemar import mcnemar_p
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, opened
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, price_words
 from tools._accounts import direction, flipped_data, flipped_fact, flips_fact, slices_data
 from tools.arguments import AblateArguments
@@ -25,6 +27,7 @@ def ablate(given: AblateArguments, tell: Tell) -> ToolResult:
         stored = find_certificate(run, units, regime)
         price = price_words(run, 0 if stored else len(run.slices(regime).positions))
         identifier, alpha = run.id, run.config.alpha
+        pair = _pair(run, units, regime)
         alone = [find_certificate(run, (unit,), regime) for unit in units] if len(units) > 1 else []
     if given.estimate:
         return price.stated(identifier)
@@ -42,9 +45,26 @@ def ablate(given: AblateArguments, tell: Tell) -> ToolResult:
         **flipped_data(stored, given.show_text),
     }
     together = _beside_alone(stored, [one for one in alone if one is not None], alpha) if all(alone) else None
+    together = pair or together
     facts = [flips_fact(stored), *([together[1]] if together else []), flipped_fact(stored, given.show_text)]
     data |= together[0] if together else {}
     return stated(data, facts, head=f"{'+'.join(stored.units)} ({regime.arrow}) in run {identifier}")
+
+
+def _pair(run: Run, units: tuple[Neuron, ...], regime: Regime) -> tuple[dict[str, object], Fact] | None:
+    """What the chain of either unit measured of both together; None where it did not."""
+    for unit, other in (units, units[::-1]) if len(units) == 2 else ():
+        chain = run.chain(unit, regime)
+        for pair in chain.pairs if chain else ():
+            if chain is not None and pair.other == str(other) and chain.pairs_certificate:
+                said = (
+                    f"Ablated together they flip {pair.together} of these {pair.n} records, against "
+                    f"{pair.either} under "
+                    f"either alone ({pair.extra.count} new, {pair.lost.count} lost; p = {pair.p_value:.2g}): "
+                    f"{pair.interaction}"
+                )
+                return {"pair": encode(pair)}, fact(said, f"c:{chain.pairs_certificate}")
+    return None
 
 
 def _beside_alone(

@@ -52,7 +52,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
-        found = understand(question, spoken_of=bool(topic.units))
+        found = understand(question, spoken_of=len(topic.units), earlier=topic.question)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
         "run": findings.run,
@@ -164,11 +164,22 @@ def _notes(found: Understood, answered: Sequence[Answered], before: Topic, offer
         if route.bare and part.units:
             named = " and ".join(part.units)
             notes.append(f"taking {named} as meant, {'spoken of last' if before.units else 'the strongest'}")
-    taken = [offers.fill([part.kind], next(iter(part.units), None)) for route, part in parts if route.taken]
-    asked = [f"“{wording}”" for filled in taken for wording in filled]
+    taken = [_wording(route, part, offers) for route, part in parts if route.taken]
+    asked = [f"“{wording}”" for wording in taken if wording]
     if asked:
         notes.append(f"taking the question as {' and as '.join(dict.fromkeys(asked))}")
     return [f"({'; '.join(notes)})"] if notes else []
+
+
+def _wording(route: Route, answered: Answered, offers: Offers) -> str:
+    """The question as its row words it, about what it names; empty where the row is never worded."""
+    units = answered.units or route.units
+    named = {
+        **({"unit": units[0], "other": units[0]} if units else {}),
+        **({"second": units[1]} if len(units) > 1 else {}),
+        **{name: str(value) for name, value in route.given.items() if name in ("layer", "prompt")},
+    }
+    return next(iter(offers.fill([answered.kind], **named)), "")
 
 
 def _no_such(run: Run, found: Understood) -> Answered | None:

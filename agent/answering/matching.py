@@ -84,13 +84,14 @@ def wordings() -> Wordings:
     spelt = " ".join(lowered(text) for row in QUESTIONS.values() for text in row.asked)
     named = (*SPELLINGS, *(word for one in PROPERTIES.values() for word in one.said))
     spellings = frozenset(re.findall(r"[^\W\d_]{4,}", f"{spelt} {' '.join(named)} {' '.join(SYNONYMS)}"))
-    return Wordings(of=of, weights=weights, spellings=spellings | {word for word in LIGHT if len(word) > 3})
+    spellings |= {word for word in LIGHT if len(word) > 3}
+    return Wordings(of=of, weights=weights, spellings=spellings)
 
 
-def matches(reading: Reading, *, spoken_of: bool = False) -> list[Match]:
+def matches(reading: Reading, *, spoken_of: int = 0) -> list[Match]:
     """Every row that has a place for what the reading names and is told what it needs, nearest first.
 
-    `spoken_of`: the last answer was about a unit, which a question that names none may go on about.
+    `spoken_of`: how many units the last answer was about, which a question that names none may go on about.
     """
     known = wordings()
     found = [
@@ -135,15 +136,16 @@ def _score(row: Question, reading: Reading, known: Wordings) -> float:
     return best
 
 
-def _leaning(row: Question, reading: Reading, *, spoken_of: bool) -> float:
+def _leaning(row: Question, reading: Reading, *, spoken_of: int) -> float:
     """What else speaks for a row or against it: a unit that goes without saying, a word that has a row of its own."""
     if row.term:
         return _WORD / 2 if reading.defines else -_WORD
-    if row.prompt or (row.units[0] == 2 and len(reading.units) == 2):
+    named = len(reading.units) + (reading.refers and spoken_of > 0)
+    if row.prompt or (row.units[0] == 2 and named == 2):
         return _NAMED
     if not row.units[0] or reading.units or reading.place is not None or row.lacks:
         return 0.0
-    return _BARE if spoken_of else -_BARE
+    return _BARE if spoken_of >= row.units[0] else -_BARE
 
 
 def _fits(row: Question, reading: Reading) -> bool:

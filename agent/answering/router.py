@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from agent.answering.following import followed
 from agent.answering.matching import Match, matches, strange, wordings
 from agent.answering.understanding import Reading, read
 
@@ -74,11 +75,14 @@ def route(question: str) -> Route | None:
     return routes[0] if len(routes) == 1 else None
 
 
-def understand(question: str, *, spoken_of: bool = False) -> Understood:
+def understand(question: str, *, spoken_of: int = 0, earlier: str = "") -> Understood:
     """The routes of a question, whole or part by part, or what stood in the way.
 
-    `spoken_of`: whether the last answer was about a unit.
+    `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered.
     """
+    whole_again = followed(question, earlier)
+    if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of)).routes:
+        return found
     whole = _read(question)
     ranked = matches(whole, spoken_of=spoken_of)
     best, readings = (ranked[0].score if ranked else 0.0), [whole]
@@ -116,7 +120,7 @@ def _partings(question: str) -> Iterator[list[str]]:
             yield [text[:begin], text[end:later], text[after:]]
 
 
-def _routes(reading: Reading, *, alone: bool, spoken_of: bool) -> list[Route]:
+def _routes(reading: Reading, *, alone: bool, spoken_of: int) -> list[Route]:
     """The nearest row; beside it a second one that lies as near, where the question has but one part."""
     first, *others = matches(reading, spoken_of=spoken_of)
     near = [
@@ -131,10 +135,10 @@ def _routes(reading: Reading, *, alone: bool, spoken_of: bool) -> list[Route]:
     return [_route(match, reading, taken=first.score < PLAIN or bool(near)) for match in (first, *near)]
 
 
-def _stands_beside(match: Match, reading: Reading, *, spoken_of: bool) -> bool:
+def _stands_beside(match: Match, reading: Reading, *, spoken_of: int) -> bool:
     """Whether an answer to a row can stand beside another: it has a tool, and its unit is known."""
     row = match.row
-    known = bool(reading.units) or reading.place is not None or spoken_of
+    known = bool(reading.units) or reading.place is not None or spoken_of >= row.units[0]
     return bool(row.tool) and (known or not row.units[0])
 
 

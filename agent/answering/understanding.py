@@ -30,12 +30,15 @@ _RUN = re.compile(
     r"\brun\s+([0-9a-f]{4,16}|last)\b|(?<=with )(last|(?=\w*\d)[0-9a-f]{4,16})\b", re.IGNORECASE
 )
 _NAMES = (("P", _QUOTED), ("U", _UNIT), ("R", _RUN), ("arrow", _ARROW), ("P", _SUM), ("L", _LAYER))
+NAMED = ((_UNIT,), (_QUOTED, _SUM), (_LAYER,))
+"""Patterns of units, prompts and layers."""
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*", re.UNICODE)
 _PLACE = re.compile(
     r"(?<!\ba )(?:\bthe )?\b(?<!\ba )(?:(?P<ordinal>second|2nd|third|3rd|fourth|4th|fifth|5th)"
     r"(?:[ -](?:strongest|best|largest))?"
     r"|strongest|best|top|biggest|largest|main|most important)"
     r" (?:τ-agonist|agonist|unit|neuron|head|channel|one)s?\b"
+    r"|\bthe (?P<last>second|2nd|third|3rd|fourth|4th|fifth|5th)(?=\s*\?*$)"
 )
 _PRONOUN = re.compile(
     r"\b(?:it|its|it's|them|they|their|this (?:unit|neuron|head|one)|that (?:unit|neuron|head))\b"
@@ -47,7 +50,7 @@ def _spelt_as(words: str) -> str:
     return r"[\s_-]".join(map(re.escape, re.split(r"[\s_-]", words)))
 
 
-_TERM, _PROPERTY = (
+_TERM, PROPERTY_WORD = (
     re.compile(rf"(?<![\w.-])(?:{'|'.join(map(_spelt_as, sorted(words, key=len, reverse=True)))})(?![\w+])")
     for words in (SPELLINGS, [word for one in PROPERTIES.values() for word in one.said])
 )
@@ -85,7 +88,7 @@ class Reading:
     def words(self, letters: str = "", *, place: bool = False) -> frozenset[str]:
         """The meanings of what is left, with letters for a term or a property, and for a unit meant by its place."""
         text = self.text
-        for letter, pattern in (("T", _TERM), ("C", _PROPERTY)):
+        for letter, pattern in (("T", _TERM), ("C", PROPERTY_WORD)):
             if letter in letters:
                 text = pattern.sub(f" {letter} ", text)
         text = _ARROW.sub(" ", text)
@@ -134,7 +137,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
             found.setdefault(name, []).append(next((group for group in match.groups() if group), match[0]))
         text = text if name == "arrow" else pattern.sub(f" {name} ", text)
     text, typos = _spelt(lowered(text), known)
-    term, about, place = _TERM.search(text), _PROPERTY.search(text), _PLACE.search(text)
+    term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), _PLACE.search(text)
     regimes = list(found.get("arrow", ()))
     if re.search(r"\b(?:break|breaks|broke|breaking)\b", text):
         regimes.append("1")
@@ -146,7 +149,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         prompts=tuple(dict.fromkeys(prompt.strip() for prompt in found.get("P", ()))),
         runs=tuple(found.get("R", ())),
         regimes=tuple(dict.fromkeys(regimes)),
-        place=None if place is None else ORDINALS.get(place["ordinal"] or "", 1),
+        place=None if place is None else ORDINALS.get(place["ordinal"] or place["last"] or "", 1),
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else SPELLINGS[written(term[0])],
         defines=term is not None and _DEFINED.search(text[: term.start()]) is not None,
@@ -154,6 +157,10 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         text=text,
         corrected=typos,
     )
+
+
+def _stem_is_known(word: str, known: Collection[str]) -> bool:
+    return any(f"{meaning(word)}{ending}" in known for ending in ("", "e", "s", "ed", "ing"))
 
 
 def _spelt(text: str, known: Collection[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -164,7 +171,7 @@ def _spelt(text: str, known: Collection[str]) -> tuple[str, tuple[tuple[str, str
         word = match[0]
         if not known or word in LETTERS or word in known or word in LIGHT or word in SYNONYMS:
             return word
-        if "-" in word or meaning(word) in known or (read_as := corrected(word, known)) is None:
+        if "-" in word or _stem_is_known(word, known) or (read_as := corrected(word, known)) is None:
             return word
         typos.append((word, read_as))
         return read_as

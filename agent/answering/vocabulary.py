@@ -31,6 +31,7 @@ SYNONYMS: Mapping[str, str] = {
         "explain": "explain explanation reason reasons account describe clarify elaborate",
         "evidence": "evidence",
         "how": "how",
+        "howmany": "fraction proportion percentage percent",
         "when": "when under circumstances situations",
         "where": "where",
         "who": "who whom",
@@ -106,7 +107,8 @@ SYNONYMS: Mapping[str, str] = {
         "answer": "answer answers outcome outcomes output outputs completion completions",
         "ablate": "ablate ablated ablating ablation ablations remove removed removes removing "
         "knock knocked silence silenced "
-        "disable disabled delete deleted deleting suppress suppressed deactivate deactivated zeroed lesion lesioned",
+        "gone disable disabled delete deleted deleting suppress suppressed deactivate deactivated zeroed "
+        "lesion lesioned",
         "happen": "happen happens happened",
         "random": "random randomly control controls arbitrary",
         "chance": "chance coincidence luck noise fluke accident accidental lucky spurious",
@@ -128,7 +130,7 @@ SYNONYMS: Mapping[str, str] = {
         "configuration threshold "
         "thresholds",
         "long": "long duration runtime minutes hours seconds time",
-        "cost": "cost costs expensive cheap compute effort computation computational budget",
+        "cost": "cost costs pay paid expensive cheap compute effort computation computational budget",
         "significant": "significant significance statistically",
         "p-value": "p-value p-values pvalue pval",
         "interval": "interval intervals bound bounds bounded",
@@ -198,7 +200,8 @@ IDIOMS: tuple[tuple[str, str], ...] = (
     (r"show (?:me )?(?:the )?proof|(?:run|check|test|do) (?:it|that|this) (?:once )?(?:again|more)", "prove"),
     (r"what (?:can|could|may) i ask", "help"),
     (r"side by side", "compare"),
-    (r"held[- ]out", "held-out"),
+    (r"held[- ](?:out|back)", "held-out"),
+    (r"thrown away|throw(?:n)? out|threw out", "ruledout"),
     (r"first[- ]order", "first-order"),
     (r"p[- ]values?", "p-value"),
     (r"out[- ]of[- ](?:distribution|range)", "out-of-range"),
@@ -215,7 +218,7 @@ IDIOMS: tuple[tuple[str, str], ...] = (
 _ENDINGS = ("ing", "ies", "es", "ed", "ly", "s")
 _SHORTEST_STEM = 4
 _SHORTEST_TYPO = 5
-_LONG = 7
+_LONG = 9
 
 
 def meaning(word: str) -> str:
@@ -243,6 +246,7 @@ def corrected(word: str, known: Collection[str]) -> str | None:
         one
         for one in known
         if len(one) == len(word) == _SHORTEST_TYPO - 1
+        and one[0] == word[0]
         and sorted(one) == sorted(word)
         and _distance(word, one) == 1
     ]

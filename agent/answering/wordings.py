@@ -71,6 +71,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which unit breaks the most sums
             which unit is most harmful when ablated
             which unit does the model need most
+            which is second
+            the second strongest
         """,
         "summary": """
             what was found
@@ -187,6 +189,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             flip counts of U
             how many flips does U have
             what is the count for U
+            is that a lot
+            is it a large effect
+            what fraction of the answers does U flip
         """,
         "examples": """
             show an example of U
@@ -214,6 +219,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             sample of the broken answers
             which answers change without U
             show me what goes wrong without U
+            show some sums which U gets wrong when ablated
+            example please
+            show one
+            an example please
         """,
         "breaks": """
             what breaks without U
@@ -237,6 +246,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what do the broken answers look like
             is the sign or a digit wrong
             what exactly goes wrong
+            what kind of mistakes does U cause
+            what error does U cause
+            which digit is hit
+            is it the last digit
+            what is the most common change without U
+            which digit breaks first without U
         """,
         "prediction": """
             how well does first-order predict U
@@ -415,6 +430,18 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many of the flips of U are C
             does U fail on C
             is there a relation between U and C
+            does U prefer C
+            is U stronger on C
+            what does U do to C
+            does U flip when there is C
+            does U harm C
+            where does U do more harm C or C
+            flip rate of U on C
+            does U break C as often as C
+            why does U flip on C
+            what about C
+            how many records does U flip on C
+            does U flip on C
         """,
         "covers": """
             what else does the rule of U cover
@@ -503,6 +530,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             common flips of U and U
             tell U and U apart
             how many sums do U and U have in common
+            is the difference significant
+            are they different
+            do they share records
+            what do they have in common
         """,
         "layer": """
             is layer L as a whole worse than its best unit
@@ -643,6 +674,7 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what happened to U
             is U unimportant
             why didn't you find U
+            what keeps U from being an agonist
         """,
         "verify": """
             prove it
@@ -820,6 +852,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how were the slices drawn
             what records are in the slices
             what does D+ contain
+            how many train records lie in D+
+            how many train records are in D-
+            how many records fall in D+ and D-
         """,
         "hypotheses": """
             which hypotheses are in the ledger
@@ -908,6 +943,7 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             model name
             architecture of the model
             how deep is the model
+            in which layer is it
         """,
         "task": """
             what is the task
@@ -927,6 +963,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what domain
             what kind of task is it
             what sort of sums
+            how is success defined
+            when does an answer count as right
+            how do you define success
+            what did you measure
         """,
         "accuracy": """
             how accurate is the model
@@ -1151,6 +1191,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does the result depend on the replacement
             what if you had used a different baseline
             how robust is it to the ablation method
+            is the effect still there with the mean as baseline
+            if I use another baseline does it survive
+            do the agonists hold with a second baseline
         """,
         "in-range": """
             are the replaced values out-of-range
@@ -1247,6 +1290,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which records belong to D+
             how do D+ and D- differ
             rule for the slices
+            where does the splitter come from
+            is the splitter any good
         """,
         "proposer": """
             was a language model involved
@@ -1268,6 +1313,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is this generated by ChatGPT
             did you use any language model
             where did the rules come from
+            how many of the predicates were ruledout
+            how many predicates were refused or kept
         """,
         "versions": """
             which versions was it made with
@@ -1286,6 +1333,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which precision
             float32 or bfloat16
             python packages
+            which processor
+            what computer was it run on
         """,
         "number-of-units": """
             how many units matter
@@ -1353,6 +1402,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which layer breaks most
             does any layer as a whole reach τ
             how many records does each layer flip
+            which layer is less important
+            is the first or the second layer more important
         """,
         "groups": """
             which groups were pruned
@@ -1432,6 +1483,7 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             number of queries
             how many runs of the model
             how many evaluations
+            what fraction of the exhaustive cost was it
         """,
         "time": """
             how long did it take
@@ -1826,6 +1878,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does the rule of U hold on unseen records
             is the rule of U shown
             was the rule of U accepted
+            how good is the rule that only reads the prompt
+            is there a rule that reads the prompt alone
+            does the rule read only the input
         """,
         "unit-baseline": """
             does U flip with another baseline
@@ -1840,6 +1895,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             does U still flip under a different replacement
             second baseline for U
             U with baseline mean
+            is the effect of U still there with another baseline
+            does U survive another baseline
         """,
         "directions": """
             which direction of flips was searched
