@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agent.answering.vocabulary import IDIOMS, LIGHT, SYNONYMS, corrected, meaning
 from mecharule_ops.bases import UNIT_NAME
-from mecharule_ops.saying.glossary import SPELLINGS, written
+from mecharule_ops.saying.glossary import SPELLINGS
 from mecharule_ops.saying.properties import PROPERTIES
 
 ORDINALS = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
@@ -45,6 +45,11 @@ _PRONOUN = re.compile(
 )
 
 
+def _bare(words: str) -> str:
+    """Words as they compare: no blank, hyphen or underscore."""
+    return re.sub(r"[\s_-]", "", words)
+
+
 def _spelt_as(words: str) -> str:
     """A pattern for words that may have blanks, hyphens or underscores between them."""
     return r"[\s_-]".join(map(re.escape, re.split(r"[\s_-]", words)))
@@ -55,6 +60,7 @@ _TERM, PROPERTY_WORD = (
     for words in (SPELLINGS, [word for one in PROPERTIES.values() for word in one.said])
 )
 _DEFINED = re.compile(r"\b(?:an?|by|term|word|define|definition of|meaning of)\s*$")
+_TERMS = {_bare(spelling): name for spelling, name in SPELLINGS.items()}
 _SAID = {word: one.name for one in PROPERTIES.values() for word in one.said}
 _IDIOMS = tuple(
     (re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.MULTILINE), meant) for pattern, meant in IDIOMS
@@ -151,7 +157,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         regimes=tuple(dict.fromkeys(regimes)),
         place=None if place is None else ORDINALS.get(place["ordinal"] or place["last"] or "", 1),
         refers=_PRONOUN.search(text) is not None,
-        term=None if term is None else SPELLINGS[written(term[0])],
+        term=None if term is None else _TERMS[_bare(term[0])],
         defines=term is not None and _DEFINED.search(text[: term.start()]) is not None,
         about=None if about is None else _SAID[about[0]],
         text=text,

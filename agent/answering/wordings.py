@@ -52,6 +52,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what is U responsible for
             what role does U play
             why does U matter so much
+            how did you conclude that U matters
+            what did you find about U
+            what evidence do you have for U
         """,
         "strongest": """
             which unit is the strongest
@@ -103,6 +106,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what does it all mean
             so what
             what is interesting here
+            what is the answer
+            what did the run show
+            what was the result of the search
+            what did the analysis show
         """,
         "units": """
             which units were found
@@ -125,6 +132,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which components are responsible
             what are the important units called
             which units break the model
+            which units are agonists
+            which units reach τ
+            which units are above the threshold
+            who are they
+            which ones
         """,
         "when": """
             when does U flip
@@ -497,6 +509,15 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what would happen to P if we remove U
             can the model still solve P without U
             and P
+            what does the model answer to P
+            what is P
+            can the model solve P
+            is P right
+            what happens to P
+            would the answer to P change
+            does the answer to P change when U is ablated
+            if U is removed does P still work
+            P if U is ablated
         """,
         "versus": """
             is U stronger than U
@@ -534,6 +555,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are they different
             do they share records
             what do they have in common
+            which records do both U and U flip
+            which sums are flipped by both U and U
+            what do U and U share
+            is U different from U
         """,
         "layer": """
             is layer L as a whole worse than its best unit
@@ -641,6 +666,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             was U tested individually or in a group
             at what point was U found
             who found U
+            when was U tested
+            in which order was U tested
         """,
         "why-not": """
             why not U
@@ -742,6 +769,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             was everything tested
             are there further agonists
             have you tested all the neurons
+            what if something was overlooked
+            how sure are you that there are only these
+            are these the only ones
+            could other units matter too
+            is there anything else
+            how do you know these are all
         """,
         "rank": """
             is U the strongest unit
@@ -805,6 +838,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             what happens if U and U are both off
             how many records do U and U flip together
             effect of ablating U and U
+            ablate all agonists together
+            remove both agonists at once
+            what happens when all agonists are removed
+            what if both agonists are ablated
+            joint effect of the agonists
         """,
         "rules": """
             which rules were found
@@ -944,6 +982,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             architecture of the model
             how deep is the model
             in which layer is it
+            what did you analyse
+            which network
+            how many neurons per layer
+            how many neurons does each layer have
         """,
         "task": """
             what is the task
@@ -1016,6 +1058,14 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are C harder than others
             right on C
             success rate on C
+            how many sums does it get right
+            how well does it do without ablation
+            before ablation how accurate is it
+            what is the score
+            is the model any good
+            is it good at C
+            does it struggle with C
+            how many of the C are wrong
         """,
         "failures": """
             which records does the model fail on by itself
@@ -1063,6 +1113,9 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many train and how many test records
             on how many examples was the model tested
             n
+            how many items
+            how many were used for training and how many for testing
+            what share was held-out
         """,
         "range": """
             which range of numbers is asked
@@ -1149,6 +1202,7 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             residual stream or hidden layer
             which components were considered
             is it in the MLP or in attention
+            what do m and a stand for in unit names
         """,
         "baseline": """
             what is a unit replaced with
@@ -1209,6 +1263,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are these natural activations
             is the replacement value realistic
             does the replacement make sense
+            were values out-of-range
+            how many replaced values are outside the data
         """,
         "phase": """
             where are units ablated
@@ -1361,6 +1417,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many units do not matter
             out of how many units
             how many units are there and how many matter
+            how many
+            how many units did the search find
+            how many units reach τ
+            out of how many
         """,
         "not-ruled-out": """
             which units are not ruledout
@@ -1404,6 +1464,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many records does each layer flip
             which layer is less important
             is the first or the second layer more important
+            which of both layers
+            are both agonists in the same layer
         """,
         "groups": """
             which groups were pruned
@@ -1484,6 +1546,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how many runs of the model
             how many evaluations
             what fraction of the exhaustive cost was it
+            how many times was the model run
+            how many ablated completions
+            number of forward passes
+            was it worth searching
         """,
         "time": """
             how long did it take
@@ -1533,6 +1599,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             could these be false positives
             how sure are the results
             were the units compared with random ones
+            how do you know this is not chance
+            is it significant
+            would random neurons do the same
+            are these units better than random ones
         """,
         "corrected": """
             was it corrected for multiple comparisons
@@ -1637,6 +1707,10 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is there a bias
             is the estimate too optimistic
             winner's curse
+            what is not shown
+            what remains open
+            what does this leave open
+            does it hold for other tasks and models
         """,
         "cause": """
             does this prove that a unit causes the answer
@@ -1691,6 +1765,11 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how to verify
             steps to reproduce
             how to trust these numbers
+            how can I be sure this is true
+            how was this verified
+            how would I verify a certificate
+            can anyone check
+            where are the certificates to verify
         """,
         "next-steps": """
             what should be done next
@@ -1881,6 +1960,12 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how good is the rule that only reads the prompt
             is there a rule that reads the prompt alone
             does the rule read only the input
+            why has U no rule
+            is there a rule for U that holds
+            why is the rule of U not shown
+            what went wrong with the rule of U
+            how many rules has U
+            is the rule of U any good
         """,
         "unit-baseline": """
             does U flip with another baseline
@@ -1945,6 +2030,40 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are there ties
             how many completions are near ties
             would another machine give other answers
+        """,
+        "choices": """
+            where does the run differ from the paper
+            how does this differ from the paper
+            what did you do differently from the paper
+            which choices were made
+            is it the method of the paper
+            deviations from the paper
+            what choices does the paper leave open
+            is this the original algorithm
+        """,
+        "recall": """
+            what is the recall of the search
+            how many of the exhaustive agonists did the search find
+            what share did the search find
+            was pruning safe
+            did any group hide a stronger unit
+            how many localized units did the search miss
+            is pruning safe
+            how good is the search
+            did the search find the same as brute force
+            compare the search with testing every unit
+            sensitivity of the search
+            false negatives of the search
+        """,
+        "successes": """
+            which records does the model get right
+            show a problem that the model gets right
+            an example of a correct answer
+            give me a sum that it can do
+            example of a right answer without ablation
+            problems which the model solves
+            show some correct answers of the intact model
+            what can the model do
         """,
         "help": """
             help

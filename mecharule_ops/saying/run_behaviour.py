@@ -57,6 +57,19 @@ def failures(run: Run, findings: Findings) -> Iterator[str]:
         )
 
 
+def successes(run: Run, findings: Findings) -> Iterator[str]:
+    """The first few records on which the unablated model succeeds."""
+    right = [record for record in run.records if record.label]
+    yield (
+        f"With nothing ablated the model succeeds on {k_of_n(Share(count=len(right), n=len(run.records)))} "
+        "of the records"
+    )
+    if right and not run.task.concealed:
+        yield "Such as: " + " · ".join(
+            _wrong(record.example.prompt, record.completion) for record in right[:SHOWN]
+        )
+
+
 def _wrong(prompt: str, completion: str) -> str:
     asked = plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
     return f"{asked} {plain(completion).strip() or 'nothing'}"

@@ -112,6 +112,11 @@ def layers(run: Run, findings: Findings) -> Iterator[str]:
             f"Layer {best.layer} matters most ({search.regime.arrow}): ablated as a whole it flips "
             f"{both_slices(best.estimate)}; {here} of {plural(len(strong), 'τ-agonist')} lie in it"
         )
+        for layer in search.layer_union:
+            yield (
+                f"At least one localized unit of layer {layer.layer} flips {k_of_n(layer.flipped)} of all records that "
+                "start from the same outcome"
+            )
         for other in search.whole_layers:
             if other.layer != best.layer:
                 yield f"Layer {other.layer} as a whole flips {both_slices(other.estimate)}"
@@ -194,6 +199,32 @@ def limits(run: Run, findings: Findings) -> Iterator[str]:
     )
     yield "Strengths are measured on the records that chose the units, so the largest are biased upwards"
     yield f"The whole list: `mecharule show {findings.run} --full`, Limits"
+
+
+def recall(run: Run, findings: Findings) -> Iterator[str]:
+    """What share of what testing every unit alone finds the search found, and what groups hid."""
+    yield from missed(run, findings)
+    for search in findings.searches:
+        for row in search.recall:
+            if row.whole and row.criterion == "ucb":
+                yield (
+                    f"Of the units whose upper bound reaches τ when each is tested alone the search localized "
+                    f"{k_of_n(row.found)}"
+                )
+        if search.dominance:
+            over = sum(one.ratio > 1 for one in search.dominance)
+            yield (
+                f"In {over} of {plural(len(search.dominance), 'opened group')} a unit measured stronger than its group "
+                "(Dom above 1), where pruning is not safe"
+            )
+
+
+def choices(run: Run, findings: Findings) -> Iterator[str]:
+    """Where this run does other than the paper, or the paper leaves a choice."""
+    for choice in findings.choices:
+        yield f"{choice.setting}: {choice.sentence.removesuffix('.')}"
+    if not findings.choices:
+        yield "This run keeps no list of choices"
 
 
 def rounding(run: Run, findings: Findings) -> Iterator[str]:

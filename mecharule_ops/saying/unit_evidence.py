@@ -64,7 +64,7 @@ def held_out(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     if controls is None or controls.flips is None:
         yield f"{neuron} was not ablated on held-out records in this run: no control was run beside it"
         return
-    yield f"Of {controls.flips.n} held-out records, which chose nothing, {neuron} flips {controls.flips.flips}"
+    yield f"{neuron} flips {controls.flips.flips} of {controls.flips.n} held-out records, which chose nothing"
     for name, share in (("drawn from all others", controls.basis), ("of its own layer", controls.layer)):
         if share is not None:
             yield f"It flips more of them than {share.n - share.count} of {share.n} random units {name}"
