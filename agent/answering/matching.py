@@ -25,6 +25,10 @@ _STRANGE = 2.2
 """Weight of a word that no wording holds."""
 _NOUNS = frozenset({"unit", "record", "rule", "layer", "model", "group", "search"})
 """What a question counts or asks for: common, and yet never to be taken for one another."""
+_QUANTIFIERS = frozenset({"always", "all"})
+"""What turns a question into a claim; the wordings that hold one are asked about it."""
+_CLAIMED = 0.25
+"""What a wording loses for such a word that it does not hold itself."""
 _LEAST = 2.0
 """Weight of such a word at least."""
 _ROW = 0.3
@@ -69,7 +73,11 @@ class Wordings:
 @cache
 def wordings() -> Wordings:
     """Read once a process."""
-    texts = [(row.kind, text) for row in QUESTIONS.values() for text in row.asked]
+    texts = [
+        (row.kind, text.replace("layer L", "L").replace("run R", "R"))
+        for row in QUESTIONS.values()
+        for text in row.asked
+    ]
     lines = phrased("\n".join(lowered(text) for _, text in texts)).split("\n")
     of: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for (kind, text), line in zip(texts, lines, strict=True):
@@ -78,18 +86,35 @@ def wordings() -> Wordings:
     rows = [frozenset[str]().union(*(words for _, words in asked)) for asked in of.values()]
     held = frozenset[str]().union(*rows)
     weights = {
-        word: max(math.log(1 + len(rows) / sum(word in row for row in rows)), _LEAST * (word in _NOUNS))
+        word: max(
+            math.log(1 + len(rows) / sum(word in row for row in rows)),
+            _LEAST * (word in _NOUNS | _QUANTIFIERS),
+        )
         for word in held
     }
     spelt = " ".join(lowered(text) for row in QUESTIONS.values() for text in row.asked)
     named = (*SPELLINGS, *(word for one in PROPERTIES.values() for word in one.said))
     spellings = frozenset(re.findall(r"[^\W\d_]{4,}", f"{spelt} {' '.join(named)} {' '.join(SYNONYMS)}"))
     spellings |= {word for word in LIGHT if len(word) > 3}
+    spellings = frozenset(word for word in spellings if len(word) > 4 or word in SYNONYMS)
     return Wordings(of=of, weights=weights, spellings=spellings)
 
 
-def matches(reading: Reading, *, spoken_of: int = 0) -> list[Match]:
-    """Every row that has a place for what the reading names and is told what it needs, nearest first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """The rows that a reading can mean, nearest first, and its words that no wording holds."""
+
+    matches: tuple[Match, ...]
+    strange: tuple[str, ...]
+
+    @property
+    def best(self) -> float:
+        """How near the nearest lies; 0 without any."""
+        return self.matches[0].score if self.matches else 0.0
+
+
+def ranked(reading: Reading, *, spoken_of: int = 0) -> Ranking:
+    """Every row that has a place for what the reading names and is told what it needs.
 
     `spoken_of`: how many units the last answer was about, which a question that names none may go on about.
     """
@@ -99,18 +124,13 @@ def matches(reading: Reading, *, spoken_of: int = 0) -> list[Match]:
         for row in QUESTIONS.values()
         if _fits(row, reading)
     ]
-    return sorted(found, key=lambda match: -match.score)
-
-
-def strange(reading: Reading) -> tuple[str, ...]:
-    """Words of a reading that no wording holds, and that are neither in the glossary nor a property."""
-    known = wordings()
-    return tuple(
-        sorted(
-            word
-            for word in reading.words("TC")
-            if word[0] not in LETTERS and word not in known.weights and word not in LIGHT
-        )
+    strange = (
+        word
+        for word in reading.words("TC")
+        if word[0] not in LETTERS and word not in known.weights and word not in LIGHT
+    )
+    return Ranking(
+        matches=tuple(sorted(found, key=lambda match: -match.score)), strange=tuple(sorted(strange))
     )
 
 
@@ -132,7 +152,7 @@ def _score(row: Question, reading: Reading, known: Wordings) -> float:
             near = common / length
             weighed = sum(known.weight(word) for word in mine)
             near = (1 - _ROW) * near + _ROW * sum(known.weight(word) for word in mine & all_of_them) / weighed
-            best = max(best, near)
+            best = max(best, near - _CLAIMED * len((mine - words) & _QUANTIFIERS))
     return best
 
 
@@ -140,12 +160,12 @@ def _leaning(row: Question, reading: Reading, *, spoken_of: int) -> float:
     """What else speaks for a row or against it: a unit that goes without saying, a word that has a row of its own."""
     if row.term:
         return _WORD / 2 if reading.defines else -_WORD
-    named = len(reading.units) + (reading.refers and spoken_of > 0)
-    if row.prompt or (row.units[0] == 2 and named == 2):
+    named = len(reading.units) + reading.refers
+    if row.prompt or row.run or (row.units[0] == 2 and named == 2):
         return _NAMED
     if not row.units[0] or reading.units or reading.place is not None or row.lacks:
         return 0.0
-    return _BARE if spoken_of >= row.units[0] else -_BARE
+    return _BARE if spoken_of >= row.units[0] else -_BARE / 3
 
 
 def _fits(row: Question, reading: Reading) -> bool:

@@ -238,6 +238,7 @@ QUESTIONS: Mapping[str, Question] = {
         _lacking("elsewhere", "any other model"),
         _lacking("other-tasks", "any other task or behaviour"),
         _lacking("people", "people, or how they calculate"),
+        _lacking("makers", "who made it, or under which licence"),
         _lacking("money", "money, power or emissions"),
         Question("help", ""),
         Question("instead", "", units=ONE),

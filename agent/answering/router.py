@@ -7,17 +7,17 @@ row is routed nowhere. Where a row is near but not at once plain, or two are as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agent.answering.following import followed
-from agent.answering.matching import Match, matches, strange, wordings
+from agent.answering.matching import Match, Ranking, ranked, wordings
 from agent.answering.understanding import Reading, read
 
 Arguments = dict[str, object]
-FLOOR = 0.54
+FLOOR = 0.58
 """A row further than this is not what was asked."""
-STRANGE_FLOOR = 0.66
+STRANGE_FLOOR = 0.68
 """… where a word stands in the question that no wording of any row holds."""
 PLAIN = 0.78
 """From here on it is not said how the question was taken."""
@@ -25,6 +25,8 @@ EXACT = 0.97
 """A row as near as this is asked in its own words."""
 CLOSE = 0.03
 """Rows that lie closer to each other than this are both meant."""
+FAR = 0.08
+"""… or closer than this, where the nearest is not plain."""
 _PARTS = 0.12
 """How much nearer the parts of a question have to lie than the whole."""
 _SEAM = re.compile(r"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+|\.\s+|,\s+", re.IGNORECASE)
@@ -66,7 +68,6 @@ class Understood:
     """Kinds that lie nearest, best first."""
     units: tuple[str, ...] = ()
     """Units that it names."""
-    layers: tuple[int, ...] = ()
 
 
 def route(question: str) -> Route | None:
@@ -80,29 +81,39 @@ def understand(question: str, *, spoken_of: int = 0, earlier: str = "") -> Under
 
     `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered.
     """
-    whole_again = followed(question, earlier)
+    whole_again = followed(question, earlier) if earlier else question
     if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of)).routes:
         return found
     whole = _read(question)
-    ranked = matches(whole, spoken_of=spoken_of)
-    best, readings = (ranked[0].score if ranked else 0.0), [whole]
-    for parts in _partings(question):
-        each = [_read(part) for part in parts]
-        least = min((matches(part) or [Match(row=ranked[0].row, score=0.0)])[0].score for part in each)
-        if least >= (PLAIN if best < PLAIN else EXACT) and least > best + _PARTS:
-            best, readings = least, each
+    ranking = ranked(whole, spoken_of=spoken_of)
+    best, parts = ranking.best, [(whole, ranking)]
+    for texts in _partings(question):
+        each = _ranked(texts, spoken_of)
+        least = min(rank.best for _, rank in each)
+        if (least >= PLAIN and best < PLAIN and least > best + _PARTS) or least >= EXACT > best:
+            best, parts = least, each
     routes: list[Route] = []
-    if best >= (STRANGE_FLOOR if len(readings) == 1 and strange(whole) else FLOOR):
-        for reading in readings:
-            routes += _routes(reading, alone=len(readings) == 1, spoken_of=spoken_of)
+    if best >= (STRANGE_FLOOR if len(parts) == 1 and ranking.strange else FLOOR):
+        for reading, rank in parts:
+            routes += _routes(reading, rank, alone=len(parts) == 1, spoken_of=spoken_of)
     return Understood(
         routes=tuple(routes),
-        unknown=strange(whole),
-        corrected=tuple(pair for reading in readings for pair in reading.corrected),
-        nearest=tuple(match.row.kind for match in ranked),
+        unknown=ranking.strange,
+        corrected=tuple(pair for reading, _ in parts for pair in reading.corrected),
+        nearest=tuple(match.row.kind for match in ranking.matches),
         units=whole.units,
-        layers=whole.layers,
     )
+
+
+def _ranked(texts: Sequence[str], spoken_of: int) -> list[tuple[Reading, Ranking]]:
+    """Each part with its rows; a unit that an earlier part names is spoken of in a later one."""
+    each = [_read(text) for text in texts]
+    known = [spoken_of or int(_names_a_unit(each[:place])) for place in range(len(each))]
+    return [(part, ranked(part, spoken_of=units)) for part, units in zip(each, known, strict=True)]
+
+
+def _names_a_unit(readings: Sequence[Reading]) -> bool:
+    return any(reading.units or reading.place is not None for reading in readings)
 
 
 def _read(text: str) -> Reading:
@@ -120,15 +131,15 @@ def _partings(question: str) -> Iterator[list[str]]:
             yield [text[:begin], text[end:later], text[after:]]
 
 
-def _routes(reading: Reading, *, alone: bool, spoken_of: int) -> list[Route]:
+def _routes(reading: Reading, ranking: Ranking, *, alone: bool, spoken_of: int) -> list[Route]:
     """The nearest row; beside it a second one that lies as near, where the question has but one part."""
-    first, *others = matches(reading, spoken_of=spoken_of)
+    first, *others = ranking.matches
     near = [
         other
         for other in others[:1]
         if alone
         and first.score < EXACT
-        and other.score > max(first.score - CLOSE, FLOOR)
+        and other.score > max(first.score - (CLOSE if first.score >= PLAIN else FAR), FLOOR)
         and _stands_beside(first, reading, spoken_of=spoken_of)
         and _stands_beside(other, reading, spoken_of=spoken_of)
     ]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import product
 
 from agent.answering.vocabulary import IDIOMS, LIGHT, SYNONYMS, corrected, meaning
 from mecharule_ops.bases import UNIT_NAME
@@ -88,17 +89,22 @@ class Reading:
     """A property of a record."""
     text: str = ""
     """What is left, with a letter for each name."""
+    meanings: Mapping[tuple[str, bool], frozenset[str]] = field(default_factory=dict)
+    """The meanings of what is left by (letters for a term or a property, whether for a place too)."""
     corrected: tuple[tuple[str, str], ...] = ()
     """(as written, as read)."""
 
     def words(self, letters: str = "", *, place: bool = False) -> frozenset[str]:
         """The meanings of what is left, with letters for a term or a property, and for a unit meant by its place."""
-        text = self.text
-        for letter, pattern in (("T", _TERM), ("C", PROPERTY_WORD)):
-            if letter in letters:
-                text = pattern.sub(f" {letter} ", text)
-        text = _ARROW.sub(" ", text)
-        return words_of(phrased(_PLACE.sub(" U ", text) if place else text))
+        return self.meanings[letters, place]
+
+
+def _meanings(text: str, letters: str, place: bool) -> frozenset[str]:
+    for letter, pattern in (("T", _TERM), ("C", PROPERTY_WORD)):
+        if letter in letters:
+            text = pattern.sub(f" {letter} ", text)
+    text = _ARROW.sub(" ", text)
+    return words_of(phrased(_PLACE.sub(" U ", text) if place else text))
 
 
 def phrased(text: str) -> str:
@@ -161,6 +167,10 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         defines=term is not None and _DEFINED.search(text[: term.start()]) is not None,
         about=None if about is None else _SAID[about[0]],
         text=text,
+        meanings={
+            (letters, there): _meanings(text, letters, there)
+            for letters, there in product(("", "T", "C", "TC"), (False, True))
+        },
         corrected=typos,
     )
 

@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping
 
 _LIGHT = """
 a an the of for in on at by to from with about and or as am is are was were be been being do does did done has
-have had i me my we us our you your yours please pls plz hey hi hello ok okay thanks thank now then so well just really
+have had i me my we us our you your yours please pls plz hey hi hello ok okay thanks thank now then so just really
 actually exactly simply here there still let's s can could may might shall should tell show give say know got
-want like see make makes made get gets into any anything if but im i'm i'd i'll me mean's s's dear quick question
-own two three once really goes go going use used using done any there's final finally sorry could you
+want like see make makes made get gets into any anything if but im i'm i'd i'll me mean's s's dear quick
+own take took taken two three once really goes go going use used using done any there's final finally sorry could you
 us let lets anyone somebody someone anybody thing things stuff around altogether one ones some kind sort
 bit also too even ever them they their it its it's this that that's these those both
-he she there's isn isnt ur u r ya hmm um er well yes also whats then though such very much
+he she there's isn ur u r ya hmm um er yes also then though such very much
 """
 LIGHT = frozenset(_LIGHT.split())
 """Words that say little by themselves."""
@@ -212,7 +212,7 @@ IDIOMS: tuple[tuple[str, str], ...] = (
     (r"rely on|relies on|depends? on|has to do with|(?:something|anything) to do with", "about"),
     (r"by chance", "chance"),
     (r"in (?:total|all)|altogether|overall", "overall"),
-    (r"on its own|by itself|on their own", "alone"),
+    (r"(?:all )?(?:on its own|by itself|on their own)", "alone"),
 )
 """Phrases that mean one thing, and that meaning."""
 _ENDINGS = ("ing", "ies", "es", "ed", "ly", "s")
@@ -252,6 +252,8 @@ def corrected(word: str, known: Collection[str]) -> str | None:
     ]
     if len(swapped) == 1:
         return swapped[0]
+    if len(word) < _SHORTEST_TYPO:
+        return None
     for reach in range(1, 3 if len(word) >= _LONG else 2):
         near = [one for one in known if _comparable(word, one) and _distance(word, one) <= reach]
         if len({meaning(one) for one in near}) == 1:

@@ -34,7 +34,7 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             is U important
             show U
             details on U
-            everything about U
+            U in detail
             what do you know about U
             why did U break answers
             what is the job of U
@@ -592,6 +592,8 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which units are in layer L
             what about layer L
             and layer L
+            is layer L as a whole worse than its best head
+            is the whole layer L worse than the best unit of it
         """,
         "shared": """
             which units share the flips of U
@@ -722,7 +724,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             do you have proof
             is it true
             check the last answer
-            really
         """,
         "weakest": """
             what is the weakest claim
@@ -750,7 +751,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             are there more agonists
             did you test every unit
             were all units tested alone
-            what is the recall of the search
             did you find all of them
             is anything missing
             how can you be sure that there are no more
@@ -1112,7 +1112,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             how large is the sample
             how many train and how many test records
             on how many examples was the model tested
-            n
             how many items
             how many were used for training and how many for testing
             what share was held-out
@@ -1180,7 +1179,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
         """,
         "basis": """
             what kind of unit is tested
-            what is a unit here
             is it a neuron or an attention head
             are these MLP neurons or attention heads
             which basis was used
@@ -1307,7 +1305,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             which parameters did you use
             how big is ε
             what threshold was used
-            τ
             configuration
             hyperparameters
             which threshold did you choose
@@ -1362,7 +1359,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             were the explanations written by a language model
             did ChatGPT make this up
             did an AI write these rules
-            did a language model write this
             how many predicates survived
             how many predicates were refused
             were predicates made by a language model
@@ -2064,6 +2060,21 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             problems which the model solves
             show some correct answers of the intact model
             what can the model do
+        """,
+        "makers": """
+            who wrote this
+            who wrote this program
+            who made you
+            who are the authors
+            who is the author of the paper
+            which university did this
+            who discovered it
+            who developed the model
+            what is the licence
+            is the code open source
+            how do I cite this
+            who owns the model
+            who are you
         """,
         "help": """
             help
