@@ -152,8 +152,13 @@ def _score(row: Question, reading: Reading, known: Wordings) -> float:
             near = common / length
             weighed = sum(known.weight(word) for word in mine)
             near = (1 - _ROW) * near + _ROW * sum(known.weight(word) for word in mine & all_of_them) / weighed
-            best = max(best, near - _CLAIMED * len((mine - words) & _QUANTIFIERS))
+            best = max(best, near - _CLAIMED * sum(map(_claims, mine - words)))
     return best
+
+
+def _claims(word: str) -> bool:
+    """Whether a word turns a question into a claim: a quantifier, a long number such as a year."""
+    return word in _QUANTIFIERS or (word.isdigit() and len(word) > 3)
 
 
 def _leaning(row: Question, reading: Reading, *, spoken_of: int) -> float:

@@ -1940,7 +1940,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
             state the input rule of U
             what is the input rule of U
             which rules were learned for U
-            all rules of U
             what is the p-value of the rule of U
             is the rule of U significant
             do trees predict U better than the rule
