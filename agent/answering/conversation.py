@@ -179,7 +179,7 @@ def _wording(route: Route, answered: Answered, offers: Offers) -> str:
         **({"second": units[1]} if len(units) > 1 else {}),
         **{name: str(value) for name, value in route.given.items() if name in ("layer", "prompt")},
     }
-    return next(iter(offers.fill([answered.kind], **named)), "")
+    return next(iter(offers.fill([answered.kind], named=named)), "")
 
 
 def _no_such(run: Run, found: Understood) -> Answered | None:

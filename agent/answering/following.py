@@ -23,7 +23,7 @@ def followed(question: str, earlier: str) -> str:
         found = {match[0] for pattern in patterns for match in pattern.finditer(question)}
         before = {match[0] for pattern in patterns for match in pattern.finditer(earlier)}
         if len(found) == len(before) == 1:
-            return earlier.replace(*before, *found)
+            return earlier.replace(before.pop(), found.pop())
     said = PROPERTY_WORD.search(question.lower())
     if said is None:
         return question
