@@ -1,6 +1,6 @@
 """How many of 150 questions that users ask are answered rightly, refused or answered wrongly, with no language model.
 
-    python benchmarks/question_table.py [--show seen]
+    python benchmarks/question_table.py [--show seen] [--write]
 
 The questions were worded, and the truth of each taken from the run's data, without a look at what answers them. They
 were parted once, by the sha256 of their words: the half with the lowest is `unseen`, and its answers are never printed,
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pages import ROOT
+from pages import ROOT, put_between
 
 from agent.answering.chat import ask
 from mecharule_ops.errors import MechaRuleError
@@ -32,6 +32,9 @@ RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
 HALVES = ("seen", "unseen")
 REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
 PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
+
+PAGE = ROOT / "docs" / "agent.md"
+BEGIN, END = "<!-- questions: begin -->", "<!-- questions: end -->"
 
 Verdict = Literal["right", "refused", "wrong"]
 VERDICTS: tuple[Verdict, ...] = ("right", "refused", "wrong")
@@ -140,6 +143,18 @@ def row(half: str, of: Sequence[Judged]) -> str:
     )
 
 
+def table(halves: dict[str, Sequence[Judged]]) -> str:
+    """The unseen half first: of all, of those that the run can answer and of those that nothing answers."""
+    lines = ["| half | questions | right | refused | wrong |", "|---|---:|---:|---:|---:|"]
+    for half, of in sorted(halves.items(), reverse=True):
+        for name, which in (("", (True, False)), (", answerable", (True,)), (", not answerable", (False,))):
+            part = [one for one in of if one.question.answerable in which]
+            counts = Counter(one.verdict for one in part)
+            cells = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
+            lines.append(f"| {half}{name} | {len(part)} | {cells} |")
+    return "\n".join(lines)
+
+
 def missed(of: Iterable[Judged]) -> str:
     """Each question that was not answered rightly, what a right answer says, and what came back."""
     return "\n\n".join(
@@ -160,16 +175,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Ask them all and print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--show", choices=("seen",), help="print each miss of the seen half with its answer")
-    show = options.parse_args(arguments).show
+    options.add_argument("--write", action="store_true", help="put the table into docs/agent.md")
+    chosen = options.parse_args(arguments)
+    show, halves = chosen.show, dict[str, Sequence[Judged]]()
     packed = lzma.decompress(RUN.read_bytes())
     with tempfile.TemporaryDirectory() as empty:
         os.environ["MECHARULE_RUNS"] = empty
         for half in HALVES:
             came = [(question, replied(question, packed)) for question in questions(half)]
             of = [Judged(question=one, reply=reply, verdict=judged(one, reply)) for one, reply in came]
+            halves[half] = of
             if half == show:
                 print(missed(of), end="\n\n")
             print(row(half, of), flush=True)
+    if chosen.write:
+        put_between(PAGE, table(halves), BEGIN, END)
     return 0
 
 

@@ -28,6 +28,53 @@ DType = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"] | None,
     Field(description="of the weights (default: as it was made)"),
 ]
+AboutTopic = Literal[
+    "accuracy",
+    "attribution",
+    "baseline",
+    "basis",
+    "cause",
+    "chance",
+    "check",
+    "choices",
+    "corrected",
+    "cost",
+    "directions",
+    "failures",
+    "generation",
+    "groups",
+    "in-range",
+    "layers",
+    "limits",
+    "model",
+    "next-steps",
+    "not-ruled-out",
+    "number-of-units",
+    "operators",
+    "origin",
+    "other-baseline",
+    "overlap",
+    "phase",
+    "prompt",
+    "proposer",
+    "range",
+    "recall",
+    "records",
+    "rounding",
+    "rules-shown",
+    "search-kind",
+    "seed",
+    "selective",
+    "splitter",
+    "successes",
+    "task",
+    "thresholds",
+    "time",
+    "versions",
+]
+"""What `about` can be asked."""
+UnitTopic = Literal["strength", "chance", "held-out", "selective", "rules", "replacement"]
+"""What `unit` can be asked."""
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 
 
@@ -319,6 +366,36 @@ class WeakestArguments(OfRunArguments):
 
 class MissedArguments(OfRunArguments):
     """what the searches of a run may have missed, and what it would take to know"""
+
+
+class AboutArguments(OfRunArguments):
+    """what a run is and rests on: its model, task, accuracy, settings, cost, chance, corrections, layers, limits"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "topic")
+    topic: AboutTopic = Field("task", description="what is asked about")
+
+
+class DefineArguments(OfRunArguments):
+    """say what a word of this program means, with the run's own thresholds in it"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "term")
+    term: str | None = Field(None, description="such as τ, MCC, localized (default: list all)")
+
+
+class UnitArguments(DirectedArguments):
+    """the figures of a unit: its counts and bounds, chance, held-out records, selectivity, rules, other baselines"""
+
+    topic: UnitTopic = Field("strength", description="what is asked about")
+
+
+class TabulateArguments(DirectedArguments):
+    """how many records a unit flips where a predicate holds, and where it does not"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
+    predicate: str = Field(
+        description="such as carry(a, b), op == '-', or the word carry, borrow, subtraction"
+    )
+    yes: Accepted = False
 
 
 class RunsArguments(Arguments):

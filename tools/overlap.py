@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.certificates.certificate import Certificate, shown_rows
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.run.opening import (
@@ -18,7 +18,7 @@ from mecharule_ops.run.opening import (
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
-from tools._accounts import flips_fact, slices_data
+from tools._accounts import flips_fact, last_line, slices_data
 from tools.arguments import SharedArguments, VersusArguments
 from tools.registry import Tell, ToolResult, stated
 
@@ -74,8 +74,17 @@ def versus(given: VersusArguments, tell: Tell) -> ToolResult:
             f"{units[0]} alone flips {flips['first_only']} and {units[1]} alone {flips['second_only']}",
             *sources,
         ),
+        *_both(certificates[0], left & right),
     ]
     return stated(data, facts)
+
+
+def _both(certificate: Certificate, flipped: set[int]) -> Iterator[Fact]:
+    """The prompts that both units flip; none of a task that conceals them."""
+    rows = shown_rows(certificate, False)
+    prompts = list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in flipped))
+    if prompts:
+        yield fact(f"Flipped by both: {' · '.join(prompts[:SHOWN])}", f"c:{certificate.id}")
 
 
 def shared(given: SharedArguments, tell: Tell) -> ToolResult:

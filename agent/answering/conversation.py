@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.answering.facts import facts_of
-from agent.answering.offers import MOST, offers_of
+from agent.answering.offers import MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, understand
@@ -15,9 +15,11 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.report.summary import in_general, of_searches
-from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
+from mecharule_ops.types import Neuron
 from tools.registry import Tell, ToolResult, call
 
 OFFLINE = "LLM: none (offline)"
@@ -47,10 +49,11 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     A question that is not wholly understood gets three that are near and makes no claim; `?` gets all. `who` is the
     line that says who answers. Raises what opening the run raises.
     """
-    found = understand(question)
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
+        found = understand(question, spoken_of=len(topic.units), earlier=topic.question)
+        refused = _no_such(open_run, found)
     data: dict[str, object] = {
         "run": findings.run,
         "question": question,
@@ -66,24 +69,28 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     kinds = [route.kind for route in found.routes]
     localized = {str(agonist.neuron) for search in findings.searches for agonist in search.agonists}
     unit = next(iter((*(name for name in found.units if name in localized), *topic.units)), None)
-    if question.strip() == ALL or kinds == ["help"]:
+    if question.strip() == ALL or "help" in kinds:
         all_of_them = offers.fill(QUESTIONS, unit)
         data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
     if not found.routes:
         data |= {"understood": False, "answer": _not_understood(found)}
         data["follow_ups"] = list(offers.fill(found.nearest, unit, MOST))
-        return ToolResult(data=data, text=laid_out(who, data))
-    answered: list[Answered] = []
+        return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
+    before, answered = topic, list[Answered]()
     for route in found.routes:
-        answered.append(_answered(findings, path, route, topic, tell))
-        topic = _next_topic(topic, answered[-1])
+        part = refused or _answered(findings, path, route, topic, tell)
+        answered.append(part)
+        topic = _next_topic(topic, part)
     facts = tuple(each for part in answered for each in part.facts)
     sources = dict.fromkeys(source for each in facts for source in each.sources)
     certificates = certificate_ids(sources)
     remember(path, replace(topic, question=question, certificates=certificates), tell)
     asked = [part for part in answered if part.tool]
-    said = [*_notes(found, answered), *(line for part in answered for line in lines(part.facts))]
+    said = [
+        *_notes(found, answered, before, offers),
+        *(line for part in answered for line in lines(part.facts)),
+    ]
     going_on = offers.after(topic.kind, next(iter(topic.units), None))
     data |= {
         "kinds": kinds,
@@ -95,8 +102,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         "certificates": list(certificates),
         "follow_ups": [other for other in going_on if other != question],
     }
-    code = 0 if data["understood"] else UsageError.exit_code
-    return ToolResult(data=data, text=laid_out(who, data), exit_code=code, facts=facts)
+    return ToolResult(data=data, text=laid_out(who, data), facts=facts)
 
 
 def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
@@ -153,16 +159,50 @@ def _summed(findings: Findings) -> list[Fact]:
     return [fact(said.rstrip("."), f"run:{findings.run}") for paragraph in paragraphs for said in paragraph]
 
 
-def _notes(found: Understood, answered: Sequence[Answered]) -> list[str]:
-    """How the question was read, where that was not plain: words taken for others, and what `it` stands for."""
+def _notes(found: Understood, answered: Sequence[Answered], before: Topic, offers: Offers) -> list[str]:
+    """How the question was read, where that was not plain: words, units that it does not name, what it asks."""
     notes = [f"“{plain(written)}” read as “{read_as}”" for written, read_as in found.corrected]
-    parts = zip(found.routes, answered, strict=True)
+    parts = list(zip(found.routes, answered, strict=True))
     notes += [f"it: {part.units[0]}" for route, part in parts if route.refers and part.units]
+    for route, part in parts:
+        if route.bare and part.units:
+            named = " and ".join(part.units)
+            notes.append(f"taking {named} as meant, {'spoken of last' if before.units else 'the strongest'}")
+    taken = [_wording(route, part, offers) for route, part in parts if route.taken]
+    asked = [f"“{wording}”" for wording in taken if wording]
+    if asked:
+        notes.append(f"taking the question as {' and as '.join(dict.fromkeys(asked))}")
     return [f"({'; '.join(notes)})"] if notes else []
+
+
+def _wording(route: Route, answered: Answered, offers: Offers) -> str:
+    """The question as its row words it, about what it names; empty where the row is never worded."""
+    units = answered.units or route.units
+    named = {
+        **({"unit": units[0], "other": units[0]} if units else {}),
+        **({"second": units[1]} if len(units) > 1 else {}),
+        **{name: str(value) for name, value in route.given.items() if name in ("layer", "prompt")},
+    }
+    return next(iter(offers.fill([answered.kind], named=named)), "")
+
+
+def _no_such(run: Run, found: Understood) -> Answered | None:
+    """The refusal of a question about a unit that the model does not have; None for any other."""
+    try:
+        for unit in found.units:
+            check_unit(run, Neuron.parse(unit))
+    except UsageError as refused:
+        said = f"There is no answer to that: {str(refused).removesuffix('.')}"
+        return (
+            Answered(kind=found.routes[0].kind, facts=(fact(said, f"run:{run.id}"),), ok=False)
+            if found.routes
+            else None
+        )
+    return None
 
 
 def _not_understood(found: Understood) -> str:
     """A refusal that names the words nobody understood."""
     stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in found.unknown if not any(map(str.isdigit, word))]
     what = f"I did not understand {', '.join(stray[:MOST])} in that" if stray else "I did not understand that"
-    return f"{what}; without a language model I answer only what I understand wholly, so I claim nothing."
+    return f"{what}; it lies near no question that I can answer without a language model, so I claim nothing."

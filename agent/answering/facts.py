@@ -15,9 +15,10 @@ _IN_ONE_LINE = 2
 
 
 def facts_of(result: ToolResult, run: str, kind: str) -> tuple[Fact, ...]:
-    """What a result states to a kind of question; each line of its text where the tool states no facts."""
+    """What a result states to kinds of question, with spaces between them; its lines where the tool states no facts."""
     if result.facts:
-        return tuple(one for one in result.facts if kind in one.kinds or not one.kinds)
+        kinds = set(kind.split())
+        return tuple(one for one in result.facts if kinds & set(one.kinds) or not one.kinds)
     lines = (line.strip() for line in result.text.splitlines())
     return tuple(fact(line, f"run:{run}") for line in lines if line)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.answering.questions import QUESTIONS
@@ -26,8 +26,16 @@ class Offers:
     whole: tuple[int, ...]
     """Layers that were ablated as a whole, ascending."""
 
-    def fill(self, kinds: Iterable[str], unit: str | None = None, most: int | None = None) -> tuple[str, ...]:
+    def fill(
+        self,
+        kinds: Iterable[str],
+        unit: str | None = None,
+        most: int | None = None,
+        named: Mapping[str, str] | None = None,
+    ) -> tuple[str, ...]:
         """The questions of these kinds that can be answered, each once, about that unit, else the strongest.
+
+        `named` are other things that they are about.
 
         A question that needs what the run does not have is left out.
         """
@@ -40,7 +48,7 @@ class Offers:
             "prompt": self.prompt,
             "layer": next((layer for layer in (*own, *self.whole) if layer in self.whole), None),
         }
-        known = {name: value for name, value in filled.items() if value is not None}
+        known = {name: value for name, value in {**filled, **(named or {})}.items() if value is not None}
         asked = []
         for kind in dict.fromkeys(kinds):
             try:

@@ -95,6 +95,10 @@ def asked_for(findings: Findings, path: str, route: Route, topic: Topic) -> Aske
     kind = route.kind
     place = route.place or (1 if kind == "strongest" else None)
     first = strongest(findings)
+    if lacks := QUESTIONS[kind].lacks:
+        raise ClaimNotSupported(
+            f"the run does not hold {lacks}; it holds {findings.model} on {findings.task}, and no other was tested"
+        )
     if kind == "summary" or (place is not None and first is None):
         return AskedTool(kind=kind, tool="")
     units = _units(findings, replace(route, kind=kind, place=place), topic)
@@ -123,6 +127,8 @@ def _given(
             raise UsageError("expected two units to compare, got one")
         given |= {"first": units[0], "second": units[1]}
     elif "units" in fields:
+        if len(units) < QUESTIONS[kind].units[0]:
+            raise UsageError("expected two units to ablate together, got one")
         given["units"] = ",".join(units)
     elif "neuron" in fields and units:
         given["neuron"] = units[0]
@@ -154,7 +160,11 @@ def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) 
 
 
 def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
-    """The units of a question in order. Raises `UsageError` when a place or a pronoun stands for none."""
+    """The units of a question in order; those spoken of last, else the strongest, where it names none.
+
+    Raises `UsageError` when a place or a pronoun stands for none.
+    """
+    least = QUESTIONS[route.kind].units[0]
     units = list(route.units)
     if route.place is not None:
         units.append(_nth(findings, route.place, route.regime))
@@ -163,7 +173,9 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
             raise UsageError(
                 "expected the name of a unit, nothing was asked before that `it` could stand for"
             )
-        units.insert(0, topic.units[0])
+        units[:0] = topic.units[: max(1, least - len(units))]
+    elif route.bare:
+        units += topic.units[:least] or [_nth(findings, place + 1, route.regime) for place in range(least)]
     return tuple(dict.fromkeys(units))
 
 

@@ -1,21 +1,34 @@
-"""From a question's text to the tools that answer it, with no language model: the whole question is parsed.
+"""From a question's text to the tools that answer it, with no language model: the nearest row of `questions`.
 
-A form says which meanings a kind of question needs, which others it can be worded with, and what it names. It fits
-when its needs are there and nothing is left over; a question whose parts do not all fit is not answered in part. What
-is not understood is routed nowhere, with the forms that lie nearest.
+The whole question is read first, then its parts where each lies nearer to a row than the whole does. What lies near no
+row is routed nowhere. Where a row is near but not at once plain, or two are as near, the route says how it was taken.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
-from agent.answering.questions import FORMS, Form
+from agent.answering.following import followed
+from agent.answering.matching import Match, Ranking, ranked, wordings
 from agent.answering.understanding import Reading, read
 
 Arguments = dict[str, object]
+FLOOR = 0.58
+"""A row further than this is not what was asked."""
+STRANGE_FLOOR = 0.68
+"""… where a word stands in the question that no wording of any row holds."""
+PLAIN = 0.78
+"""From here on it is not said how the question was taken."""
+EXACT = 0.97
+"""A row as near as this is asked in its own words."""
+CLOSE = 0.03
+"""Rows that lie closer to each other than this are both meant."""
+FAR = 0.08
+"""… or closer than this, where the nearest is not plain."""
+_PARTS = 0.12
+"""How much nearer the parts of a question have to lie than the whole."""
 _SEAM = re.compile(r"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+|\.\s+|,\s+", re.IGNORECASE)
 
 
@@ -31,10 +44,14 @@ class Route:
     """Which unit by strength is meant, where one is asked for by its place."""
     refers: bool = False
     """A unit of the last answer is meant: `it`, `this unit`."""
+    bare: bool = False
+    """It is about a unit and names none."""
     regime: str | None = None
     """`1` or `0` where the question says so."""
     given: Arguments = field(default_factory=dict)
     """Other arguments: the prompt of a flip, the run to compare with, a layer."""
+    taken: bool = False
+    """Whether it has to be said how the question was taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +59,7 @@ class Understood:
     """What became of a question."""
 
     routes: tuple[Route, ...] = ()
-    """One a part, in order; empty when some part was not understood."""
+    """One a part, or one a reading, in order; empty when some part was not understood."""
     unknown: tuple[str, ...] = ()
     """Words that nobody understood."""
     corrected: tuple[tuple[str, str], ...] = ()
@@ -54,28 +71,53 @@ class Understood:
 
 
 def route(question: str) -> Route | None:
-    """The route of a question of one part; None when it is not wholly understood."""
+    """The route of a question of one part and one reading; None when there is none, or more."""
     routes = understand(question).routes
     return routes[0] if len(routes) == 1 else None
 
 
-def understand(question: str) -> Understood:
-    """The routes of all parts of a question, or what stood in the way."""
-    whole = read(question)
-    nearest = tuple(
-        dict.fromkeys(form.kind for form in sorted(FORMS, key=lambda form: -_likeness(form, whole)))
+def understand(question: str, *, spoken_of: int = 0, earlier: str = "") -> Understood:
+    """The routes of a question, whole or part by part, or what stood in the way.
+
+    `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered.
+    """
+    whole_again = followed(question, earlier) if earlier else question
+    if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of)).routes:
+        return found
+    whole = _read(question)
+    ranking = ranked(whole, spoken_of=spoken_of)
+    best, parts = ranking.best, [(whole, ranking)]
+    for texts in _partings(question):
+        each = _ranked(texts, spoken_of)
+        least = min(rank.best for _, rank in each)
+        if (least >= PLAIN and best < PLAIN and least > best + _PARTS) or least >= EXACT > best:
+            best, parts = least, each
+    routes: list[Route] = []
+    if best >= (STRANGE_FLOOR if len(parts) == 1 and ranking.strange else FLOOR):
+        for reading, rank in parts:
+            routes += _routes(reading, rank, alone=len(parts) == 1, spoken_of=spoken_of)
+    return Understood(
+        routes=tuple(routes),
+        unknown=ranking.strange,
+        corrected=tuple(pair for reading, _ in parts for pair in reading.corrected),
+        nearest=tuple(match.row.kind for match in ranking.matches),
+        units=whole.units,
     )
-    partings = ([read(part) for part in parts] for parts in _partings(question))
-    for readings in chain([[whole]], partings):
-        routes = [_routed(reading) for reading in readings]
-        if routes and all(routes):
-            return Understood(
-                routes=tuple(each for each in routes if each),
-                corrected=tuple(pair for reading in readings for pair in reading.corrected),
-                nearest=nearest,
-                units=whole.units,
-            )
-    return Understood(unknown=whole.unknown, corrected=whole.corrected, nearest=nearest, units=whole.units)
+
+
+def _ranked(texts: Sequence[str], spoken_of: int) -> list[tuple[Reading, Ranking]]:
+    """Each part with its rows; a unit that an earlier part names is spoken of in a later one."""
+    each = [_read(text) for text in texts]
+    known = [spoken_of or int(_names_a_unit(each[:place])) for place in range(len(each))]
+    return [(part, ranked(part, spoken_of=units)) for part, units in zip(each, known, strict=True)]
+
+
+def _names_a_unit(readings: Sequence[Reading]) -> bool:
+    return any(reading.units or reading.place is not None for reading in readings)
+
+
+def _read(text: str) -> Reading:
+    return read(text, wordings().spellings)
 
 
 def _partings(question: str) -> Iterator[list[str]]:
@@ -89,42 +131,54 @@ def _partings(question: str) -> Iterator[list[str]]:
             yield [text[:begin], text[end:later], text[after:]]
 
 
-def _routed(reading: Reading) -> Route | None:
-    """The one form that takes everything in a reading; None when none does, or two kinds do."""
-    if reading.unknown:
-        return None
-    fitting = [form for form in FORMS if form.fits(reading)]
-    best = max((len(form.needs) for form in fitting), default=0)
-    kinds = {form.kind: form for form in fitting if len(form.needs) == best}
-    if len(kinds) != 1:
-        return None
-    ((kind, form),) = kinds.items()
-    given: Arguments = {}
-    if form.prompt:
+def _routes(reading: Reading, ranking: Ranking, *, alone: bool, spoken_of: int) -> list[Route]:
+    """The nearest row; beside it a second one that lies as near, where the question has but one part."""
+    first, *others = ranking.matches
+    near = [
+        other
+        for other in others[:1]
+        if alone
+        and first.score < EXACT
+        and other.score > max(first.score - (CLOSE if first.score >= PLAIN else FAR), FLOOR)
+        and _stands_beside(first, reading, spoken_of=spoken_of)
+        and _stands_beside(other, reading, spoken_of=spoken_of)
+    ]
+    return [_route(match, reading, taken=first.score < PLAIN or bool(near)) for match in (first, *near)]
+
+
+def _stands_beside(match: Match, reading: Reading, *, spoken_of: int) -> bool:
+    """Whether an answer to a row can stand beside another: it has a tool, and its unit is known."""
+    row = match.row
+    known = bool(reading.units) or reading.place is not None or spoken_of >= row.units[0]
+    return bool(row.tool) and (known or not row.units[0])
+
+
+def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
+    row, given = match.row, Arguments()
+    if row.prompt:
         given["prompt"] = reading.prompts[0]
-    if form.run:
+    if row.run:
         given["second"] = reading.runs[0]
-    if form.layer:
+    if row.layer:
         given["layer"] = reading.layers[0]
+    if row.term:
+        given["term"] = reading.term
+    if row.about:
+        given["predicate"] = reading.about
+    if row.topic:
+        given["topic"] = row.topic
+    place = None if row.superlative or not row.units[1] else reading.place
+    if row.kind == "strongest":
+        place = reading.place
+    spoken = len(reading.units) + int(place is not None)
+    lacking = bool(row.units[1]) and spoken < max(1, row.units[0])
     return Route(
-        kind=kind,
+        kind=row.kind,
         units=reading.units,
-        place=None if form.superlative or not form.most_units else reading.place,
-        refers=form.refers(reading) and not form.layer,
-        regime=reading.regimes[0] if reading.regimes else None,
+        place=place,
+        refers=lacking and not row.layer and (reading.refers or row.last),
+        bare=lacking and not row.layer and not row.last and not row.lacks and not reading.refers,
+        regime=reading.regimes[0] if reading.regimes and row.units[1] else None,
         given=given,
+        taken=taken,
     )
-
-
-def _likeness(form: Form, reading: Reading) -> float:
-    """How near a form lies: meanings in common, less those that it has no place for."""
-    needed = sum(bool(reading.meanings & group) for group in form.needs)
-    stray = len(reading.meanings - form.all)
-    names = sum(
-        (
-            bool(reading.prompts) == form.prompt,
-            bool(reading.layers) == form.layer,
-            bool(reading.runs) == form.run,
-        )
-    )
-    return 2 * needed / max(1, len(form.needs)) + 0.5 * needed - 0.6 * stray + 0.3 * names

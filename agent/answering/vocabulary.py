@@ -1,149 +1,262 @@
-"""The words that a question can be made of, each with what it means; a word that is not here is not understood.
+"""Words that mean the same here, words that say little, and how a misspelt word is read.
 
-A meaning is a short name such as `flip`. Words without a meaning of their own (articles, auxiliaries, courtesy) are
-listed apart. Quantifiers, negations and numbers are not courtesy: a question that holds one is understood only by a
-form that asks for it.
+Nothing here decides which words may stand in a question: a word that no list knows counts against every row of
+`questions` alike, and one that differs by a letter from a known one is read as that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-_FILLERS = """
-a an the of for in on at by to from with about and or as am is are was were be been being do does did has
-have had i me my we us our you your please hey hi hello ok okay thanks thank now then so well just really
-actually exactly simply here there still let's s can could may might shall should tell show give say know
-want like see make makes made get gets into any anything
+_LIGHT = """
+a an the of for in on at by to from with about and or as am is are was were be been being do does did done has
+have had i me my we us our you your yours please pls plz hey hi hello ok okay thanks thank now then so just really
+actually exactly simply here there still let's s can could may might shall should tell show give say know got
+want like see make makes made get gets into any anything if but im i'm i'd i'll me mean's s's dear quick
+own take took taken two three once really goes go going use used using done any there's final finally sorry could you
+us let lets anyone somebody someone anybody thing things stuff around altogether one ones some kind sort
+bit also too even ever them they their it its it's this that that's these those both
+he she there's isn ur u r ya hmm um er yes also then though such very much
 """
-FILLERS = frozenset(_FILLERS.split())
-"""Words that say nothing by themselves."""
+LIGHT = frozenset(_LIGHT.split())
+"""Words that say little by themselves."""
 
-MEANINGS: Mapping[str, str] = {
+SYNONYMS: Mapping[str, str] = {
     word: meaning
     for meaning, words in {
-        "what": "what what's which",
-        "why": "why explain explanation reason reasons evidence matter matters account",
+        "what": "what what's wat whats",
+        "which": "which",
+        "why": "why wy",
+        "explain": "explain explanation reason reasons account describe clarify elaborate",
+        "evidence": "evidence",
         "how": "how",
-        "when": "when under",
-        "flip": "flip flips flipped flipping effect effects change changes changed impact influence",
-        "breaks": "break breaks broke broken breaking wrong",
-        "repairs": "repair repairs repaired fix fixes fixed",
-        "unit": "unit units neuron neurons head heads channel channels coordinate coordinates",
-        "agonist": "agonist agonists localized localised localize localise",
+        "howmany": "fraction proportion percentage percent",
+        "when": "when under circumstances situations",
+        "where": "where",
+        "who": "who whom",
+        "flip": "flip flips flipped flipping flp",
+        "effect": "effect effects affect affects affected impact influence influences change changes changed alter",
+        "break": "break breaks broke broken breaking destroy destroys damage damages hurt hurts "
+        "harm harms ruin ruins spoil "
+        "spoils disrupt disrupts kill kills",
+        "wrong": "wrong wrongly incorrect incorrectly mistake mistakes error errors fail fails failed failing failure "
+        "failures mess",
+        "repair": "repair repairs repaired fix fixes fixed mend mends",
+        "unit": "unit units neuron neurons channel channels coordinate coordinates nueron "
+        "component components node nodes",
+        "head": "head heads",
+        "agonist": "agonist agonists",
+        "localized": "localized localised localize localise",
         "strongest": "strongest top best biggest largest main greatest",
         "second": "second 2nd",
         "third": "third 3rd",
         "fourth": "fourth 4th",
         "fifth": "fifth 5th",
-        "it": "it its it's this that that's these those one ones",
-        "them": "them they their both",
         "not": "not never absent excluded pruned dropped rejected discarded missing isn't wasn't doesn't didn't aren't "
-        "weren't don't isnt wasnt doesnt didnt no",
-        "found": "found find located identified discovered detected",
-        "missed": "miss misses missed overlook overlooked recall completeness complete",
-        "search": "search searches run analysis",
-        "rule": "rule rules clause clauses condition",
+        "weren't don't isnt wasnt doesnt didnt no arent cannot can't",
+        "always": "always every everything each",
+        "all": "all",
+        "only": "only solely exclusively",
+        "found": "found find finds located identify identified discover discovered detect detected discovery",
+        "missed": "miss misses missed overlook overlooked overlooks",
+        "complete": "recall completeness complete exhaustive exhaustively",
+        "search": "search searches searched",
+        "run": "run analysis experiment study investigation",
+        "rule": "rule rules clause clauses condition conditions",
         "cover": "cover covers covered fire fires apply applies hold holds",
         "else": "else other others another further",
-        "share": "share shares shared same overlap overlaps common too also",
-        "reads": "read reads reading attend attends attending",
-        "writes": "write writes writing push pushes",
-        "through": "through via mediate mediates mediated",
-        "act": "act acts acting work works operate operates",
-        "prediction": "first order predict predicts predicted predictable lead drop",
-        "responds": "respond responds drive drives driven",
-        "ceiling": "ceiling ceilings",
-        "refute": "refute falsify disprove counterexample",
-        "prove": "prove proof verify recheck confirm rerun reproduce",
-        "again": "again once more",
+        "share": "share shares shared same overlap overlaps common",
+        "read": "read reads reading attend attends attending",
+        "write": "write writes writing push pushes",
+        "through": "through via mediate mediates mediated mediation",
+        "direct": "direct directly indirect indirectly",
+        "act": "act acts acting work works operate operates function functions",
+        "predict": "predict predicts predicted predictable prediction predictions",
+        "first-order": "first-order linear gradient",
+        "respond": "respond responds drive drives driven triggers trigger",
+        "refute": "refute falsify disprove counterexample falsified",
+        "prove": "prove proof recheck confirm double-check",
+        "check": "verify check checked reproduce reproduced replicate replicated reproducible "
+        "replicable rerun validate "
+        "validated verified verification reproducibility",
         "weakest": "weakest shakiest doubtful thinnest flimsiest least",
-        "claim": "claim claims statement statements conclusion conclusions result results finding findings",
-        "supported": "supported certain sure evidenced backed trustworthy reliable",
-        "splitter": "splitter split",
+        "claim": "claim claims statement statements conclusion conclusions finding findings",
+        "result": "result results",
+        "sure": "supported certain sure evidenced backed trustworthy reliable confident certainty",
+        "splitter": "splitter split splits splitting separates separate separating separated divides "
+        "parts distinguishes",
         "disguise": "disguise disguised identical equal equals restates",
-        "compare": "compare compared comparison versus vs against beside contrast",
+        "compare": "compare compared comparison versus vs against contrast",
         "than": "than",
-        "more": "more stronger worse better bigger larger higher greater outflip beat beats differ differs difference",
+        "more": "more stronger worse better bigger larger higher greater beat beats differ "
+        "differs difference outperform",
         "fewer": "less weaker fewer smaller lower",
-        "whole": "whole entire entirely jointly",
-        "together": "together joint",
+        "whole": "whole entire entirely",
+        "together": "together joint jointly simultaneously",
         "layer": "layer layers",
-        "single": "single alone individual",
-        "summary": "summary summarise summarize overview report recap gist",
-        "list": "list enumerate all",
-        "many": "many number",
-        "would": "would will if suppose",
-        "prompt": "prompt prompts question input sum",
-        "outcome": "answer answers outcome outcomes prediction predictions output outputs completion completions "
-        "example examples record records model case cases",
-        "ablate": "ablate ablated ablating ablation remove removed knock knocked silence silenced",
+        "alone": "single alone individual individually",
+        "summary": "summary summarise summarize overview recap gist summarised summarized summarising summarizing "
+        "report tldr abstract takeaway headline nutshell upshot bottomline",
+        "list": "list enumerate",
+        "many": "many number count amount total",
+        "prompt": "prompt prompts input inputs question questions",
+        "record": "record records sum sums example examples problem "
+        "problems sample samples item items case cases exercise exercises calculation calculations instance instances "
+        "equation equations datapoints",
+        "answer": "answer answers outcome outcomes output outputs completion completions",
+        "ablate": "ablate ablated ablating ablation ablations remove removed removes removing "
+        "knock knocked silence silenced "
+        "gone disable disabled delete deleted deleting suppress suppressed deactivate deactivated zeroed "
+        "lesion lesioned",
         "happen": "happen happens happened",
-        "control": "control controls random chance",
+        "random": "random randomly control controls arbitrary",
+        "chance": "chance coincidence luck noise fluke accident accidental lucky spurious",
         "certificate": "certificate certificates certified",
         "slice": "slice slices",
-        "hypothesis": "hypothesis hypotheses ledger",
-        "ask": "ask help",
-        "strong": "strong strength strongly much often large big",
+        "hypothesis": "hypothesis hypotheses ledger registered preregistered",
+        "help": "help",
+        "strong": "strong strength strongly big large powerful",
         "last": "last previous",
+        "matter": "matter matters important importance relevant crucial essential key role involved "
+        "responsible counts",
+        "model": "model models network lm",
+        "accuracy": "accuracy accurate accurately",
+        "right": "right correct correctly succeed succeeds success successful pass passes solve solves solved",
+        "perform": "performance perform performs score scores",
+        "good": "good well",
+        "seed": "seed seeds",
+        "setting": "setting settings parameter parameters hyperparameter hyperparameters config "
+        "configuration threshold "
+        "thresholds",
+        "long": "long duration runtime minutes hours seconds time",
+        "cost": "cost costs pay paid expensive cheap compute effort computation computational budget",
+        "significant": "significant significance statistically",
+        "p-value": "p-value p-values pvalue pval",
+        "interval": "interval intervals bound bounds bounded",
+        "confidence": "confidence ci uncertainty",
+        "correct-for": "multiplicity multiple-comparisons",
+        "limit": "limit limits limitation limitations caveat caveats weakness weaknesses shortcoming shortcomings",
+        "cause": "cause causes causal causally caused causation causality",
+        "need": "necessary needed need needs sufficient suffices sufficiency suffice necessity",
+        "replace": "replace replaced replaces replacement replacements substitute substituted",
+        "value": "value values",
+        "zero": "zero zeros 0",
+        "mean": "mean means meaning define definition defined",
+        "word": "word words term terms",
+        "train": "train trained training",
+        "held-out": "held-out unseen heldout",
+        "test": "test tests tested testing try tried evaluate evaluated examined",
+        "group": "group groups cluster clusters",
+        "prune": "prune",
+        "attribution": "attribution eap-ig",
+        "language-model": "llm llms gpt chatgpt claude ai",
+        "version": "version versions library libraries software package packages",
+        "hardware": "hardware gpu cpu machine device",
+        "operator": "operator operators operation operations",
+        "range": "range ranges",
+        "size": "size sizes",
+        "digit": "digit digits token tokens character",
+        "next": "next future",
+        "range-of": "distribution out-of-distribution ood out-of-range",
+        "selective": "selective selectivity selectively specific specifically specialised specialized",
+        "interact": "interact interacts interaction backup redundant redundancy synergy compensate compensates",
+        "generalise": "generalise generalize generalises generalizes generalisation generalization transfer transfers",
+        "baseline": "baseline baselines",
+        "template": "template format form shape",
+        "difficult": "difficult hard hardest easy easiest",
         "instead": "instead",
     }.items()
     for word in words.split()
 }
-"""Each word of the vocabulary and its meaning."""
+"""Each word that has others beside it, and what they mean together."""
 
 IDIOMS: tuple[tuple[str, str], ...] = (
-    (
-        r"change your mind|prove \w+(?: \w+)? wrong|what would it take to (?:refute|falsify|disprove)",
-        "refute",
-    ),
+    (r"(?:change|changes) your mind|prove \w+(?: \w+)? wrong", "refute"),
+    (r"what would it take to (?:refute|falsify|disprove)", "what refute"),
     (r"as a whole", "whole"),
     (r"in disguise|the same (?:thing )?as", "disguise"),
+    (r"in other words", "disguise"),
     (r"how come", "why"),
-    (r"tell me (?:more )?about|what does (?=\S+ do\b)", "why"),
-    (r"(?<=\S) do(?=\s*\?*$)", ""),
-    (r"left out|ruled out|thrown out|filtered out", "not"),
-    (r"most important|most influential", "strongest"),
+    (r"tell me (?:more )?about", "explain"),
+    (r"left out|ruled out|thrown out|filtered out", "ruledout"),
+    (r"most important|most influential|matters? (?:the )?most", "strongest"),
     (r"least (?:well )?(?:supported|certain|sure|evidenced|backed|reliable|trustworthy)", "weakest"),
     (r"(?:least|weakest|thinnest) evidence", "weakest"),
-    (r"how many", "many"),
+    (r"how (?:many|much)", "howmany"),
+    (r"how long", "howlong"),
+    (r"are you (?:really |absolutely )?(?:sure|certain)(?: about (?:it|that|this))?(?=\s*\?*$)", "prove"),
+    (r"is (?:that|it|this) (?:really )?true", "prove"),
     (
-        r"are you (?:really )?sure(?: about (?:it|that|this))?|is (?:that|it|this) (?:really )?true|double[- ]check",
-        "prove it",
+        r"(?:knock|turn|switch|shut|cut|take)(?:s|ed|ing|n)? (?:it |them |that )?(?:out|off|away)|get rid of",
+        "ablate",
     ),
-    (r"knock(?:ed|ing)? out|turn(?:ed|ing)? off|switch(?:ed|ing)? off|take out", "ablate"),
     (
-        r"show (?:me )?(?:the )?proof|(?:run|check|test|do) (?:it|that|this) (?:once )?(?:again|more)",
-        "prove it",
+        r"(?:knock|turn|switch|shut|cut|take)(?:s|ed|ing|n)? ((?:[a-z]+ ){1,4}?)(?:out|off|away)(?= |\W|$)",
+        r"ablate \1",
     ),
-    (r"what (?:can|could|may) i ask", "ask"),
-    (r"(?:what|how) about", "instead"),
+    (r"(?:is|are|was|were|being|be) (?:switched |turned |shut )?off", "ablate"),
+    (r"(?:do|does|did) without|were gone|was gone|is gone|is missing|went missing", "ablate"),
+    (r"show (?:me )?(?:the )?proof|(?:run|check|test|do) (?:it|that|this) (?:once )?(?:again|more)", "prove"),
+    (r"what (?:can|could|may) i ask", "help"),
     (r"side by side", "compare"),
+    (r"held[- ](?:out|back)", "held-out"),
+    (r"thrown away|throw(?:n)? out|threw out", "ruledout"),
+    (r"first[- ]order", "first-order"),
+    (r"p[- ]values?", "p-value"),
+    (r"out[- ]of[- ](?:distribution|range)", "out-of-range"),
+    (r"large language models?|language models?", "llm"),
+    (r"multiple (?:comparisons?|testing|tests|hypothes[ei]s)", "multiple-comparisons"),
+    (r"back (?:each other|one another) up|compensate for each other", "backup"),
+    (r"go(?:es)? wrong|get(?:s)? (?:it |them )?wrong", "wrong"),
+    (r"rely on|relies on|depends? on|has to do with|(?:something|anything) to do with", "about"),
+    (r"by chance", "chance"),
+    (r"in (?:total|all)|altogether|overall", "overall"),
+    (r"(?:all )?(?:on its own|by itself|on their own)", "alone"),
 )
 """Phrases that mean one thing, and that meaning."""
+_ENDINGS = ("ing", "ies", "es", "ed", "ly", "s")
+_SHORTEST_STEM = 4
 _SHORTEST_TYPO = 5
 _LONG = 9
-_FOUR = tuple(word for word in MEANINGS if len(word) == 4)
-"""Too short for a wrong letter; two swapped ones still show what was meant."""
 
 
-def meaning(word: str) -> str | None:
-    """The meaning of a word; empty for a filler, None for a word that is not known."""
-    if word in FILLERS:
-        return ""
-    return MEANINGS.get(word)
+def meaning(word: str) -> str:
+    """What a word means here; its stem where it has no others beside it."""
+    if word in SYNONYMS:
+        return SYNONYMS[word]
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _SHORTEST_STEM:
+            for known in (stem, f"{stem}e"):
+                if known in SYNONYMS:
+                    return SYNONYMS[known]
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _SHORTEST_STEM:
+            return stem.removesuffix("e")
+    return word.removesuffix("e") if len(word) > _SHORTEST_STEM else word
 
 
-def corrected(word: str) -> str | None:
+def corrected(word: str, known: Collection[str]) -> str | None:
     """The one known word that differs by a letter (two in a long word); None when there is none, or more than one."""
-    swapped = [known for known in _FOUR if sorted(known) == sorted(word) and _distance(word, known) == 1]
+    if not re.fullmatch(r"[a-z']+", word) or len(word) < _SHORTEST_TYPO - 1:
+        return None
+    swapped = [
+        one
+        for one in known
+        if len(one) == len(word) == _SHORTEST_TYPO - 1
+        and one[0] == word[0]
+        and sorted(one) == sorted(word)
+        and _distance(word, one) == 1
+    ]
     if len(swapped) == 1:
         return swapped[0]
-    if len(word) < _SHORTEST_TYPO - 1 or not re.fullmatch(r"[a-z']+", word):
+    if len(word) < _SHORTEST_TYPO:
         return None
     for reach in range(1, 3 if len(word) >= _LONG else 2):
-        near = [known for known in MEANINGS if _comparable(word, known) and _distance(word, known) <= reach]
-        if len({MEANINGS[known] for known in near}) == 1:
+        near = [one for one in known if _comparable(word, one) and _distance(word, one) <= reach]
+        if len({meaning(one) for one in near}) == 1:
             return near[0]
         if near:
             return None

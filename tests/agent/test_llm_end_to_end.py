@@ -104,7 +104,13 @@ def test_a_question_through_the_sdk_is_checked_and_kept(
     seen = _served(httpserver, provider, monkeypatch, reply(call="missed"), reply(SAID))
     told: list[str] = []
     shown: list[Event] = []
-    result = ask("last", "what was missed? Xyzzy!", told.append, llm=f"{provider}/test", show=shown.append)
+    result = ask(
+        "last",
+        "what was missed? Xyzzy frobnicates purple quuxes over gnarled brambles!",
+        told.append,
+        llm=f"{provider}/test",
+        show=shown.append,
+    )
     assert "7777" not in str(result.data["answer"])
     assert "1 sentence of the model left out" in str(result.data["checked"])
     assert CANARY in str(seen[0].headers)

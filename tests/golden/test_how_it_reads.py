@@ -15,7 +15,7 @@ import pytest
 
 from mecharule_ops.saying.answer_text import answer_text
 from mecharule_ops.saying.fact import fact
-from mecharule_ops.saying.glossary import explained, unexplained
+from mecharule_ops.saying.private_words import explained, unexplained
 from tools.registry import call
 
 HERE = Path(__file__).parent

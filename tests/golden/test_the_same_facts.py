@@ -52,6 +52,10 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("weakest", {"run": "RUN", "limit": 3}),
     ("missed", {"run": "RUN"}),
     ("show", {"run": "RUN", "full": True}),
+    ("about", {"run": "RUN", "topic": "accuracy"}),
+    ("define", {"run": "RUN", "term": "τ"}),
+    ("tabulate", {**OF_UNIT, "predicate": "subtraction"}),
+    ("unit", {**OF_UNIT, "topic": "chance"}),
     ("compare", {"first": "RUN", "second": "RUN"}),
 )
 QUESTIONS = tuple((HERE / "questions.txt").read_text(encoding="utf-8").splitlines())

@@ -15,8 +15,8 @@ from agent.llm.choice import Choice
 from mecharule_ops.findings.records import Findings
 from tools.registry import ToolResult
 
-UNKNOWN = "Xyzzy!"
-"""A word that no form takes."""
+UNKNOWN = "Xyzzy frobnicates purple quuxes over gnarled brambles!"
+"""Words that no wording of any row holds."""
 MOST = 12
 """Facts of one result that a model is shown."""
 QUESTIONS = tuple((Path(__file__).parent / "questions.txt").read_text(encoding="utf-8").splitlines())

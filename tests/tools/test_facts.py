@@ -59,6 +59,9 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "neurons": lambda unit, other, of: {},
     "rules": lambda unit, other, of: {},
     "evidence": lambda unit, other, of: {},
+    "about": lambda unit, other, of: {"topic": "layers"},
+    "tabulate": lambda unit, other, of: {"neuron": unit, "predicate": "contains(prompt, '1')"},
+    "unit": lambda unit, other, of: {"neuron": unit, "topic": "strength"},
 }
 """Every tool that states facts about a run, with what it is told of the strongest and the second unit."""
 BOTH = {**QUICK, "bases": ("attn_head", "mlp_out"), "regimes": (1, 0), "accounts_for": 1, "chains_for": 1}

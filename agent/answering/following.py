@@ -1,0 +1,32 @@
+"""A question that only swaps a name of the one before it, put whole: `and without m1.99?`, `and on subtractions?`."""
+
+from __future__ import annotations
+
+import re
+
+from agent.answering.understanding import LETTERS, NAMED, PROPERTY_WORD, read
+from agent.answering.vocabulary import LIGHT
+
+_BEGINS = re.compile(r"^(?:so |ok |okay )?(?:and|what about|how about|or)\b", re.IGNORECASE)
+_SAYS_NOTHING = frozenset({"what", "how", "ablate", "instead", "without"})
+"""Meanings that such a question can have beside the name that it swaps."""
+
+
+def followed(question: str, earlier: str) -> str:
+    """The earlier question with the name that this one swaps; this one itself where it is no such thing."""
+    if not earlier or not _BEGINS.match(question.strip()):
+        return question
+    now = read(question)
+    if {word for word in now.words("C") if word not in LIGHT and word[0] not in LETTERS} - _SAYS_NOTHING:
+        return question
+    for patterns in NAMED:
+        found = {match[0] for pattern in patterns for match in pattern.finditer(question)}
+        before = {match[0] for pattern in patterns for match in pattern.finditer(earlier)}
+        if len(found) == len(before) == 1:
+            return earlier.replace(before.pop(), found.pop())
+    said = PROPERTY_WORD.search(question.lower())
+    if said is None:
+        return question
+    asked = earlier.rstrip(" ?.!")
+    known = PROPERTY_WORD.search(asked.lower())
+    return asked.replace(known[0], said[0]) if known else f"{asked} on {said[0]}"

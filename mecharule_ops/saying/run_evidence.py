@@ -1,0 +1,343 @@
+"""What stands behind a run, a question a function: chance, corrections, rules, groups, layers, cost, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import k_of_n, percent, plural
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.saying.control_facts import claims_words
+from mecharule_ops.saying.flips import both_slices
+from mecharule_ops.saying.searches import predicted_words, recall_sentence, search_names
+from mecharule_ops.saying.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
+from mecharule_ops.state.search_id import OF_A_RUN, SearchId
+
+_MOST = 6
+
+
+def count(run: Run, findings: Findings) -> Iterator[str]:
+    """How many units reach τ, how many are not ruled out, of how many."""
+    for search in findings.searches:
+        strong, rest = search.tau_agonists, len(search.agonists) - len(search.tau_agonists)
+        names = ", ".join(str(one.neuron) for one in _ranked(findings, search)[: len(strong)])
+        yield (
+            f"{plural(len(strong), 'τ-agonist')} of {search.cost.candidates:,} units ({search.regime.arrow})"
+            f"{f': {names}' if names else ''}; each flips at least τ = {findings.tau:g} of a slice"
+        )
+        if rest:
+            yield (
+                f"{rest} more {'is' if rest == 1 else 'are'} not ruled out; the other "
+                f"{search.cost.candidates - len(search.agonists):,} are"
+            )
+
+
+def open_units(run: Run, findings: Findings) -> Iterator[str]:
+    """The units that are localized and no τ-agonists."""
+    for search in findings.searches:
+        weak = [one for one in _ranked(findings, search) if not one.is_tau_agonist]
+        names = ", ".join(f"{one.neuron} (strength {one.estimate.strength:.2f})" for one in weak)
+        yield (
+            f"Not ruled out, though below τ = {findings.tau:g} by their counts ({search.regime.arrow}): "
+            f"{names or 'none'}"
+        )
+        strong = ", ".join(str(one.neuron) for one in _ranked(findings, search) if one.is_tau_agonist)
+        yield f"Beside them the τ-agonists: {strong or 'none'}"
+
+
+def _ranked(findings: Findings, search: SearchOutcome) -> tuple[Unit, ...]:
+    return () if search.suppressed else findings.units_of(search)
+
+
+def chance(run: Run, findings: Findings) -> Iterator[str]:
+    """Each τ-agonist beside random units, and its lower bound."""
+    for unit in findings.units():
+        if unit.is_tau_agonist and not unit.search.suppressed:
+            said = "no control was run beside it" if unit.controls is None else claims_words(unit.controls)
+            few = (
+                unit.controls is not None
+                and unit.controls.basis is not None
+                and unit.controls.effect_p is None
+            )
+            more = ", too few random units for a p" if few and "too few" not in said else ""
+            under = "" if unit.lower >= findings.tau else f", below τ = {findings.tau:g}"
+            yield (
+                f"{unit.neuron} {said}{more}; its strength {unit.estimate.strength:.2f} has a lower bound of "
+                f"{unit.lower:.2f} over all {unit.search.cost.candidates:,} units searched{under}"
+            )
+    if not any(unit.is_tau_agonist for unit in findings.units()):
+        yield "No unit reaches τ, so nothing has to be told from chance"
+
+
+def corrected(run: Run, findings: Findings) -> Iterator[str]:
+    """What was corrected for how many comparisons."""
+    rules = [rule for search in findings.searches for rule in learned_rules(search)]
+    yield f"Yes: the p of every learned rule is corrected by Holm over all {plural(len(rules), 'rule')}"
+    for search in findings.searches:
+        yield (
+            f"Lower bounds of strength hold over both slices of all {search.cost.candidates:,} units searched at once "
+            "(Bonferroni)"
+        )
+    yield "p of units among random units, and of selectivity, are corrected over the strongest units of the run (Holm)"
+
+
+def rules_shown(run: Run, findings: Findings) -> Iterator[str]:
+    """How many rules were learned, how many are shown, and why each other is not."""
+    yield (shown_of_all(findings) or "No rule was learned").replace(
+        "are shown", "are shown: they predict held-out flips"
+    )
+    for search in findings.searches:
+        for rule in learned_rules(search):
+            if not rule.shown:
+                kind = "rule over the output" if rule.family == ANCHORED else f"{rule.family} rule"
+                held = rule.held_out
+                score = (
+                    ""
+                    if held is None
+                    else f" (held-out MCC {held.mcc:.2f} [{held.low:.2f}, {held.high:.2f}])"
+                )
+                yield f"Not shown: the {kind} of {rule.neuron}: {shown_words(rule).removeprefix('no, ')}{score}"
+
+
+def layers(run: Run, findings: Findings) -> Iterator[str]:
+    """The layer that flips most as a whole, the others, and where the units are."""
+    for search in findings.searches:
+        best = search.strongest_layer
+        if best is None:
+            yield f"No layer was ablated as a whole ({search.regime.arrow})"
+            continue
+        strong = search.tau_agonists
+        here = sum(one.neuron.layer == best.layer for one in strong)
+        yield (
+            f"Layer {best.layer} matters most ({search.regime.arrow}): ablated as a whole it flips "
+            f"{both_slices(best.estimate)}; {here} of {plural(len(strong), 'τ-agonist')} lie in it"
+        )
+        for layer in search.layer_union:
+            yield (
+                f"At least one localized unit of layer {layer.layer} flips {k_of_n(layer.flipped)} of all records that "
+                "start from the same outcome"
+            )
+        for other in search.whole_layers:
+            if other.layer != best.layer:
+                yield f"Layer {other.layer} as a whole flips {both_slices(other.estimate)}"
+
+
+def groups(run: Run, findings: Findings) -> Iterator[str]:
+    """The groups that the recorded searches pruned, largest first."""
+    nodes = [
+        node
+        for view in run.told.searches.values()
+        if SearchId.parse(view.search).kind in OF_A_RUN
+        for node in view.nodes.values()
+        if "prune" in str(node.verdict)
+    ]
+    pruned = sorted((node for node in nodes if node.size > 1), key=lambda node: -node.size)
+    alone = len(nodes) - len(pruned)
+    yield f"{plural(len(pruned), 'group')} of units and {plural(alone, 'single unit')} were pruned"
+    for node in pruned[:_MOST]:
+        flips, asked = node.associated_flips + node.unrelated_flips, node.associated_n + node.unrelated_n
+        yield (
+            f"Pruned: a group of {node.size} units ({node.units}), which together flip {flips} of {asked}; "
+            "search bound "
+            f"{node.ucb or 0:.3f}, below τ = {findings.tau:g}"
+        )
+
+
+def order(run: Run, findings: Findings) -> Iterator[str]:
+    """Which kind of search it was, what ordered it, and which units attribution and first order rank first."""
+    yield f"It was a {run.config.search} search, the setting search={run.config.search}"
+    for search in findings.searches:
+        if said := predicted_words(search):
+            yield said.removesuffix(".")
+    for basis in run.config.bases:
+        for regime in run.regimes:
+            if not run.attribution(basis, regime).any():
+                yield "Attribution (EAP-IG) was not asked: first order ordered the search"
+                continue
+            kept = run.candidates(basis, regime)
+            scored = [
+                (abs(float(score)), f"{basis.letter}{layer.layer}{basis.row.mark}{channel}")
+                for layer in kept.layers
+                for channel, score in zip(layer.channels, layer.scores, strict=True)
+            ]
+            best = [name for _, name in sorted(scored, reverse=True)[:5]]
+            yield (
+                f"By attribution (EAP-IG, {regime.arrow}) the top unit is {best[0]}, then {', '.join(best[1:])}; "
+                "attribution orders tests and is no evidence of causation"
+            )
+
+
+def cost(run: Run, findings: Findings) -> Iterator[str]:
+    """What the searches took, beside what testing every unit alone takes."""
+    for search in findings.searches:
+        spent = search.cost
+        yield (
+            f"The search ({search.regime.arrow}) took {plural(spent.queries, 'group ablation')} and "
+            f"{spent.all_forwards:,} example-forwards, {percent(spent.share_of_exhaustive_forwards)} of the "
+            f"{spent.exhaustive_example_forwards:,} that testing every unit alone takes"
+        )
+        if search.exhaustive is not None:
+            yield f"Every one of the {spent.candidates:,} units was also tested alone, to know what the search missed"
+    yield from time(run, findings)
+
+
+def time(run: Run, findings: Findings) -> Iterator[str]:
+    """The wall clock of the stages, as recorded."""
+    seconds = sum(stage.seconds for stage in findings.stages)
+    yield f"The wall clock recorded in this run is {seconds:.1f} s in {plural(len(findings.stages), 'stage')}"
+    longest = max(findings.stages, key=lambda stage: stage.seconds, default=None)
+    if longest is not None and longest.seconds:
+        yield f"The longest stage is {longest.stage}, {longest.seconds:.1f} s"
+
+
+def limits(run: Run, findings: Findings) -> Iterator[str]:
+    """What the run cannot show, in a few sentences."""
+    yield from cause(run, findings)
+    yield (
+        f"Everything holds for this task ({findings.task}), this model ({findings.model}), these settings and seed "
+        f"{findings.seed}; no other was tested, so nothing is known of whether it generalises"
+    )
+    yield "Strengths are measured on the records that chose the units, so the largest are biased upwards"
+    yield f"The whole list: `mecharule show {findings.run} --full`, Limits"
+
+
+def recall(run: Run, findings: Findings) -> Iterator[str]:
+    """What share of what testing every unit alone finds the search found, and what groups hid."""
+    yield from missed(run, findings)
+    for search in findings.searches:
+        for row in search.recall:
+            if row.whole and row.criterion == "ucb":
+                yield (
+                    f"Of the units whose upper bound reaches τ when each is tested alone the search localized "
+                    f"{k_of_n(row.found)}"
+                )
+        if search.dominance:
+            over = sum(one.ratio > 1 for one in search.dominance)
+            yield (
+                f"In {over} of {plural(len(search.dominance), 'opened group')} a unit measured stronger than its group "
+                "(Dom above 1), where pruning is not safe"
+            )
+
+
+def choices(run: Run, findings: Findings) -> Iterator[str]:
+    """Where this run does other than the paper, or the paper leaves a choice."""
+    for choice in findings.choices:
+        yield f"{choice.setting}: {choice.sentence.removesuffix('.')}"
+    if not findings.choices:
+        yield "This run keeps no list of choices"
+
+
+def rounding(run: Run, findings: Findings) -> Iterator[str]:
+    """How many completions rounding may decide."""
+    close = findings.close_completions
+    if close is None:
+        yield "How far rounding moves the leads was not measured in this run"
+        return
+    yield (
+        f"{k_of_n(close.close)} of the completions have a lead below {close.lead:.2g} logits, so that "
+        "another processor "
+        "may write another token there"
+    )
+
+
+def cause(run: Run, findings: Findings) -> Iterator[str]:
+    """What an ablation shows and what it does not."""
+    yield (
+        "Ablation shows that a unit is needed for the behaviour under this replacement; it does not show that the unit "
+        "suffices, is unique, or computes what a rule says"
+    )
+
+
+def check(run: Run, findings: Findings) -> Iterator[str]:
+    """How somebody else runs the evidence again."""
+    stored = len(run.store.certificates())
+    yield (
+        "Every claim has a certificate that anybody can run again: `mecharule verify CERTIFICATE` does it "
+        "on a second, "
+        f"slower path; `mecharule verify --run {findings.run} --all` does all {stored}"
+    )
+    yield (
+        f"`mecharule export {findings.run} FOLDER` writes a folder that verifies on another machine; the same settings "
+        f"and seed {findings.seed} make the same run again"
+    )
+
+
+def in_range(run: Run, findings: Findings) -> Iterator[str]:
+    """Whether replaced values leave the range that units take in the data."""
+    said = False
+    for unit in findings.units():
+        if unit.controls is not None and unit.controls.out_of_range is not None:
+            said = True
+            yield (
+                f"{k_of_n(unit.controls.out_of_range)} of the replaced values of {unit.neuron} are out of "
+                "the range that "
+                "it takes at that position in the data"
+            )
+    if not said:
+        yield "Whether replaced values are out of range was not measured in this run"
+
+
+def other_baseline(run: Run, findings: Findings) -> Iterator[str]:
+    """The τ-agonists under a second replacement."""
+    for unit in findings.units():
+        controls = unit.controls
+        if controls is not None and controls.second is not None and controls.second_baseline is not None:
+            holds = "reaches" if controls.second.reaches(findings.tau) else "stays below"
+            yield (
+                f"With baseline {controls.second_baseline.value} {unit.neuron} flips "
+                f"{both_slices(controls.second)}: it "
+                f"{holds} τ = {findings.tau:g} there too"
+            )
+
+
+def selective(run: Run, findings: Findings) -> Iterator[str]:
+    """Which τ-agonists flip one side of the split more, on held-out records."""
+    for unit in findings.units():
+        controls = unit.controls
+        if controls is not None:
+            counts = ""
+            if controls.split is not None:
+                inside, outside = controls.split.associated, controls.split.unrelated
+                counts = (
+                    f": held-out flips {inside.flips} of {inside.n} where the splitter rule fires, {outside.flips} of "
+                    f"{outside.n} elsewhere"
+                )
+            p = "" if controls.selective_p is None else f" (p = {controls.selective_p:.2f})"
+            yield f"{unit.neuron}: {controls.selective.value}{counts}{p}"
+
+
+def overlap(run: Run, findings: Findings) -> Iterator[str]:
+    """How far τ-agonists flip the same records, and how many all localized units flip together."""
+    for search in findings.searches:
+        for pair in search.overlaps[:_MOST]:
+            yield (
+                f"{pair.first} and {pair.second} both flip {pair.shared.count} of the {pair.shared.n} "
+                "records that either "
+                f"flips (Jaccard {pair.shared.rate:.2f})"
+            )
+        if search.union is not None:
+            beside = (
+                ""
+                if search.drawn_union is None
+                else f"; as many random units flip {k_of_n(search.drawn_union)}"
+            )
+            yield f"At least one localized unit flips {k_of_n(search.union)} of the records outside the slices{beside}"
+
+
+def missed(run: Run, findings: Findings) -> Iterator[str]:
+    """What each search left untested."""
+    for name, search in zip(search_names(findings), findings.searches, strict=True):
+        yield f"{name}: {recall_sentence(findings, search).removesuffix('.')}"
+
+
+def next_steps(run: Run, findings: Findings) -> Iterator[str]:
+    """What would settle what is open, each with its command."""
+    found = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.search.suppressed]
+    id = findings.run
+    if any(unit.lower < findings.tau for unit in found):
+        yield f"More records would narrow the bounds: `mecharule run {findings.task} --records N`"
+    if any(unit.controls is None or unit.controls.effect_p is None for unit in found):
+        yield f"More random units would allow a p: `mecharule fork {id} --set controls=99`"
+    if found:
+        yield f"Whether gates on these units mend answers can be tried: `mecharule repair {id}`"
+    yield "Other seeds, tasks and models would show whether it generalises: start another `mecharule run`"

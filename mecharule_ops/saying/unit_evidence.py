@@ -1,0 +1,137 @@
+"""The figures of one unit, a question a function: counts, bounds, chance, the split, its rules, baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import k_of_n, percent
+from mecharule_ops.saying.control_facts import effect_words
+from mecharule_ops.saying.flips import both_slices
+from mecharule_ops.saying.unit_rules import ANCHORED, rules_of, shown_words
+from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
+
+
+def alone(search: SearchOutcome, neuron: Neuron) -> FlipEstimate | None:
+    """A unit's counts when it was tested alone by the exhaustive run; None where it was not."""
+    tested = search.exhaustive.units if search.exhaustive else ()
+    return next((one.estimate for one in tested if one.neuron == neuron), None)
+
+
+def strength(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
+    """Its flips on both slices, in all, and its strength between its bounds."""
+    estimate = unit.estimate if unit else alone(search, neuron)
+    if estimate is None:
+        yield f"{neuron} was not localized and never tested alone, so its own counts are not known"
+        return
+    whole = FlipCount(
+        flips=estimate.associated.flips + estimate.unrelated.flips,
+        n=estimate.associated.n + estimate.unrelated.n,
+    )
+    yield f"Ablating {neuron} alone flips {k_of_n(whole)} of the records of both slices: {both_slices(estimate)}"
+    reaches = "reaches" if estimate.reaches(findings.tau) else "is below"
+    if unit is None:
+        yield f"Its strength {estimate.strength:.2f} {reaches} τ = {findings.tau:g}, and it was ruled out"
+        return
+    told = "also" if unit.lower >= findings.tau else "not"
+    yield (
+        f"Its strength {estimate.strength:.2f} {reaches} τ = {findings.tau:g}; its interval is [{unit.lower:.2f}, "
+        f"{unit.agonist.ucb:.2f}]: the lower bound, over all {search.cost.candidates:,} units searched, is {told} at τ "
+        "or above, the upper one is the search's"
+    )
+
+
+def chance(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
+    """Its rank among random units on held-out records, p, and what its lower bound says."""
+    if unit is None:
+        yield f"{neuron} was not localized, so no control was run beside it"
+        return
+    controls = unit.controls
+    if controls is None or controls.basis is None:
+        yield f"No control was run beside {neuron} in this run, so nothing tells it from random units"
+    else:
+        yield f"{neuron} {effect_words(controls)} on held-out records, which chose nothing"
+        few = f"none: too few random units were drawn ({controls.basis.n}) for a p to reach α = {findings.alpha:g}"
+        yield "p-value: " + (few if controls.effect_p is None else f"{controls.effect_p:.2g}, after Holm")
+        yield from held_out(findings, search, neuron, unit)
+    yield from strength(findings, search, neuron, unit)
+
+
+def held_out(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
+    """Its flips on records that chose nothing, beside those of other units."""
+    controls = None if unit is None else unit.controls
+    if controls is None or controls.flips is None:
+        yield f"{neuron} was not ablated on held-out records in this run: no control was run beside it"
+        return
+    yield f"{neuron} flips {controls.flips.flips} of {controls.flips.n} held-out records, which chose nothing"
+    for name, share in (("drawn from all others", controls.basis), ("of its own layer", controls.layer)):
+        if share is not None:
+            yield f"It flips more of them than {share.n - share.count} of {share.n} random units {name}"
+    if controls.standing is not None:
+        yield (
+            f"On the slices {controls.standing.known or 'none'} of the other {search.cost.candidates - 1:,} units "
+            "is as strong"
+        )
+
+
+def selective(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
+    """Whether its flips follow the splitter, on held-out records."""
+    controls = None if unit is None else unit.controls
+    if unit is None or controls is None:
+        yield f"Whether {neuron} is selective was not tested in this run: no control was run beside it"
+    else:
+        verdict = {"undecided": "is undecided: these records cannot tell whether it is selective"}
+        yield f"{neuron} {verdict.get(controls.selective.value, f'is {controls.selective.value}')}{_split(controls)}"
+    if unit is not None:
+        yield (
+            f"On the slices it flips {both_slices(unit.estimate)}, a selectivity of "
+            f"{unit.estimate.signed_selectivity:+.2f} (ε = {findings.epsilon:g})"
+        )
+
+
+def _split(controls: AgonistControls) -> str:
+    if controls.split is None:
+        return ""
+    inside, outside = controls.split.associated, controls.split.unrelated
+    p = "" if controls.selective_p is None else f", p = {controls.selective_p:.2f}"
+    return (
+        f". Where the splitter rule fires it flips {inside.flips} of {inside.n} held-out records "
+        f"({percent(inside.flip_rate)}), elsewhere {outside.flips} of {outside.n} ({percent(outside.flip_rate)}){p}"
+    )
+
+
+def rules(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
+    """Each rule that was learned for it, the shown ones first, with score and p."""
+    learned = [] if unit is None else [rule for rule in rules_of(unit) if rule.learned]
+    shown = [rule for rule in learned if rule.shown]
+    if not shown:
+        yield f"{neuron} has no rule that predicts its flips"
+    for rule in [*shown, *(rule for rule in learned if not rule.shown)]:
+        kind = "rule over the output (anchored)" if rule.family == ANCHORED else f"{rule.family} rule"
+        held = rule.held_out
+        score = (
+            "no held-out score"
+            if held is None
+            else f"held-out MCC {held.mcc:.2f} [{held.low:.2f}, {held.high:.2f}] (n {held.n}, {held.positives} flips)"
+        )
+        trees = "" if rule.trees is None else f"; free-form trees reach {rule.trees.mcc:.2f}"
+        yield f"{kind}: {rule.learned}: {score}{trees}; shown: {shown_words(rule)}"
+
+
+def replacement(
+    findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None
+) -> Iterator[str]:
+    """Its flips under a second baseline, and whether its replaced values are out of range."""
+    controls = None if unit is None else unit.controls
+    if controls is None:
+        yield f"No second baseline was tried for {neuron} in this run"
+        return
+    if controls.second is not None and controls.second_baseline is not None:
+        holds = "still reaches" if controls.second.reaches(findings.tau) else "stays below"
+        yield (
+            f"With baseline {controls.second_baseline.value} {neuron} {holds} τ = {findings.tau:g}: it flips "
+            f"{both_slices(controls.second)}"
+        )
+    if controls.out_of_range is not None:
+        yield f"{k_of_n(controls.out_of_range)} of its replaced values are out of the range that it takes in the data"
