@@ -294,6 +294,7 @@ class SearchStatus(StrEnum):
     """How a search ended; the value is the sentence a person reads."""
 
     COMPLETE = "every group was tested or pruned"
+    LEFT = "what first order promises was tested alone; of the rest the audit alone says how many it may hide"
     UNDERPOWERED = "the slices are too small to prune at this α and τ"
     EMPTY = "there were no candidates to search"
     BUDGET_SPENT = "the budget was spent before the search ended; what was found is kept"

@@ -21,7 +21,7 @@ from mecharule_ops.saying.flips import unit_flips
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.saying.unit_rules import UnitRule
 from mecharule_ops.state.search_view import NodeView
-from mecharule_ops.types import Neuron, Regime
+from mecharule_ops.types import Neuron, Regime, SearchStatus
 from tools._accounts import Asked, slices_data, slices_words
 from tools.arguments import WhyNotArguments
 from tools.registry import Tell, ToolResult, stated
@@ -107,6 +107,9 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
                 sentence=f"its attribution rank {rank.rank:,} lies beyond the {candidates:,} candidates "
                 "searched",
             )
+        if SearchStatus.LEFT.value in asked.search.status:
+            left = "first order did not promise it, so it was never asked; the audit alone bounds such units"
+            return Reason(word="not promised", sentence=left)
         return Reason(word="not settled", sentence="the search ended before it was settled")
     assert node.ucb is not None, "what was ruled out has a bound"
     bound = f"search bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"

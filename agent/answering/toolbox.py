@@ -25,6 +25,8 @@ OFFERED = tuple(name for name in TOOLS if name not in _NOT_OF_A_RUN)
 """Names of the tools offered, as in the registry."""
 MOST_AT_ONCE = 4
 """Tools that a model of a small context is shown with a question, and finds at once."""
+_NAMED = 3
+"""Words in common that a tool's own name counts as."""
 _ALWAYS = "neurons"
 """What was found: shown with every question."""
 _STEM = 5
@@ -63,9 +65,12 @@ class RunToolbox:
 
     def about(self, words: str) -> tuple[tuple[str, ...], str]:
         """(names of the tools that tell most about something, what each is told and says)."""
-        wanted = _stems(words)
-        likeness = {name: len(wanted & _stems(f"{name} {spec_of(name).line}")) for name in OFFERED}
-        best = sorted(OFFERED, key=lambda name: (name not in words, -likeness[name]))[:MOST_AT_ONCE]
+        wanted, named = _stems(words), set(re.findall(r"[a-z-]+", words.lower()))
+        likeness = {
+            name: len(wanted & _stems(f"{name} {spec_of(name).line}")) + _NAMED * (name in named)
+            for name in OFFERED
+        }
+        best = sorted(OFFERED, key=lambda name: -likeness[name])[:MOST_AT_ONCE]
         return tuple(best), "\n".join(spec_of(name, words, self._unit).line for name in best)
 
     def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:

@@ -31,7 +31,16 @@ from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.thresholds import TAU
-from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron, Verdict
+from mecharule_ops.types import (
+    Basis,
+    FlipCount,
+    FlipEstimate,
+    GroupAnswer,
+    GroupQuery,
+    LayerCandidates,
+    Neuron,
+    Verdict,
+)
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
 """For each stage: τ-agonists found with which it can still end the audit, and its share of α."""
@@ -126,15 +135,16 @@ class _Drawn:
         return None
 
 
-def unsettled(tree: ChaTree, basis: Basis, full_test: int) -> tuple[Neuron, ...]:
-    """The units of a search that were not tested singly on all n₊ + n₋ = `full_test` examples, by channel."""
-    seen = {channel for node in tree.nodes for channel in node.channels}
+def unsettled(tree: ChaTree, candidates: LayerCandidates, basis: Basis, full_test: int) -> tuple[Neuron, ...]:
+    """The candidates of a search not tested singly on all n₊ + n₋ = `full_test` examples, by channel."""
     exact = {
         node.channels[0]
         for node in tree.nodes
         if len(node.channels) == 1 and node.estimate.associated.n + node.estimate.unrelated.n == full_test
     }
-    return tuple(Neuron(basis, tree.layer, channel) for channel in sorted(seen - exact))
+    return tuple(
+        Neuron(basis, tree.layer, channel) for channel in sorted({*candidates.channels.tolist()} - exact)
+    )
 
 
 def pruned_together(trees: Iterable[ChaTree], basis: Basis) -> dict[Neuron, tuple[Neuron, ...]]:

@@ -9,7 +9,7 @@ Theory of operation. Every layer is searched by itself (`GuidedSearch`), with th
                layers, in waves of a quarter of those tested       (hits + ½) / (n + 1) ≤ `worth` in the last
                                                                    wave of n units; or no unit is left
     sweep      per layer all that is left, in neighbours of the    every group is pruned, or opened down to its
-               order, as many as are predicted to flip `quiet`     units
+               order, as many as are predicted to flip `quiet`     units; with `sweeps` off the search ends before
                of a slice together
     part       per layer, units pruned together that first order is silent        no such group is left, or testing
                about, once more in other groups (`parting`), so that of any       their units singly could pass the
@@ -80,6 +80,8 @@ class GuidedSettings:
     sweep: int | None = None
     """Units of the largest group; None for `SWEEP`, or 1/32 of a layer where that is more, and 1/4 where groups part
     others."""
+    sweeps: bool = True
+    """Whether what was not confirmed is asked in groups; else a layer ends there, and an audit has the rest."""
     quiet: float = 0.1
     """Share of a slice that a group of the sweep is predicted to flip at most: less makes more groups, more opens
     more of them."""
@@ -148,6 +150,10 @@ class GuidedSearch(GroupSearch):
             self._open_stretch(begin, end)
         if self.idle:
             self._settle()
+
+    def leave(self) -> None:
+        """End where no further unit is worth confirming; the rest was never asked."""
+        self._status = SearchStatus.LEFT
 
     @property
     def promises(self) -> bool:
@@ -370,7 +376,10 @@ class Guide:
             return
         self._sweeping = True
         for search in self._following:
-            search.sweep()
+            if self._settings.sweeps:
+                search.sweep()
+            else:
+                search.leave()
 
     def _is_worth_it(self, hits: int) -> bool:
         """Whether the next unit may well be a τ-agonist, from the last wave's record."""

@@ -75,9 +75,9 @@ def _settings(run: Run, found: Localised, tests: int, population: int) -> AuditS
 def _by_ending(found: Localised) -> dict[str, list[Neuron]]:
     """The units whose strength on the full slices is not known, by how the search left them."""
     strata: dict[str, list[Neuron]] = {IN_A_GROUP: [], ALONE: []}
-    for tree in found.trees:
+    for tree, candidates in zip(found.trees, found.candidates.layers, strict=True):
         dropped = {node.channels[0] for node in tree.nodes if node.verdict is Verdict.DROPPED}
-        for neuron in unsettled(tree, found.basis, len(found.examples)):
+        for neuron in unsettled(tree, candidates, found.basis, len(found.examples)):
             strata[ALONE if neuron.channel in dropped else IN_A_GROUP].append(neuron)
     return {name: units for name, units in strata.items() if units}
 
@@ -90,7 +90,7 @@ def _by_prediction(found: Localised) -> dict[str, list[Neuron]]:
     layers = zip(found.trees, found.candidates.layers, found.plan.predictions, strict=True)
     for tree, candidates, prediction in layers:
         strength = dict(zip(candidates.channels.tolist(), prediction.strength.tolist(), strict=True))
-        for neuron in unsettled(tree, found.basis, len(found.examples)):
+        for neuron in unsettled(tree, candidates, found.basis, len(found.examples)):
             rate = strength[neuron.channel]
             strata[names[(rate > 0) + (rate >= some)]].append(neuron)
     return {name: units for name, units in strata.items() if units}

@@ -290,7 +290,8 @@ class RunContents:
             return SearchPlan(kind=kind, settings=settings)
         if not predictions:
             return SearchPlan(settings=replace(settings, largest=largest or 1))
-        return SearchPlan(kind=kind, settings=settings, sweep=largest, predictions=predictions)
+        sweeps = self.config.rest == "grouped"
+        return SearchPlan(kind=kind, settings=settings, sweep=largest, sweeps=sweeps, predictions=predictions)
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""

@@ -76,7 +76,7 @@ class Localised:
     @property
     def complete(self) -> bool:
         """Whether every layer's search came to its own end."""
-        return all(tree.status is SearchStatus.COMPLETE for tree in self.trees)
+        return {tree.status for tree in self.trees} <= {SearchStatus.COMPLETE, SearchStatus.LEFT}
 
     @property
     def examples(self) -> list[int]:

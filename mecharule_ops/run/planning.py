@@ -78,6 +78,8 @@ class SearchPlan:
     """How a group is tested, whatever the kind."""
     sweep: int | None = None
     """Units of the largest group of a guided sweep, where the run bounds it."""
+    sweeps: bool = True
+    """Whether a guided search asks in groups about what first order does not promise."""
     predictions: Sequence[LayerPrediction] = ()
     """Of each layer of the candidates, for a guided search."""
     prediction_forwards: int = 0
@@ -100,7 +102,7 @@ class SearchPlan:
     def _unnamed(self, candidates: Candidates, regime: Regime) -> Sequence[Search]:
         layers = candidates.layers
         if self.kind is SearchKind.GUIDED:
-            guided = GuidedSettings(cha=self.settings, sweep=self.sweep)
+            guided = GuidedSettings(cha=self.settings, sweep=self.sweep, sweeps=self.sweeps)
             return guided_searches(layers, self.predictions, settings=guided, regime=regime)
         if self.kind is SearchKind.EXHAUSTIVE:
             return [exhaustive_search(layer, settings=self.settings, regime=regime) for layer in layers]

@@ -180,10 +180,11 @@ def test_the_audit_admits_what_cancellation_hid() -> None:
     oracle = Cancelling(
         associated=flips, unrelated=flips, restores_associated=restores, restores_unrelated=restores
     )
-    search = ChaSearch(layer_of(24), settings=ChaSettings(), regime=Regime.BASELINE_POSITIVE)
+    layer = layer_of(24)
+    search = ChaSearch(layer, settings=ChaSettings(), regime=Regime.BASELINE_POSITIVE)
     tree = drive(search, oracle)
     assert tree.kept == ()
-    population = unsettled(tree, Basis.MLP_OUT, 128)
+    population = unsettled(tree, layer, Basis.MLP_OUT, 128)
     assert len(population) == 24
     settings = AuditSettings(at_most=0, n_associated=64, n_unrelated=64)
     audit = Audit({"layer 3": population}, settings=settings, rng=np.random.default_rng(0))

@@ -18,7 +18,7 @@ from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise
 from mecharule_ops.run.planning import SearchKind, SearchPlan
-from mecharule_ops.types import Basis, Candidates, Regime
+from mecharule_ops.types import Basis, Candidates, Regime, SearchStatus
 
 REGIME = Regime.BASELINE_POSITIVE
 
@@ -49,10 +49,14 @@ def searched(run: Run, plan: SearchPlan) -> tuple[Localised, list[Event]]:
     return audited(run, journal, found), told
 
 
+@pytest.mark.parametrize("rest", ["grouped", "audited"])
 @pytest.mark.parametrize("believes", ["the truth", "its reverse"])
-def test_a_guided_run_finds_what_brute_force_knows(finished_run: Path, tmp_path: Path, believes: str) -> None:
+def test_a_guided_run_finds_what_brute_force_knows(
+    finished_run: Path, tmp_path: Path, believes: str, rest: str
+) -> None:
     """By true predictions all τ-agonists, from fewer example-forwards than `cha` takes; by their reverse no more
-    are missed than the bound says. The audit's strata are those of the predicted rate."""
+    are missed than the bound says, also where the audit alone has the rest: then it is never asked in groups. The
+    audit's strata are those of the predicted rate."""
     with opened(Path(shutil.copy(finished_run, tmp_path))) as run:
         exhaustive = run.findings.searches[0].exhaustive
         assert exhaustive is not None
@@ -63,7 +67,7 @@ def test_a_guided_run_finds_what_brute_force_knows(finished_run: Path, tmp_path:
                 replace(each, associated=0.1 - each.associated.clip(0, 0.1), unrelated=each.unrelated * 0)
                 for each in told
             ]
-        guided = replace(cha, kind=SearchKind.GUIDED, predictions=told)
+        guided = replace(cha, kind=SearchKind.GUIDED, predictions=told, sweeps=rest == "grouped")
         dear, _ = searched(run, cha)
         found, _ = searched(run, guided)
     strong = {unit.neuron for unit in exhaustive.units if unit.estimate.strength >= 0.2}
@@ -76,6 +80,11 @@ def test_a_guided_run_finds_what_brute_force_knows(finished_run: Path, tmp_path:
         "predicted to flip less",
         "predicted to flip 5% or more",
     }
+    if rest == "audited":
+        assert all(len(node.channels) == 1 for tree in found.trees for node in tree.nodes)
+        asked = {node.channels[0] for tree in found.trees for node in tree.nodes}
+        assert len(asked) < 256
+        assert {tree.status for tree in found.trees} == {SearchStatus.LEFT}
     if believes == "the truth":
         assert met == strong
         cost = [sum(tree.example_forwards for tree in each.trees) for each in (found, dear)]
