@@ -1,6 +1,6 @@
 """How many of 150 questions that users ask are answered rightly, refused or answered wrongly, with no language model.
 
-    python benchmarks/question_table.py [--show seen] [--write]
+    python benchmarks/question_table.py [--show seen|calibration] [--write]
 
 The questions were worded, and the truth of each taken from the run's data, without a look at what answers them. They
 were parted once, by the sha256 of their words: the half with the lowest is `unseen`, and its answers are never printed,
@@ -29,7 +29,8 @@ from agent.answering.chat import ask
 from mecharule_ops.errors import MechaRuleError
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
-HALVES = ("seen", "unseen")
+HALVES = ("seen", "unseen", "calibration")
+"""The third is a hundred more by another hand, looked at once by the two floors of the router."""
 REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
 PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
 
@@ -174,7 +175,9 @@ def missed(of: Iterable[Judged]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Ask them all and print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument("--show", choices=("seen",), help="print each miss of the seen half with its answer")
+    options.add_argument(
+        "--show", choices=("seen", "calibration"), help="print each miss of these with its answer"
+    )
     options.add_argument("--write", action="store_true", help="put the table into docs/agent.md")
     chosen = options.parse_args(arguments)
     show, halves = chosen.show, dict[str, Sequence[Judged]]()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmarks import question_table
-from benchmarks.question_table import HALVES, Question, Reply, judged, main, parted, questions, row
+from benchmarks.question_table import Question, Reply, judged, main, parted, questions, row
 
 STRONGEST = Question(
     ask="wich nueron is strongest??",
@@ -69,7 +69,7 @@ def test_a_refusal_is_right_only_where_nothing_holds_the_answer() -> None:
 
 def test_the_committed_questions_are_parted_by_their_words() -> None:
     """150, none twice, each with something to be judged by, in halves by the rule that the page names."""
-    seen, unseen = ({one.ask for one in questions(half)} for half in HALVES)
+    seen, unseen = ({one.ask for one in questions(half)} for half in ("seen", "unseen"))
     assert (len(seen), len(unseen)) == (75, 75)
     assert (seen, unseen) == parted(seen | unseen)
     for one in (*questions("seen"), *questions("unseen")):

@@ -94,7 +94,7 @@ def asked_for(findings: Findings, path: str, route: Route, topic: Topic) -> Aske
     """
     kind = route.kind
     place = route.place or (1 if kind == "strongest" else None)
-    first = strongest(findings)
+    first = strongest(findings, noun=route.noun)
     if lacks := QUESTIONS[kind].lacks:
         raise ClaimNotSupported(
             f"the run does not hold {lacks}; it holds {findings.model} on {findings.task}, and no other was tested"
@@ -167,7 +167,7 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
     least = QUESTIONS[route.kind].units[0]
     units = list(route.units)
     if route.place is not None:
-        units.append(_nth(findings, route.place, route.regime))
+        units.append(_nth(findings, route.place, route.regime, route.noun))
     if route.refers and route.kind != "verify":
         if not topic.units:
             raise UsageError(
@@ -179,10 +179,10 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
     return tuple(dict.fromkeys(units))
 
 
-def _nth(findings: Findings, place: int, asked: str | None) -> str:
-    """The unit of a place, in the direction asked about where one is."""
+def _nth(findings: Findings, place: int, asked: str | None, noun: str = "") -> str:
+    """The unit of a place, in the direction and among the kind of units asked about where one is."""
     regime = None if asked is None else Regime(int(asked))
-    agonist = strongest(findings, place, regime)
+    agonist = strongest(findings, place, regime, noun)
     if agonist is None:
         searches = [search for search in findings.searches if regime in (None, search.regime)]
         found = len({one.neuron for search in searches for one in search.agonists})

@@ -42,6 +42,8 @@ class Route:
     """Units named in the question."""
     place: int | None = None
     """Which unit by strength is meant, where one is asked for by its place."""
+    noun: str = ""
+    """Of which kind: head, channel or neuron; empty for any."""
     refers: bool = False
     """A unit of the last answer is meant: `it`, `this unit`."""
     bare: bool = False
@@ -176,6 +178,7 @@ def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
         kind=row.kind,
         units=reading.units,
         place=place,
+        noun=reading.noun if place is not None else "",
         refers=lacking and not row.layer and (reading.refers or row.last),
         bare=lacking and not row.layer and not row.last and not row.lacks and not reading.refers,
         regime=reading.regimes[0] if reading.regimes and row.units[1] else None,

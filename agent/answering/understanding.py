@@ -38,7 +38,7 @@ _PLACE = re.compile(
     r"(?<!\ba )(?:\bthe )?\b(?<!\ba )(?:(?P<ordinal>second|2nd|third|3rd|fourth|4th|fifth|5th)"
     r"(?:[ -](?:strongest|best|largest))?"
     r"|strongest|best|top|biggest|largest|main|most important)"
-    r" (?:τ-agonist|agonist|unit|neuron|head|channel|one)s?\b"
+    r" (?:τ-agonist|agonist|unit|(?P<noun>neuron|head|channel)|one)s?\b"
     r"|\bthe (?P<last>second|2nd|third|3rd|fourth|4th|fifth|5th)(?=\s*\?*$)"
 )
 _PRONOUN = re.compile(
@@ -79,6 +79,8 @@ class Reading:
     regimes: tuple[str, ...] = ()
     place: int | None = None
     """Which unit by strength is meant; None where none is asked for by its place."""
+    noun: str = ""
+    """The kind of unit that is counted for it: head, channel or neuron; empty for any."""
     refers: bool = False
     """Whether it has a pronoun."""
     term: str | None = None
@@ -162,6 +164,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         runs=tuple(found.get("R", ())),
         regimes=tuple(dict.fromkeys(regimes)),
         place=None if place is None else ORDINALS.get(place["ordinal"] or place["last"] or "", 1),
+        noun=(place["noun"] or "") if place is not None else "",
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else _TERMS[_bare(term[0])],
         defines=term is not None and _DEFINED.search(text[: term.start()]) is not None,

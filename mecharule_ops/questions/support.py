@@ -48,15 +48,21 @@ def _weak_points(findings: Findings, unit: Unit) -> list[str]:
     return points
 
 
-def strongest(findings: Findings, place: int = 1, regime: Regime | None = None) -> Agonist | None:
+def strongest(
+    findings: Findings, place: int = 1, regime: Regime | None = None, noun: str = ""
+) -> Agonist | None:
     """The unit of that place by strength over all searches, where it is strongest; None when there are fewer.
 
-    With a regime, over the searches of that direction alone.
+    With a regime, over the searches of that direction alone; with a `noun` such as `head`, over those of such units,
+    where the run searched any: `neuron` is also said of units in general.
     """
+    nouns = {outcome.intervention.basis.row.noun for outcome in findings.searches}
     named = (
         outcome
         for outcome in findings.searches
-        if not outcome.suppressed and regime in (None, outcome.regime)
+        if not outcome.suppressed
+        and regime in (None, outcome.regime)
+        and (noun not in nouns or outcome.intervention.basis.row.noun == noun)
     )
     found = [agonist for outcome in named for agonist in outcome.agonists]
     found.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))

@@ -107,7 +107,9 @@ def test_what_lies_near_no_row_is_routed_nowhere(question: str) -> None:
 def test_units_places_directions_layers_and_prompts_are_read() -> None:
     """What a question names reaches the tool."""
     assert route("why does n10.507 break answers?") == Route(kind="why", units=("n10.507",), regime="1")
-    assert route("why does the third neuron flip 0 -> 1?") == Route(kind="why", place=3, regime="0")
+    assert route("why does the third neuron flip 0 -> 1?") == Route(
+        kind="why", place=3, noun="neuron", regime="0"
+    )
     flip = route('would a3.h1 flip on "12 + 7 ="?')
     assert flip == Route(kind="flip", units=("a3.h1",), given={"prompt": "12 + 7 ="})
     bare = route("would m4.12 flip if the prompt were 120-7=")
