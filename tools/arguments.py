@@ -162,6 +162,16 @@ class ScoreArguments(Arguments):
     )
 
 
+class TabulateArguments(PricedArguments, DirectedArguments):
+    """count a unit's flips where a predicate holds and where not, on train or held-out records"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
+    predicate: str = Field(description="a predicate of the language, such as 'carry(a, b)'")
+    records: Literal["train", "held-out"] = Field(
+        "train", description="which records of the unit's direction are counted"
+    )
+
+
 class ExtractArguments(TableArguments):
     """extract rules of success by RuleSHAP on the train records: ranked clauses, and the rule they join to"""
 

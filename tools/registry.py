@@ -83,6 +83,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("rules", arguments.RulesArguments, home="listing"),
         Tool("evidence", arguments.EvidenceArguments, home="listing"),
         Tool("score", arguments.ScoreArguments, home="scoring"),
+        Tool("tabulate", arguments.TabulateArguments, works=True),
         Tool("extract", arguments.ExtractArguments, home="scoring"),
         Tool("slices", arguments.SlicesArguments, home="run_slices"),
         Tool("candidates", arguments.CandidatesArguments, home="listing"),

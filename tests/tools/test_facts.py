@@ -37,6 +37,11 @@ class Facing:
     prompt: str
     """One of the task's."""
 
+    @property
+    def predicate(self) -> str:
+        """One over the task's columns."""
+        return "a > 20" if self.prompt.endswith("=") else "t1 == t4"
+
     def __str__(self) -> str:
         return f"{self.name} {self.basis.value} {self.regime.arrow}"
 
@@ -52,6 +57,7 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "shared": lambda unit, other, of: {"neuron": unit},
     "versus": lambda unit, other, of: {"first": unit, "second": other, "yes": True},
     "layer": lambda unit, other, of: {"layer": int(unit[1:].split(".")[0])},
+    "tabulate": lambda unit, other, of: {"neuron": unit, "predicate": of.predicate, "yes": True},
     "disguise": lambda unit, other, of: {"neuron": unit},
     "weakest": lambda unit, other, of: {"limit": 3},
     "missed": lambda unit, other, of: {},
