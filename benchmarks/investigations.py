@@ -1,4 +1,4 @@
-"""Investigations with known verdicts: the offline policy against a random one at equal budgets; a table of docs/agent.md.
+"""Investigations with known verdicts: the offline policy against a random one at equal budgets; in docs/agent.md.
 
 On models whose circuit is known, numpy says which inputs each unit flips. From that come questions of three kinds: a
 predicate that truly goes with a unit's flips, one that does not, and ones that these records cannot answer (a unit that
@@ -145,7 +145,7 @@ def main() -> None:
     told = argparse.ArgumentParser(description=__doc__)
     told.add_argument("--write", action="store_true")
     told.add_argument("--seeds", type=int, default=5)
-    told.add_argument("--forwards", type=int, default=128)
+    told.add_argument("--forwards", type=int, default=256)
     options = told.parse_args()
     totals: dict[str, Counter[int]] = {"offline policy": Counter(), "random policy": Counter()}
     spent: dict[str, list[int]] = {name: [] for name in totals}
@@ -192,8 +192,8 @@ def page(
     """The table in Markdown, and what it shows."""
     mean, low, high = interval(pairs)
     lines = [
-        f"{len(pairs)} investigations a policy: {questions} questions on {len(PROGRAMS)} programs over {seeds} seeds of the "
-        f"split, each with a purse of {forwards} example-forwards. {made_at()}",
+        f"{len(pairs)} investigations a policy: {questions} questions on {len(PROGRAMS)} programs over {seeds} "
+        f"seeds of the split, each with a purse of {forwards} example-forwards. {made_at()}",
         "",
         "| policy | right | wrong | left open | right − wrong | median forwards |",
         "|---|---:|---:|---:|---:|---:|",

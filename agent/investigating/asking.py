@@ -10,7 +10,7 @@ from agent.investigating.state import Asked
 from mecharule_ops.errors import UsageError
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, regime_of, strongest_regime
+from mecharule_ops.run.opening import check_unit, outcome_for, regime_of
 from mecharule_ops.run.tabulating import Part, fires, stored_prefix
 from mecharule_ops.tasks.rival_families import families_of
 from mecharule_ops.types import Neuron, Regime
@@ -36,7 +36,10 @@ class Reading:
 
 
 def reading_of(question: str, run: Run) -> Reading:
-    """What is to be found out. Raises `UsageError` where the question names no unit, no family and no flips."""
+    """What is to be found out.
+
+    Raises `UsageError` where the question names no unit, no family and no flips, and for a direction that is hidden.
+    """
     understood = read(question)
     predicates = _stated(question, run)
     rest = question.lower()
@@ -62,12 +65,13 @@ def reading_of(question: str, run: Run) -> Reading:
         check_unit(run, unit)
     given = regime_of(understood.regimes[0]) if understood.regimes else None
     if len(units) > 1 and _TOGETHER.search(question) and len({unit.basis for unit in units}) == 1:
-        regime = given or strongest_regime(run, units[0])
+        regime = outcome_for(run.findings, units[0], given).regime
         pair = units[:2]
         words = f"do {pair[0]} and {pair[1]} back each other up, undo each other, or neither"
         return Reading(asked=(_asked(run, pair, regime, [], []),), words=words)
     asked = tuple(
-        _asked(run, [unit], given or strongest_regime(run, unit), families, predicates) for unit in units
+        _asked(run, [unit], outcome_for(run.findings, unit, given).regime, families, predicates)
+        for unit in units
     )
     named = [*(f"`{text}`" for text in predicates), *families]
     flips = f"the flips of {' and '.join(map(str, units))} go with"

@@ -18,6 +18,8 @@ from agent.investigating.policies import AtRandom, Greedy
 from agent.investigating.report import reported, verdict
 from agent.investigating.state import Purse
 from agent.investigating.with_model import ModelPolicy, ModelProposer
+from agent.verbs.investigate import investigate_run, purse_of, replay_investigation
+from agent.verbs.options import InvestigateOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part, drawn, fires, flips_where
@@ -207,3 +209,55 @@ def test_a_predicate_in_the_question_is_its_claim(run: Run) -> None:
     (asked,) = reading_of("do flips of n0.0 go with t1, or two that are equal?", run).asked
     assert (asked["claims"], asked["families"]) == ([], ["the column t1", "two columns that are equal"])
     assert fires(run, "t1 == t4").any()
+
+
+def test_the_verb_ends_with_what_is_known_when_it_is_stopped(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 130 and the report; asked again it goes on and ends well; the verb replays it."""
+    path = run.store.path
+    question = f"when does {_strongest(run)} flip?"
+    run.store.close()
+    monkeypatch.setenv("MECHARULE_RUNS", str(path.parent))
+    asked = InvestigateOptions(run=str(path), question=question, yes=True)
+
+    def stopped(state: Any, runtime: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nodes_investigating, "run", stopped)
+        result = investigate_run(asked, lambda event: None)
+    assert result.exit_code == 130
+    assert "it was stopped" in result.text
+    result = investigate_run(asked, lambda event: None)
+    assert result.exit_code == 0
+    assert result.data["ended"] == "no test is left that would tell the rivals apart"
+    assert "it came to the same" in replay_investigation(str(path)).text
+
+
+def test_a_minute_is_the_purse_unless_more_is_said() -> None:
+    """A purse of forwards alone, or a yes, leaves the seconds open."""
+    purses = [
+        purse_of(InvestigateOptions(run="last", question="?", **given))
+        for given in ({}, {"yes": True}, {"forwards": 9}, {"seconds": 5.0, "yes": True})
+    ]
+    assert [(purse["forwards"], purse["seconds"]) for purse in purses] == [
+        (None, 60.0),
+        (None, None),
+        (9, None),
+        (None, 5.0),
+    ]
+
+
+def test_two_units_are_ablated_together(run: Run) -> None:
+    """The counts are those of the three ablations; at most one of the two rivals is supported."""
+    first, second = (str(agonist.neuron) for agonist in run.findings.searches[0].agonists[:2])
+    found = investigate(run, f"do {first} and {second} back each other up?", FREE)
+    pair = found.state["rivals"]
+    assert [rival["condition"] for rival in pair] == ["back each other up", "undo each other"]
+    groups = [(Neuron.parse(first),), (Neuron.parse(second),), (Neuron.parse(first), Neuron.parse(second))]
+    places = drawn(run, run.regimes[0], Part.HELD_OUT, found.state["steps"][0]["n"])
+    one, two, together = run.flips(groups, places, run.regimes[0])
+    assert pair[0]["held_out"][0] == (together & ~(one | two)).sum()
+    assert pair[1]["held_out"][0] == ((one | two) & ~together).sum()
+    assert sum(rival["state"] == "supported" for rival in pair) <= 1
