@@ -103,10 +103,10 @@ def _of(run: Run, state: InvestigationState, asked: Asked) -> Iterator[Step]:
         yield leads
     if leads is None or not affordable(leads, state):
         # Rivals are all registered before any of them is decided.
-        yield from _tests(run, asked, alive)
+        yield from _tests(run, state, asked, alive)
 
 
-def _tests(run: Run, asked: Asked, alive: Sequence[Rival]) -> Iterator[Step]:
+def _tests(run: Run, state: InvestigationState, asked: Asked, alive: Sequence[Rival]) -> Iterator[Step]:
     regime = Regime(asked["regime"])
     places = drawn(run, regime, Part.HELD_OUT)
     holds = np.array([fires(run, rival["condition"])[places] for rival in alive])
@@ -115,9 +115,12 @@ def _tests(run: Run, asked: Asked, alive: Sequence[Rival]) -> Iterator[Step]:
     never = np.full((1, len(places)), (total[0] + 0.5) / (total[1] + 1))
     told = bits(np.concatenate([guesses, never]))
     n = next((size for size in SIZES if told[:size].sum() >= ENOUGH and size < len(places)), len(places))
-    for size in dict.fromkeys((n, *(size for size in SIZES if size < n))):
-        # The smaller ones are for a purse that cannot pay what would be enough.
-        yield step_of(run, "table", asked, alive, places[:size], float(told[:size].sum()))
+    for size in (n, *(size for size in reversed(SIZES) if size < n)):
+        table = step_of(run, "table", asked, alive, places[:size], float(told[:size].sum()))
+        yield table
+        # It decides once: a smaller one is only for a purse that cannot pay what would be enough.
+        if affordable(table, state):
+            break
     for place, other in enumerate(alive[1:], 1):
         apart = np.flatnonzero(holds[0] != holds[place])
         if len(apart) >= LEAST_APART:

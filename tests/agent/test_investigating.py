@@ -261,3 +261,14 @@ def test_two_units_are_ablated_together(run: Run) -> None:
     assert pair[0]["held_out"][0] == (together & ~(one | two)).sum()
     assert pair[1]["held_out"][0] == ((one | two) & ~together).sum()
     assert sum(rival["state"] == "supported" for rival in pair) <= 1
+
+
+def test_a_small_purse_is_spent_on_a_smaller_table(run: Run) -> None:
+    """Which decides once; the larger one is said as what could not be paid before, and replay comes to the same."""
+    unit = _strongest(run)
+    other = next(name for name in ("n0.0", "n0.1") if name != unit)
+    found = investigate(run, f"does {other} flip where t1 == 'a'?", Purse(forwards=200, seconds=None))
+    tables = [step for step in found.state["steps"] if step["kind"] == "table"]
+    assert [step["n"] for step in tables] in ([64], [])
+    assert found.state["forwards"] <= 200
+    assert played_again(run)[1]
