@@ -49,7 +49,7 @@ def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
         )[0]
         if not earlier:
             board = of_looking(board, context.run.id, asked, int(flips.sum()), n)
-        if min(flips.sum(), n - flips.sum()) < LEAST_CLASS and not asked["claims"]:
+        if min(flips.sum(), n - flips.sum()) < LEAST_CLASS:
             if not earlier:
                 board = too_rare(board, context.run.id, asked, int(flips.sum()), n)
             continue

@@ -14,6 +14,7 @@ from llm_scripted import Recorder, asker
 from agent.investigating import nodes as nodes_investigating
 from agent.investigating.asking import reading_of
 from agent.investigating.loop import as_far_as_it_got, investigate, played_again
+from agent.investigating.offers import LOOK
 from agent.investigating.policies import AtRandom, Greedy
 from agent.investigating.report import reported, verdict
 from agent.investigating.state import Purse
@@ -22,7 +23,7 @@ from agent.verbs.investigate import investigate_run, purse_of, replay_investigat
 from agent.verbs.options import InvestigateOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import Part, drawn, fires, flips_where
+from mecharule_ops.run.tabulating import Part, drawn, fires, flips_where, forwards_missing
 from mecharule_ops.store.keys import LOOKS
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import Neuron
@@ -263,12 +264,22 @@ def test_two_units_are_ablated_together(run: Run) -> None:
     assert sum(rival["state"] == "supported" for rival in pair) <= 1
 
 
-def test_a_small_purse_is_spent_on_a_smaller_table(run: Run) -> None:
-    """Which decides once; the larger one is said as what could not be paid before, and replay comes to the same."""
-    unit = _strongest(run)
-    other = next(name for name in ("n0.0", "n0.1") if name != unit)
-    found = investigate(run, f"does {other} flip where t1 == 'a'?", Purse(forwards=200, seconds=None))
-    tables = [step for step in found.state["steps"] if step["kind"] == "table"]
-    assert [step["n"] for step in tables] in ([64], [])
-    assert found.state["forwards"] <= 200
-    assert played_again(run)[1]
+def test_a_smaller_table_is_for_a_purse_that_cannot_pay_enough(run: Run) -> None:
+    """The price of a first look is spent, nothing is left: both sizes are said; with more, the larger one is made."""
+    question = "does n0.2 flip where t1 == 'a'?"
+    price = forwards_missing(run, (Neuron.parse("n0.2"),), drawn(run, run.regimes[0], Part.TRAIN, LOOK))
+    poor = investigate(run, question, Purse(forwards=price, seconds=None))
+    assert poor.state["forwards"] == price
+    assert [step["n"] for step in poor.state["offered"] if step["kind"] == "table"] == [77, 64]
+    assert reported(run, poor).exit_code == 5
+    rich = investigate(run, question, Purse(forwards=200, seconds=None))
+    assert [step["n"] for step in rich.state["steps"] if step["kind"] == "table"] == [77]
+    assert rich.state["forwards"] <= 200
+
+
+def test_a_unit_that_flips_too_little_is_not_asked_when(run: Run) -> None:
+    """Whatever the question states: nothing is registered, and the counts are the verdict."""
+    found = investigate(run, "does n0.0 flip where t1 == 'a'?", FREE)
+    assert found.state["rivals"] == []
+    assert verdict(found) == "Undecided: 0 of 128 are too few to ask what the flips of n0.0 go with."
+    assert Ledger(run.store).entries() == ()
