@@ -5,7 +5,10 @@ predicate that truly goes with a unit's flips, one that does not, and ones that 
 flips almost nothing). Each is asked on a fresh copy of a run that holds none of the flips, with the same purse for both
 policies. A verdict is right, wrong (the contrary of what is so, or any verdict where there is none), or left open.
 
-    python benchmarks/investigations.py [--write] [--seeds N] [--forwards N]
+With `--units 4` a question is about four units at once and the purse has to be shared among them; each unit's verdict
+counts.
+
+    python benchmarks/investigations.py [--write] [--seeds N] [--forwards N] [--units N]
 """
 
 from __future__ import annotations
@@ -34,7 +37,6 @@ from mecharule_ops.tasks.rival_families import families_of
 from mecharule_ops.types import Basis, Neuron, Phase, Regime
 
 PAGE = ROOT / "docs" / "agent.md"
-BEGIN, END = "<!-- investigations: begin -->", "<!-- investigations: end -->"
 PROGRAMS = ("hist", "parity", "majority", "repeats", "either", "pattern", "same_ends")
 QUIET: Mapping[str, object] = {
     "tau": 0.05,
@@ -48,27 +50,29 @@ WANTED: Mapping[str, int] = {"supported": 5, "refuted": 5, "open": 2}
 """Questions a program, by the verdict that is right."""
 CLEAR, NOTHING, RARE = 0.4, 0.02, 0.005
 """Differences of rates that count as so and as not so; the share of flips below which no one can say when."""
+GROUPS = 4
 RESAMPLES = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """A question with the verdict that is right."""
+    """A question with the verdicts that are right."""
 
     program: str
-    unit: str
     predicate: str
-    right: str
+    right: Mapping[str, str]
+    """By unit."""
 
     @property
     def question(self) -> str:
         """As it is asked."""
-        return f"does {self.unit} flip where {self.predicate}?"
+        return f"does {' and '.join(self.right)} flip where {self.predicate}?"
 
 
-def planted(run: Run, known: KnownModel) -> list[Planted]:
+def planted(run: Run, known: KnownModel, units: int) -> list[Planted]:
     """The questions of one program, drawn by hash among all that qualify."""
     found: dict[str, list[Planted]] = {right: [] for right in WANTED}
+    of_predicate: dict[str, dict[str, str]] = {}
     eligible = run.eligible(Regime.BASELINE_POSITIVE)
     inputs = np.array([record.example.id for record in run.records])[eligible]
     columns = {
@@ -78,14 +82,35 @@ def planted(run: Run, known: KnownModel) -> list[Planted]:
     }
     for unit in known.units(Basis.MLP_HIDDEN):
         flips = _truth(run, known, unit)[inputs]
-        for text, right in _verdicts(flips, columns):
-            one = Planted(program=known.name, unit=str(unit), predicate=text, right=right)
-            found[right].append(one)
+        for place, (text, right) in enumerate(_verdicts(flips, columns)):
+            if right != "open" or place == 0:
+                found[right].append(Planted(program=known.name, predicate=text, right={str(unit): right}))
+            of_predicate.setdefault(text, {})[str(unit)] = right
+    if units > 1:
+        return list(_together(known.name, of_predicate, units))
     return [
         every[place]
         for right, every in found.items()
         for place in some_of(range(len(every)), WANTED[right], of=f"planted {right}")
     ]
+
+
+def _together(program: str, of_predicate: Mapping[str, Mapping[str, str]], units: int) -> Iterator[Planted]:
+    """`GROUPS` questions at most, each of one predicate about units of which one at least has a verdict to be found."""
+    fitting = [
+        text
+        for text, rights in of_predicate.items()
+        if len(rights) >= units and "supported" in rights.values()
+    ]
+    for place in some_of(range(len(fitting)), GROUPS, of="planted together"):
+        rights = of_predicate[fitting[place]]
+        names = list(rights)
+        so = next(name for name in names if rights[name] == "supported")
+        others = [name for name in names if name != so]
+        drawn = [so, *(others[at] for at in some_of(range(len(others)), units - 1, of=fitting[place]))]
+        yield Planted(
+            program=program, predicate=fitting[place], right={name: rights[name] for name in sorted(drawn)}
+        )
 
 
 def _truth(run: Run, known: KnownModel, unit: Neuron) -> np.ndarray:
@@ -103,7 +128,7 @@ def _verdicts(flips: np.ndarray, columns: Mapping[str, np.ndarray]) -> Iterator[
         return
     best = max(apart, key=lambda text: apart[text])
     if flips.mean() < RARE:
-        yield best, "open"
+        yield from ((text, "open") for text in (best, *(text for text in apart if text != best)))
     elif apart[best] >= CLEAR:
         yield best, "supported"
         yield from ((text, "refuted") for text, value in apart.items() if value <= NOTHING)
@@ -117,16 +142,21 @@ def score(state: str, right: str) -> int:
     return 0 if said == "open" else -1
 
 
-def asked(path: Path, one: Planted, policy: Policy, forwards: int) -> tuple[int, int]:
-    """(score, forwards spent) of one investigation on a copy of the run."""
+def asked(path: Path, one: Planted, policy: Policy, forwards: int) -> tuple[list[int], int]:
+    """(score of each unit, forwards spent) of one investigation on a copy of the run."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copy(path, Path(folder) / path.name))
         with RunStore.open(copy) as store:
             found = investigate(
                 Run(store), one.question, Purse(forwards=forwards, seconds=None), policy=policy
             )
-    claims = [rival["state"] for rival in found.state.get("rivals", []) if rival["by"] == "the question"]
-    return score(claims[0] if claims else "open", one.right), found.state.get("forwards", 0)
+    claims = {
+        rival["unit"]: rival["state"]
+        for rival in found.state.get("rivals", [])
+        if rival["by"] == "the question"
+    }
+    points = [score(claims.get(unit, "open"), right) for unit, right in one.right.items()]
+    return points, found.state.get("forwards", 0)
 
 
 def interval(pairs: Sequence[tuple[str, float]]) -> tuple[float, float, float]:
@@ -146,6 +176,7 @@ def main() -> None:
     told.add_argument("--write", action="store_true")
     told.add_argument("--seeds", type=int, default=5)
     told.add_argument("--forwards", type=int, default=256)
+    told.add_argument("--units", type=int, default=1)
     options = told.parse_args()
     totals: dict[str, Counter[int]] = {"offline policy": Counter(), "random policy": Counter()}
     spent: dict[str, list[int]] = {name: [] for name in totals}
@@ -159,7 +190,7 @@ def main() -> None:
                 place = Path(folder) / str(seed)
                 place.mkdir(exist_ok=True)
                 with finished(case, place, known) as (run, _):
-                    every, path = planted(run, known), run.store.path
+                    every, path = planted(run, known, options.units), run.store.path
                 for one in every:
                     policies: Mapping[str, Policy] = {
                         "offline policy": Greedy(),
@@ -169,16 +200,17 @@ def main() -> None:
                         name: asked(path, one, policy, options.forwards) for name, policy in policies.items()
                     }
                     for name, (points, forwards) in got.items():
-                        totals[name][points] += 1
+                        totals[name].update(points)
                         spent[name].append(forwards)
                     key = f"{one.program} {one.question}"
                     questions.add(key)
-                    pairs.append((key, got["offline policy"][0] - got["random policy"][0]))
+                    pairs.append((key, sum(got["offline policy"][0]) - sum(got["random policy"][0])))
             print(seed, totals, flush=True)
     text = page(totals, spent, pairs, len(questions), options.seeds, options.forwards)
     print(text)
     if options.write:
-        put_between(PAGE, text, BEGIN, END)
+        mark = f"investigations of {options.units}"
+        put_between(PAGE, text, f"<!-- {mark}: begin -->", f"<!-- {mark}: end -->")
 
 
 def page(
@@ -195,7 +227,7 @@ def page(
         f"{len(pairs)} investigations a policy: {questions} questions on {len(PROGRAMS)} programs over {seeds} "
         f"seeds of the split, each with a purse of {forwards} example-forwards. {made_at()}",
         "",
-        "| policy | right | wrong | left open | right − wrong | median forwards |",
+        "| policy | right verdicts | wrong | left open | right − wrong | median forwards |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for name, counts in totals.items():
