@@ -128,6 +128,14 @@ def _refine(asked: verbs.RefineOptions, options: argparse.Namespace) -> int:
     return _work(options, lambda show: refine_run(asked, show))
 
 
+def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -> int:
+    from agent.verbs.investigate import investigate_run, replay_investigation
+
+    if asked.replay:
+        return _print(options, replay_investigation(asked.run))
+    return _work(options, lambda show: investigate_run(asked, show))
+
+
 def _experiment(asked: verbs.ExperimentOptions, options: argparse.Namespace) -> int:
     from agent.verbs import experiment, runner
 
@@ -226,6 +234,7 @@ HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "replay": _replay,
     "serve": _serve,
     "refine": _refine,
+    "investigate": _investigate,
     "repair": _repair,
     "experiment": _experiment,
     "ask": _ask,

@@ -1,4 +1,4 @@
-"""The three graphs of the agent, wiring only: proposals, refinement, conversation.
+"""The four graphs of the agent, wiring only: proposals, refinement, conversation, investigation.
 
 proposals:    begin → ask → judge ─┬→ ask …
                         └──────────┴→ end
@@ -10,6 +10,8 @@ conversation: ask ─┬→ consult → ask …
                    │          └→ ask (sent back: no fact was named)
                    ├→ ask (sent back: the reply was no call and no answer)
                    └→ end (a fault)
+investigation: propose → register → choose ─┬→ run → decide → propose …
+                                            └→ end
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from agent.answering import conversation_nodes as nodes_conversing
+from agent.investigating import nodes as nodes_investigating
+from agent.investigating.investigation import InvestigationInput, InvestigationRuntime, InvestigationState
 from agent.proposing import proposal_nodes as nodes_proposing
 from agent.refining import refinement_nodes as nodes_refining
 from agent.refining.refinement_state import RefinementInput, RefinementRuntime, RefinementState
@@ -86,6 +90,22 @@ def conversation_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any,
     graph.add_conditional_edges("ask", _after_asking, ["ask", "consult", "verify", END])
     graph.add_edge("consult", "ask")
     graph.add_conditional_edges("verify", _after_verifying, ["ask", END])
+    return graph.compile(checkpointer=saver)
+
+
+def investigation_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """One question, from its rivals to their verdicts."""
+    graph = StateGraph(
+        InvestigationState, context_schema=InvestigationRuntime, input_schema=InvestigationInput
+    )
+    for node in ("propose", "register", "choose", "run", "decide"):
+        graph.add_node(node, getattr(nodes_investigating, node))
+    graph.add_edge(START, "propose")
+    graph.add_edge("propose", "register")
+    graph.add_edge("register", "choose")
+    graph.add_conditional_edges("choose", lambda state: "run" if state["chosen"] else END, ["run", END])
+    graph.add_edge("run", "decide")
+    graph.add_edge("decide", "propose")
     return graph.compile(checkpointer=saver)
 
 

@@ -335,7 +335,7 @@ class HypothesisDecided(Event):
     hypothesis: str
     subject: str
     state: str
-    """`supported`, `refuted` or `underpowered`."""
+    """`supported`, `refuted`, `undecided` or `underpowered`."""
     value: float | None
     """None where the test could not decide: too few of one side."""
     n: int

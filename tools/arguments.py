@@ -212,6 +212,18 @@ class ScoreArguments(Arguments):
     )
 
 
+class TabulateArguments(PricedArguments, DirectedArguments):
+    """how many records a unit flips where a predicate holds, and where it does not"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
+    predicate: str = Field(
+        description="such as carry(a, b), op == '-', or the word carry, borrow, subtraction"
+    )
+    records: Literal["slices", "train", "held-out"] = Field(
+        "slices", description="which records of the unit's direction are counted"
+    )
+
+
 class ExtractArguments(TableArguments):
     """extract rules of success by RuleSHAP on the train records: ranked clauses, and the rule they join to"""
 
@@ -386,16 +398,6 @@ class UnitArguments(DirectedArguments):
     """the figures of a unit: its counts and bounds, chance, held-out records, selectivity, rules, other baselines"""
 
     topic: UnitTopic = Field("strength", description="what is asked about")
-
-
-class TabulateArguments(DirectedArguments):
-    """how many records a unit flips where a predicate holds, and where it does not"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
-    predicate: str = Field(
-        description="such as carry(a, b), op == '-', or the word carry, borrow, subtraction"
-    )
-    yes: Accepted = False
 
 
 class RunsArguments(Arguments):

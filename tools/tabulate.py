@@ -1,17 +1,21 @@
-"""Where a predicate holds and where not: how many records a unit flips of each, from its certificate."""
+"""Where a unit flips: how often where a predicate holds and how often where not, of the slices or of drawn records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.controls import permutation_p
 from mecharule_ops.numbers import percent
 from mecharule_ops.predicates.type_check import PredicateRefused
-from mecharule_ops.run.opening import find_certificate, opened
+from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.run.opening import find_certificate, findings_of, opened
+from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, flips_where, forwards_missing
 from mecharule_ops.saying.fact import fact
+from mecharule_ops.saying.flips_where import where_words
 from mecharule_ops.saying.properties import PROPERTIES, Property
-from mecharule_ops.types import FlipCount, FlipEstimate
+from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
 from tools._ablations import accepted, price_words
 from tools._accounts import Asked
 from tools.arguments import TabulateArguments
@@ -19,23 +23,33 @@ from tools.registry import Tell, ToolResult, stated
 
 
 def tabulate(given: TabulateArguments, tell: Tell) -> ToolResult:
-    """Both counts, and a permutation test of their difference, on the records of both slices.
+    """Counts on both sides of the predicate: of the slices, from the unit's certificate, or of drawn records.
 
-    Cost: one completion an example of both slices for a unit that has no certificate yet. Raises `ClaimNotSupported`
-    for a predicate that the run's records cannot tell.
+    Cost: one completion a record that has no stored outcome yet. Raises `ClaimNotSupported` for a predicate that the
+    run's records cannot tell.
     """
     asked_for = PROPERTIES.get(given.predicate, Property.of(given.predicate))
     with opened(given.run) as run:
-        asked = Asked.of(run, given)
+        findings_of(run)
         try:
-            fires = run.fires(asked_for.predicate)
+            run.fires(asked_for.predicate)
         except PredicateRefused as refused:
             raise ClaimNotSupported(
                 f"the records of this run cannot tell {given.predicate}: {refused}"
             ) from None
+    return _certified(given, asked_for, tell) if given.records == "slices" else _drawn(given, asked_for, tell)
+
+
+def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
+    """Both counts, and a permutation test of their difference, on the records of both slices."""
+    with opened(given.run) as run:
+        asked = Asked.of(run, given)
+        holds = run.fires(asked_for.predicate)
         places = {record.example.id: place for place, record in enumerate(run.records)}
         found = find_certificate(run, (asked.neuron,), asked.regime)
         price = price_words(run, 0 if found else len(run.slices(asked.regime).positions))
+    if given.estimate:
+        return price.stated(asked.findings.run)
     if found is None:
         accepted(price, given.yes, tell)
         from mecharule_ops.run.certify import certificate_now
@@ -43,7 +57,7 @@ def tabulate(given: TabulateArguments, tell: Tell) -> ToolResult:
         found = certificate_now(given.run, (asked.neuron,), asked.regime, tell)
     counts = {True: [0, 0], False: [0, 0]}
     for row in found.rows:
-        count = counts[bool(fires[places[row.example]])]
+        count = counts[bool(holds[places[row.example]])]
         count[0] += row.flipped
         count[1] += 1
     there, elsewhere = (FlipCount(flips=flips, n=n) for flips, n in (counts[True], counts[False]))
@@ -83,3 +97,40 @@ def _apart(there: FlipCount, elsewhere: FlipCount, p: float, data: Mapping[str, 
         f"The two rates are {told} by these {there.n + elsewhere.n} records, which chose the unit (permutation test, "
         f"p = {p:.2g}, for this one question)"
     )
+
+
+def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
+    """The same on train or held-out records, from stored flips; a look at held-out ones is counted and said."""
+    part, unit, predicate = Part(given.records), Neuron.parse(given.neuron), asked_for.predicate
+    with opened(given.run) as run:
+        asked = Asked.of(run, given)
+        price = price_words(run, forwards_missing(run, (unit,), drawn(run, asked.regime, part)))
+    if given.estimate:
+        return price.stated(asked.findings.run)
+    if price.example_forwards:
+        accepted(price, given.yes, tell)
+    held_out = part is Part.HELD_OUT
+    with opened(given.run, write=held_out or bool(price.example_forwards), tell=tell) as run:
+        looks = count_look(run, str(unit), predicate) if held_out else 0
+        where = flips_where(run, (unit,), asked.regime, predicate, part)
+        positions = drawn(run, asked.regime, part)
+        flips = run.flips([(unit,)], positions, asked.regime)[0]
+        interval = mcc_interval(fires(run, predicate)[positions], flips)
+    told = f"{where_words(where)}, where {predicate} holds and where not"
+    data = {
+        **asked.data,
+        "predicate": predicate,
+        "records": part.value,
+        "n": len(positions),
+        "where": encode(where),
+        "mcc": None if interval is None else encode(interval),
+        "looks": looks,
+        "price": price.data,
+    }
+    source = f"run:{asked.findings.run}"
+    facts = [
+        fact(f"{unit} flips {told}, of {len(positions):,} {part} records", source, unit=unit, kinds="when")
+    ]
+    if held_out:
+        facts.append(fact(f"Looks at held-out flips of {unit} so far: {looks}", source, unit=unit))
+    return stated(data, facts)

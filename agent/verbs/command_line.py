@@ -26,14 +26,24 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
     "ask about a unit": (
         *("why", "why-not", "flip", "ablate", "control", "account", "path", "anchor", "covers", "shared"),
-        *("versus", "layer", "disguise", "repair"),
+        *("versus", "layer", "disguise", "tabulate", "repair"),
     ),
     "look through a run": (
         *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
         *("replay", "export", "serve"),
     ),
     "work step by step": (
-        *("score", "extract", "slices", "candidates", "localise", "refine", "fork", "experiment"),
+        *(
+            "score",
+            "extract",
+            "slices",
+            "candidates",
+            "localise",
+            "refine",
+            "investigate",
+            "fork",
+            "experiment",
+        ),
     ),
     "tasks, models, machine": ("tasks", "models", "data", "plan", "doctor", "spec"),
 }

@@ -212,6 +212,28 @@ class RefineOptions(_Verb):
     """the latest refinement again from its stored words; asks no model"""
 
 
+class InvestigateOptions(_Verb):
+    """find out what a unit's flips go with: rivals registered, the test that tells most a forward, verdicts"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "question")
+    run: RunName
+    question: str = ""
+    """for example "does m1.37 flip where carry(a, b)?" or "do m1.37 and m1.14 back each other up?" """
+    seconds: float | None = Field(None, ge=0, title="S")
+    """most seconds of ablations, at the run's pace (default 60)"""
+    forwards: Annotated[int | None, Field(ge=0, title="N")] = None
+    """most ablated completions"""
+    llm: str | None = None
+    """who proposes rivals and picks tests: none (offline), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
+    tokens: LlmBudget = None
+    yes: bool = False
+    """accept a price above a minute"""
+    again: bool = False
+    """make it again although it was made before; what was decided stays decided"""
+    replay: bool = False
+    """the latest investigation again from its stored words; asks no model"""
+
+
 class _Experiments(_Verb):
     name: str
     """e0, e1, e2, sensitivity, baselines, overlap, several with commas, or all"""
@@ -259,6 +281,7 @@ VERBS: Mapping[str, type[Arguments]] = {
     "replay": ReplayOptions,
     "serve": ServeOptions,
     "refine": RefineOptions,
+    "investigate": InvestigateOptions,
     "experiment": ExperimentOptions,
     "ask": AskOptions,
 }

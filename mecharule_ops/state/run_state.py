@@ -55,7 +55,7 @@ class HypothesisView:
 
     @property
     def state(self) -> str:
-        """`open`, `supported`, `refuted` or `underpowered`."""
+        """`open`, `supported`, `refuted`, `undecided` or `underpowered`."""
         return "open" if self.decided is None else self.decided.state
 
 

@@ -113,6 +113,12 @@ HYPOTHESES = Artefact[list[Any]]("ledger")
 """Registered predictions with their tests, encoded."""
 REFINEMENTS = Artefact[list[Any]]("refinements")
 """Every finished refinement of the run, in order."""
+INVESTIGATIONS = Artefact[list[Any]]("investigations")
+"""Every investigation of the run that came to its end, in order."""
+LOOKS = Artefact[list[dict[str, str]]]("looks")
+"""What held-out flips were looked at for, each `unit` with `what`, in order."""
+CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")
+"""The least lead of each record's clean completion, in logits."""
 
 REPAIRS = Artefact[list[Any]]("repairs")
 """Every repair of the run, encoded, in order."""

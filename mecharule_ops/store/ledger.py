@@ -29,6 +29,7 @@ class HypothesisState(StrEnum):
     SUPPORTED = "supported"
     REFUTED = "refuted"
     UNDERPOWERED = "underpowered"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Prediction:
     statement: str
     """The hypothesis in a sentence."""
     condition: str
-    """The predicate that is expected to hold exactly where the subject flips the outcome."""
+    """What is expected to go with the subject's flips: a predicate, or the ablation that is compared."""
     test: str
     """What decides, in words."""
     threshold: float
@@ -68,6 +69,8 @@ class TestOutcome:
     n: int
     positives: int
     """Records of the test on which the subject flips the outcome."""
+    state: str = ""
+    """What a test decides that asks for more than a value from the threshold on; empty where the value decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,7 @@ class Ledger:
         decided = replace(entry, state=_decision(entry.prediction, outcome).value, outcome=outcome)
         self._emit(
             HypothesisDecided(
-                hypothesis=id, subject=entry.prediction.subject, state=decided.state, **asdict(outcome)
+                hypothesis=id, subject=entry.prediction.subject, **asdict(outcome) | {"state": decided.state}
             )
         )
         self._write(tuple(decided if other.id == id else other for other in self.entries()))
@@ -151,5 +154,7 @@ class Ledger:
 def _decision(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
     if outcome.value is None or min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
         return HypothesisState.UNDERPOWERED
+    if outcome.state:
+        return HypothesisState(outcome.state)
     supported = outcome.value >= prediction.threshold
     return HypothesisState.SUPPORTED if supported else HypothesisState.REFUTED

@@ -128,6 +128,13 @@ class StoredEngine:
             if not found.missing:
                 yield part.place, found.labels[found.order]
 
+    def missing(
+        self, group: Group, examples: Sequence[int] | Int[np.ndarray, " record"]
+    ) -> Bool[np.ndarray, " record"]:
+        """Of which of these examples the group's outcome is not stored: what asking about it costs."""
+        ids = self._ids[np.asarray(examples, np.int64)]
+        return np.asarray(~self._store.known_outcomes(self._context, group_key(group), ids).known)
+
     def keep(
         self,
         group: Group,

@@ -48,6 +48,42 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for family in families for text in family))
 
 
+def rival_families(operators: Sequence[str], high: int) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """By what a person calls it: the words that mean it, and the predicates that may speak for it.
+
+    Neither the answer nor anything that tells it is read beyond its size; a family without predicates is left out.
+    """
+    places = len(str(high))
+    largest = max(_largest_result(operator, high) for operator in operators)
+    carries = tuple(_carries(operators, places))
+    families = {
+        "a carry": (("carry", "carries", "carrying"), tuple(text for text in carries if "carry" in text)),
+        "a borrow": (("borrow", "borrows", "borrowing"), tuple(text for text in carries if "borrow" in text)),
+        **{
+            f"the digits at place {place}": (
+                (("units", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else (),
+                tuple(
+                    text
+                    for name in ("a", "b")
+                    for text in _digits(name, places)
+                    if text.startswith(f"digit({name}, {place})")
+                ),
+            )
+            for place in range(places)
+        },
+        "the size of the numbers": (
+            ("size", "large", "small", "magnitude", "big"),
+            tuple(_sizes(operators, high, largest)),
+        ),
+        "the operator": (("operator", "operation", "sign"), tuple(_operators(operators))),
+        "how many digits there are": (
+            ("format", "digits", "length"),
+            tuple(f"n_digits({name}) == {count}" for name in ("a", "b") for count in range(1, places + 1)),
+        ),
+    }
+    return {name: family for name, family in families.items() if family[1]}
+
+
 def _quarters(low: int, high: int) -> tuple[int, ...]:
     """The three inner cuts of a range into quarters."""
     return tuple(low + (high - low + 1) * part // 4 for part in (1, 2, 3))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mecharule_ops.tasks.terms import Term
+from mecharule_ops.tasks.terms import WordedTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Bound:
     closed: bool
 
 
-def between(term: Term, low: Bound | None, high: Bound | None) -> Phrase:
+def between(term: WordedTerm, low: Bound | None, high: Bound | None) -> Phrase:
     """The term within one or two bounds; whole numbers by the last one that is meant where both ends are given."""
     if term.whole:
         least, most = _least(low), _most(high)
@@ -37,7 +37,7 @@ def between(term: Term, low: Bound | None, high: Bound | None) -> Phrase:
     return Phrase(f"{term.subject} {' and '.join(said)}")
 
 
-def outside(term: Term, low: Bound, high: Bound) -> Phrase | None:
+def outside(term: WordedTerm, low: Bound, high: Bound) -> Phrase | None:
     """That a term of whole numbers is not between two bounds; None for any other."""
     least, most = _least(low), _most(high)
     if not term.whole or least is None or most is None or term.verb != "is":
@@ -47,12 +47,12 @@ def outside(term: Term, low: Bound, high: Bound) -> Phrase | None:
     return Phrase(f"{term.subject} is not from {least} to {most}", positive=False)
 
 
-def equal(term: Term, value: str) -> Phrase:
+def equal(term: WordedTerm, value: str) -> Phrase:
     """`a's tens digit is 5`; also of several values, already joined."""
     return Phrase(f"{term.subject} {term.verb} {term.counted(value)}")
 
 
-def unequal(term: Term, value: str) -> Phrase:
+def unequal(term: WordedTerm, value: str) -> Phrase:
     """`a's tens digit is not 5`."""
     return Phrase(f"{term.subject} {term.negated} {term.counted(value)}", positive=False)
 
@@ -84,7 +84,7 @@ def _most(high: Bound | None) -> int | None:
     return math.floor(high.at) if high.closed or high.at % 1 else int(high.at) - 1
 
 
-def _of_whole(term: Term, least: int | None, most: int | None) -> Phrase | None:
+def _of_whole(term: WordedTerm, least: int | None, most: int | None) -> Phrase | None:
     """One value, or all but one end of what is possible, or a sign; None where none of these is meant."""
     first, last = term.span
     low = first if least is None or (first is not None and least <= first) else least
@@ -103,7 +103,7 @@ def _of_whole(term: Term, least: int | None, most: int | None) -> Phrase | None:
     return None
 
 
-def _within(term: Term, least: int, most: int) -> str:
+def _within(term: WordedTerm, least: int, most: int) -> str:
     if term.verb == "is":
         return f"is from {least} to {most}"
     if term.unit:
@@ -111,14 +111,14 @@ def _within(term: Term, least: int, most: int) -> str:
     return f"{term.verb} at least {least} and at most {most}"
 
 
-def _low(term: Term, low: Bound) -> str:
+def _low(term: WordedTerm, low: Bound) -> str:
     number = _number(low.at)
     if low.closed:
         return f"{term.verb} {term.counted(number)} or more"
     return f"is above {number}" if term.verb == "is" else f"{term.verb} more than {term.counted(number)}"
 
 
-def _high(term: Term, high: Bound) -> str:
+def _high(term: WordedTerm, high: Bound) -> str:
     number = _number(high.at)
     if high.closed:
         return f"{term.verb} {term.counted(number)} or {'fewer' if term.unit else 'less'}"

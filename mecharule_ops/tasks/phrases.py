@@ -22,7 +22,7 @@ from mecharule_ops.tasks.bounds import (
     unequal,
 )
 from mecharule_ops.tasks.column_words import Said, Wording, column_words
-from mecharule_ops.tasks.terms import Ranges, Term, term_of
+from mecharule_ops.tasks.terms import Ranges, WordedTerm, term_of
 from mecharule_ops.tasks.text_account import NEGATION
 from mecharule_ops.tasks.text_pieces import place_name
 
@@ -62,8 +62,8 @@ _VERBS: Mapping[str, tuple[str, str]] = {
 def clause_phrases(literals: Sequence[Literal], wording: Wording, ranges: Ranges) -> tuple[Phrase, ...]:
     """A phrase for each literal of a clause, or for several bounds on one term; what is comes before what is not."""
     parts = list(dict.fromkeys(part for literal in literals for part in conjuncts(literal)))
-    bounded: dict[Term, tuple[list[Bound], list[Bound]]] = {}
-    found: list[Phrase | Term] = []
+    bounded: dict[WordedTerm, tuple[list[Bound], list[Bound]]] = {}
+    found: list[Phrase | WordedTerm] = []
     for atom, value in parts:
         side = _bound(atom, wording, ranges) if value and atom not in wording.sentences else None
         if side is None:
@@ -78,7 +78,7 @@ def clause_phrases(literals: Sequence[Literal], wording: Wording, ranges: Ranges
     return tuple(sorted(dict.fromkeys(phrases), key=lambda one: (not one.positive, len(one.text))))
 
 
-def _bound(atom: str, wording: Wording, ranges: Ranges) -> tuple[Term, list[Bound], list[Bound]] | None:
+def _bound(atom: str, wording: Wording, ranges: Ranges) -> tuple[WordedTerm, list[Bound], list[Bound]] | None:
     """A term with its lower or its upper end; None for anything but such a comparison."""
     found = comparison(atom)
     if found is None or found.sign not in _BOUNDS:
@@ -156,7 +156,7 @@ def _called(function: str, arguments: Sequence[ast.expr], wording: Wording, rang
             yield f"{x.noun} {yes} {ast.unparse(text)}", f"{x.noun} {no} {ast.unparse(text)}"
 
 
-def _carried(function: str, x: Term, y: Term | None, place: int) -> Iterator[Said]:
+def _carried(function: str, x: WordedTerm, y: WordedTerm | None, place: int) -> Iterator[Said]:
     """A carry or a borrow of two numbers that are never negative; of others the syntax says it better."""
     if y is None or min(-1 if one.span[0] is None else one.span[0] for one in (x, y)) < 0:
         return
@@ -201,7 +201,9 @@ def _compared(atom: str, value: bool, wording: Wording, ranges: Ranges) -> Phras
     return equal(term, repr(constant)) if found.sign == "==" else unequal(term, repr(constant))
 
 
-def _of_two_terms(term: Term, found: TwoSides, other: Term, wording: Wording, ranges: Ranges) -> Phrase:
+def _of_two_terms(
+    term: WordedTerm, found: TwoSides, other: WordedTerm, wording: Wording, ranges: Ranges
+) -> Phrase:
     relation, positive = _RELATIONS[found.sign]
     if term.unit and found.sign in _MORE:
         times, of = "", other

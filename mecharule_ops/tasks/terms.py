@@ -17,7 +17,7 @@ Ranges = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class WordedTerm:
     """A subject with the verb that joins it to a value: `a's tens digit` *is* 5, `the premise` *has* 5 words."""
 
     subject: str
@@ -40,10 +40,10 @@ class Term:
         return f"{value} {self.unit.removesuffix('s') if value == '1' else self.unit}" if self.unit else value
 
 
-def term_of(node: ast.expr, wording: Wording, ranges: Ranges) -> Term | None:
+def term_of(node: ast.expr, wording: Wording, ranges: Ranges) -> WordedTerm | None:
     """The words of an expression; None where it has none."""
     if (noun := wording.nouns.get(ast.unparse(node))) is not None:
-        return Term(subject=noun, whole=_is_whole(node, wording))
+        return WordedTerm(subject=noun, whole=_is_whole(node, wording))
     match node:
         case ast.Name(id=name):
             return _of_column(name, wording, ranges)
@@ -60,14 +60,14 @@ def owned(noun: str, thing: str) -> str:
     return f"{thing} of {noun}" if noun.startswith("the column ") else f"{noun}'s {thing}"
 
 
-def _of_column(name: str, wording: Wording, ranges: Ranges) -> Term | None:
+def _of_column(name: str, wording: Wording, ranges: Ranges) -> WordedTerm | None:
     words = column_words(wording, name)
     if words is None:
         return None
     span = ranges.get(name, _OPEN)
     if words.unit:
         return _has(words.noun, words.unit, span)
-    return Term(subject=words.noun, whole=words.whole, span=span)
+    return WordedTerm(subject=words.noun, whole=words.whole, span=span)
 
 
 def _is_whole(node: ast.expr, wording: Wording) -> bool:
@@ -77,40 +77,40 @@ def _is_whole(node: ast.expr, wording: Wording) -> bool:
     return all(one.whole for one in words) and not any(isinstance(one, ast.Div) for one in ast.walk(node))
 
 
-def _has(subject: str, unit: str, span: Span = (0, None)) -> Term:
-    return Term(subject=subject, verb="has", negated="does not have", unit=unit, whole=True, span=span)
+def _has(subject: str, unit: str, span: Span = (0, None)) -> WordedTerm:
+    return WordedTerm(subject=subject, verb="has", negated="does not have", unit=unit, whole=True, span=span)
 
 
-_Call = Callable[[Term, list[ast.expr], Wording, Ranges], Term | None]
+_Call = Callable[[WordedTerm, list[ast.expr], Wording, Ranges], WordedTerm | None]
 
 
-def _digit(x: Term, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> Term | None:
+def _digit(x: WordedTerm, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> WordedTerm | None:
     place = ast.literal_eval(rest[0])
-    return Term(subject=owned(x.noun, f"{place_name(place)} digit"), whole=True, span=(0, 9))
+    return WordedTerm(subject=owned(x.noun, f"{place_name(place)} digit"), whole=True, span=(0, 9))
 
 
-def _count(x: Term, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> Term | None:
+def _count(x: WordedTerm, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> WordedTerm | None:
     times = f"how often {ast.unparse(rest[0])} occurs in {x.noun}"
-    return Term(subject=times, whole=True, span=(0, None))
+    return WordedTerm(subject=times, whole=True, span=(0, None))
 
 
-def _overlap(x: Term, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> Term | None:
+def _overlap(x: WordedTerm, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> WordedTerm | None:
     other = term_of(rest[0], wording, ranges)
     return (
         None
         if other is None
-        else Term(subject=f"the share of {owned(other.noun, 'words')} that {x.noun} has")
+        else WordedTerm(subject=f"the share of {owned(other.noun, 'words')} that {x.noun} has")
     )
 
 
 def _of_two(kind: str) -> _Call:
     """The smaller, the larger, the common divisor of two."""
 
-    def made(x: Term, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> Term | None:
+    def made(x: WordedTerm, rest: list[ast.expr], wording: Wording, ranges: Ranges) -> WordedTerm | None:
         other = term_of(rest[0], wording, ranges)
         if other is None:
             return None
-        return Term(subject=f"{kind} of {x.noun} and {other.noun}", whole=x.whole and other.whole)
+        return WordedTerm(subject=f"{kind} of {x.noun} and {other.noun}", whole=x.whole and other.whole)
 
     return made
 
@@ -118,24 +118,24 @@ def _of_two(kind: str) -> _Call:
 _CALLS: Mapping[str, _Call] = {
     "digit": _digit,
     "n_digits": lambda x, rest, wording, ranges: _has(x.noun, "digits", (1, None)),
-    "digit_sum": lambda x, rest, wording, ranges: Term(
+    "digit_sum": lambda x, rest, wording, ranges: WordedTerm(
         subject=owned(x.noun, "digit sum"), whole=True, span=(0, None)
     ),
     "length": lambda x, rest, wording, ranges: _has(x.noun, "characters"),
     "words": lambda x, rest, wording, ranges: _has(x.noun, "words"),
     "count": _count,
-    "upper_ratio": lambda x, rest, wording, ranges: Term(subject=f"the share of capitals in {x.noun}"),
-    "first_word": lambda x, rest, wording, ranges: Term(subject=owned(x.noun, "first word")),
-    "last_word": lambda x, rest, wording, ranges: Term(subject=owned(x.noun, "last word")),
+    "upper_ratio": lambda x, rest, wording, ranges: WordedTerm(subject=f"the share of capitals in {x.noun}"),
+    "first_word": lambda x, rest, wording, ranges: WordedTerm(subject=owned(x.noun, "first word")),
+    "last_word": lambda x, rest, wording, ranges: WordedTerm(subject=owned(x.noun, "last word")),
     "overlap": _overlap,
-    "abs": lambda x, rest, wording, ranges: Term(subject=f"the size of {x.noun}", whole=x.whole),
+    "abs": lambda x, rest, wording, ranges: WordedTerm(subject=f"the size of {x.noun}", whole=x.whole),
     "min": _of_two("the smaller"),
     "max": _of_two("the larger"),
     "gcd": _of_two("the greatest common divisor"),
 }
 
 
-def _of_arithmetic(node: ast.BinOp, wording: Wording, ranges: Ranges) -> Term | None:
+def _of_arithmetic(node: ast.BinOp, wording: Wording, ranges: Ranges) -> WordedTerm | None:
     match node:
         case ast.BinOp(
             left=ast.Call(func=ast.Name(id="digit"), args=[x, ast.Constant(value=int(place))]),
@@ -146,22 +146,22 @@ def _of_arithmetic(node: ast.BinOp, wording: Wording, ranges: Ranges) -> Term | 
             if one is None or two is None:
                 return None
             subject = f"the {place_name(place)} digits of {one.noun} and {two.noun}"
-            return Term(
+            return WordedTerm(
                 subject=subject, verb="add up to", negated="do not add up to", whole=True, span=(0, 18)
             )
         case ast.BinOp(left=ast.Constant(value=int(times)), op=ast.Mult(), right=x):
             of = term_of(x, wording, ranges)
             often = "twice" if times == 2 else f"{times} times"
-            return None if of is None else Term(subject=f"{often} {of.noun}", whole=of.whole)
+            return None if of is None else WordedTerm(subject=f"{often} {of.noun}", whole=of.whole)
         case ast.BinOp(left=x, op=ast.Mod(), right=ast.Constant(value=int(divisor))) if divisor > 0:
             of = term_of(x, wording, ranges)
             if of is None or not of.whole:
                 return None
-            return Term(subject=f"{of.noun} modulo {divisor}", whole=True, span=(0, divisor - 1))
+            return WordedTerm(subject=f"{of.noun} modulo {divisor}", whole=True, span=(0, divisor - 1))
         case ast.BinOp(left=ast.Name() as x, op=ast.Add() | ast.Sub() as sign, right=ast.Name() as y):
             left, right = term_of(x, wording, ranges), term_of(y, wording, ranges)
             if left is None or right is None:
                 return None
             joined = "plus" if isinstance(sign, ast.Add) else "minus"
-            return Term(subject=f"{left.noun} {joined} {right.noun}", whole=left.whole and right.whole)
+            return WordedTerm(subject=f"{left.noun} {joined} {right.noun}", whole=left.whole and right.whole)
     return None

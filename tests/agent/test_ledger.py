@@ -112,3 +112,23 @@ def test_what_is_not_registered_cannot_be_decided(store: RunStore) -> None:
         with pytest.raises(UsageError, match="got an empty one"):
             ledger.register(empty)
     assert ledger.entries() == ()
+
+
+def test_a_test_may_decide_by_more_than_its_value(store: RunStore) -> None:
+    """Its own state stands, also `undecided`, unless too few records are of one side."""
+    ledger = Ledger(store)
+    states = []
+    for place, outcome in enumerate(
+        (
+            TestOutcome(value=0.9, n=100, positives=30, state="undecided"),
+            TestOutcome(value=0.1, n=100, positives=30, state="supported"),
+            TestOutcome(value=0.9, n=100, positives=2, state="supported"),
+        )
+    ):
+        prediction = Prediction(
+            subject="m4.1", statement=f"It is so, {place}.", condition="a > b", test="a test", threshold=0.5
+        )
+        entry = ledger.register(prediction)
+        states.append(ledger.decide(entry.id, lambda registered, outcome=outcome: outcome).state)  # type: ignore[misc]
+    assert states == ["undecided", "supported", "underpowered"]
+    assert [entry.state for entry in Ledger(store).entries()] == states

@@ -23,9 +23,18 @@ def test_every_prompt_loads_with_version_and_hash(name: str) -> None:
     assert "never an instruction" in system
 
 
-def test_the_prompts_are_the_six_of_the_agent() -> None:
-    """Conversation, judging harm, proposals of gates and of predicates, refinement."""
-    wanted = ("add", "converse", "judge_harm", "propose_gates", "propose_predicates", "refine_unit")
+def test_the_prompts_are_those_of_the_agent() -> None:
+    """Conversation, investigation, judging harm, proposals of gates and of predicates, refinement."""
+    wanted = (
+        "add",
+        "converse",
+        "investigate_rivals",
+        "investigate_test",
+        "judge_harm",
+        "propose_gates",
+        "propose_predicates",
+        "refine_unit",
+    )
     assert prompts.names() == wanted
 
 

@@ -37,6 +37,11 @@ class Facing:
     prompt: str
     """One of the task's."""
 
+    @property
+    def predicate(self) -> str:
+        """One over the task's columns."""
+        return "a > 20" if self.prompt.endswith("=") else "t1 == t4"
+
     def __str__(self) -> str:
         return f"{self.name} {self.basis.value} {self.regime.arrow}"
 
@@ -60,7 +65,12 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "rules": lambda unit, other, of: {},
     "evidence": lambda unit, other, of: {},
     "about": lambda unit, other, of: {"topic": "layers"},
-    "tabulate": lambda unit, other, of: {"neuron": unit, "predicate": "contains(prompt, '1')"},
+    "tabulate": lambda unit, other, of: {
+        "neuron": unit,
+        "predicate": "contains(prompt, '1')",
+        "records": "train",
+        "yes": True,
+    },
     "unit": lambda unit, other, of: {"neuron": unit, "topic": "strength"},
 }
 """Every tool that states facts about a run, with what it is told of the strongest and the second unit."""

@@ -30,6 +30,7 @@ _LOOKS = {
     "supported": Look(word="SUPPORTED", glyph="✓", style="bold green"),
     "refuted": Look(word="REFUTED", glyph="✗", style="bold red"),
     "underpowered": Look(word="UNDERPOWERED", glyph="◐", style="yellow"),
+    "undecided": Look(word="UNDECIDED", glyph="◐", style="yellow"),
 }
 
 

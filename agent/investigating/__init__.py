@@ -1,0 +1,1 @@
+"""An investigation: rivals registered, the test chosen that tells most of them apart per forward, verdicts."""

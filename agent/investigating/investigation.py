@@ -1,0 +1,184 @@
+"""What an investigation carries, as plain data in the run file, and what its nodes work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypedDict
+
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.store.ledger import Ledger
+
+ALPHA = 0.05
+"""Family-wise error of all verdicts of an investigation: shared equally by its units, Holm within."""
+Kind = Literal["look", "leads", "duel", "table", "together"]
+
+
+class AskedUnits(TypedDict):
+    """One unit, or two together, that the question is about."""
+
+    units: list[str]
+    regime: int
+    families: list[str]
+    """Families of rivals that the question names."""
+    claims: list[str]
+    """Predicates that the question states."""
+    train: int
+    """Train records of the draw whose flips were stored when it was asked."""
+
+
+class Rival(TypedDict):
+    """One prediction with its test and, once decided, its verdict."""
+
+    id: str
+    """`r1`."""
+    unit: str
+    regime: int
+    family: str
+    condition: str
+    words: str
+    """The condition for a person."""
+    by: str
+    """`the question`, `offline`, or the language model that proposed it."""
+    train: list[int]
+    """Flips and records where it holds, then elsewhere, on the train records looked at."""
+    mcc: float
+    """On them."""
+    threshold: float
+    hypothesis: str
+    """Id in the ledger; empty until registered."""
+    state: str
+    """`open`; `supported`, `refuted`, `undecided`, `underpowered`, or `weaker` than another; `dropped` where train
+    records say too little for it to be tested."""
+    held_out: list[int]
+    """As `train`, of the deciding look."""
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    """Corrected over the investigation."""
+    mcc_held_out: float | None
+    beside: str
+    """What was found beside another rival, in words."""
+
+
+class Step(TypedDict):
+    """One test with its price, said before it is made."""
+
+    kind: Kind
+    units: list[str]
+    regime: int
+    rivals: list[str]
+    """Those that it tells apart."""
+    n: int
+    """Records that it reads."""
+    forwards: int
+    seconds: float | None
+    """None where the run timed none."""
+    bits: float
+    """What it is expected to tell."""
+
+
+class BoardFact(TypedDict):
+    """One thing that is known."""
+
+    id: str
+    """`f1`."""
+    sentence: str
+    value: list[float]
+    source: str
+    rivals: list[str]
+
+
+class Purse(TypedDict):
+    """What may be spent; None for no limit."""
+
+    forwards: int | None
+    seconds: float | None
+
+
+class InvestigationInput(TypedDict):
+    """All that an investigation is started with."""
+
+    question: str
+    asked: list[AskedUnits]
+    purse: Purse
+    leads: bool
+    """Whether the clean leads were stored when it was asked."""
+
+
+class InvestigationChange(TypedDict, total=False):
+    """What a node changes of an investigation."""
+
+    rivals: list[Rival]
+    offered: list[Step]
+    """What could be done now, best first, with what cannot be afforded."""
+    chosen: Step | None
+    waiting: bool
+    """A step was run whose results are not decided yet."""
+    steps: list[Step]
+    """Done, in order."""
+    board: list[BoardFact]
+    forwards: int
+    seconds: float
+    """Both spent, at the prices said before."""
+    looks: int
+    """Held-out looks that decided something."""
+    said: list[list[str]]
+    """What a language model proposed, a list a turn."""
+    proposed: bool
+    refused: list[str]
+    """Proposals that were not taken, with the reason."""
+    ended: str
+
+
+class InvestigationState(InvestigationInput, InvestigationChange):
+    """An investigation under way; what no node changed yet is not there."""
+
+
+class ChoosingPolicy(Protocol):
+    """Who picks among priced tests."""
+
+    def pick(self, offered: list[Step], rivals: list[Rival], board: list[BoardFact]) -> Step | None:
+        """One of the offered tests, each of which can be afforded; None to stop."""
+        ...
+
+
+class RivalProposer(Protocol):
+    """Who proposes rivals beside the templates."""
+
+    @property
+    def name(self) -> str:
+        """A language model's name."""
+        ...
+
+    def propose(self, run: Run, asked: AskedUnits, rivals: list[Rival]) -> list[str]:
+        """Predicates as text. Raises `MechaRuleError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvestigationRuntime:
+    """What an investigation works with."""
+
+    run: Run
+    ledger: Ledger
+    policy: ChoosingPolicy
+    proposer: RivalProposer | None = None
+    tell: Callable[[str], None] = lambda line: None
+
+
+def affordable(step: Step, state: InvestigationState) -> bool:
+    """Whether a step's price is within what is left of both purses; unknown seconds are beyond any purse of seconds."""
+    purse = state["purse"]
+    left = None if purse["forwards"] is None else purse["forwards"] - state.get("forwards", 0)
+    if left is not None and step["forwards"] > left:
+        return False
+    if purse["seconds"] is None or not step["forwards"]:
+        return True
+    return step["seconds"] is not None and step["seconds"] <= purse["seconds"] - state.get("seconds", 0.0)
+
+
+def is_open(rival: Rival) -> bool:
+    """Whether it is registered and not decided."""
+    return rival["state"] == "open"

@@ -1,0 +1,133 @@
+"""An investigation from question to verdicts, stored with its words; resumed at its node, or played again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.graph import checkpoints, investigation_graph, run_to_end
+from agent.investigating.asking import reading_of
+from agent.investigating.investigation import (
+    ChoosingPolicy,
+    InvestigationInput,
+    InvestigationRuntime,
+    InvestigationState,
+    Purse,
+    RivalProposer,
+)
+from agent.investigating.policies import AsBefore, GreedyPolicy
+from agent.investigating.with_model import StoredProposer
+from mecharule_ops.codec import canonical_json
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.tabulating import has_leads
+from mecharule_ops.store.keys import INVESTIGATIONS
+from mecharule_ops.store.ledger import Ledger
+
+Quiet = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Investigated:
+    """An investigation that came to its end, or as far as it got."""
+
+    read_as: str
+    state: InvestigationState
+    by: str
+    """`offline`, or the language model that proposed and picked."""
+    reused: bool = False
+    """It was made before and is read back."""
+
+
+def investigate(
+    run: Run,
+    question: str,
+    purse: Purse,
+    *,
+    policy: ChoosingPolicy | None = None,
+    proposer: RivalProposer | None = None,
+    again: bool = False,
+    emit: Callable[[Event], None] = lambda event: None,
+    tell: Quiet = lambda line: None,
+) -> Investigated:
+    """What the question comes to within the purse; kept in the run file when it ended.
+
+    One that was killed goes on at its node; one that ended is read back unless `again`, with which a prediction that
+    was decided stays decided. Raises `UsageError` on a question about no unit.
+    """
+    reading = reading_of(question, run)
+    by = proposer.name if proposer else "offline"
+    key = _key(question, purse, by)
+    history = stored(run)
+    earlier = [entry for entry in history if entry["key"] == key]
+    if earlier and not again:
+        return Investigated(read_as=reading.words, state=earlier[-1]["state"], by=by, reused=True)
+    runtime = InvestigationRuntime(
+        run=run, ledger=Ledger(run.store, emit), policy=policy or GreedyPolicy(), proposer=proposer, tell=tell
+    )
+    begin = InvestigationInput(
+        question=question, asked=list(reading.asked), purse=purse, leads=has_leads(run)
+    )
+    with checkpoints(run.store.path) as saver:
+        state = run_to_end(investigation_graph(saver), begin, runtime, thread_of(key, len(earlier)))
+    run.store.put(
+        INVESTIGATIONS, [*history, {"key": key, "by": by, "read_as": reading.words, "state": state}]
+    )
+    return Investigated(read_as=reading.words, state=state, by=by)
+
+
+def as_far_as_it_got(run: Run, question: str, purse: Purse, by: str) -> Investigated | None:
+    """The state of an investigation that was stopped, from its checkpoint; None before its first node."""
+    reading, key = reading_of(question, run), _key(question, purse, by)
+    times = sum(entry["key"] == key for entry in stored(run))
+    with checkpoints(run.store.path) as saver:
+        kept = investigation_graph(saver).get_state({"configurable": {"thread_id": thread_of(key, times)}})
+    if not kept.values:
+        return None
+    state = {**kept.values, "ended": "it was stopped; the same command goes on where it was"}
+    return Investigated(read_as=reading.words, state=state, by=by)  # type: ignore[arg-type]
+
+
+def played_again(run: Run) -> tuple[Investigated, bool]:
+    """(the latest investigation once more from its stored words and flips, whether it came to the same).
+
+    No model is asked and nothing is stored. Raises `UsageError` when there is none.
+    """
+    history = stored(run)
+    if not history:
+        raise UsageError(
+            f'expected an investigation to play again; run `mecharule investigate {run.id} "QUESTION"` first'
+        )
+    last = history[-1]
+    before: InvestigationState = last["state"]
+    proposer = (
+        StoredProposer(name=last["by"], said=before.get("said", [])) if last["by"] != "offline" else None
+    )
+    runtime = InvestigationRuntime(
+        run=run, ledger=Ledger(run.store), policy=AsBefore(before.get("steps", [])), proposer=proposer
+    )
+    begin = InvestigationInput(
+        question=before["question"], asked=before["asked"], purse=before["purse"], leads=before["leads"]
+    )
+    state = run_to_end(investigation_graph(), begin, runtime, "again")
+    same = all(state.get(name) == before.get(name) for name in ("rivals", "board", "steps"))
+    return Investigated(read_as=last["read_as"], state=state, by=last["by"]), same
+
+
+def stored(run: Run) -> list[Mapping[str, Any]]:
+    """Every investigation of the run that came to its end."""
+    return list(run.store.find(INVESTIGATIONS) or ())
+
+
+def thread_of(key: str, times: int) -> str:
+    """Its thread among the run's checkpoints."""
+    return f"investigation-{key}-{times}"
+
+
+def _key(question: str, purse: Purse, by: str) -> str:
+    """Eight hex digits that name an investigation."""
+    content = canonical_json({"question": question, "purse": dict(purse), "by": by})
+    return hashlib.sha256(content.encode("ascii")).hexdigest()[:8]

@@ -1,0 +1,186 @@
+"""Nodes of an investigation: propose, register, choose, run, decide. Each may run twice and come to the same."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from agent.investigating import proposed_rivals as made
+from agent.investigating.board import of_looking, of_verdicts, too_rare
+from agent.investigating.deciding import decided, prediction_of, registered
+from agent.investigating.investigation import (
+    AskedUnits,
+    InvestigationChange,
+    InvestigationRuntime,
+    InvestigationState,
+    Rival,
+    Step,
+    affordable,
+    is_open,
+)
+from agent.investigating.priced_tests import LEAST_LOOK, by_fit, groups_of, has_leads, looked, of_unit, offers
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.mechanism.pairs import Interaction
+from mecharule_ops.run.tabulating import Part, drawn, fires, measure_leads
+from mecharule_ops.store.ledger import LEAST_CLASS
+from mecharule_ops.types import Neuron, Regime
+
+PAIR_THRESHOLD = 0.1
+"""Share of the records that could show it below which two units do not interact to speak of."""
+Context = Runtime[InvestigationRuntime]
+
+
+def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
+    """Rivals of every unit whose train flips are known and that has none; the lead's once the leads are known."""
+    context = runtime.context
+    board, rivals = [*state.get("board", [])], [*state.get("rivals", [])]
+    said, refused = [*state.get("said", [])], [*state.get("refused", [])]
+    for asked in state["asked"]:
+        earlier = of_unit(state, asked)
+        if len(asked["units"]) == 2:
+            rivals += [] if earlier else _of_pair(asked)
+            continue
+        n = looked(state, asked)
+        if n < LEAST_LOOK or (earlier and not _lead_is_new(state, earlier)):
+            continue
+        flips = context.run.flips(
+            [(Neuron.parse(asked["units"][0]),)],
+            drawn(context.run, Regime(asked["regime"]), Part.TRAIN, n),
+            Regime(asked["regime"]),
+        )[0]
+        if not earlier:
+            board = of_looking(board, context.run.id, asked, int(flips.sum()), n)
+        if min(flips.sum(), n - flips.sum()) < LEAST_CLASS:
+            if not earlier:
+                board = too_rare(board, context.run.id, asked, int(flips.sum()), n)
+            continue
+        extra = [] if earlier else _extra(context, asked, rivals, said, refused)
+        by = context.proposer.name if context.proposer else made.OFFLINE
+        known = {rival["condition"] for rival in earlier}
+        fresh = made.proposed(context.run, asked, n, leads=has_leads(state), extra=extra, by=by)
+        rivals += [rival for rival in fresh if rival["condition"] not in known]
+    return {
+        "board": board,
+        "rivals": [{**rival, "id": f"r{place}"} for place, rival in enumerate(rivals, 1)],
+        "said": said,
+        "refused": refused,
+    }
+
+
+def _lead_is_new(state: InvestigationState, earlier: list[Rival]) -> bool:
+    undecided = all(rival["state"] in ("open", "dropped") for rival in earlier)
+    return undecided and has_leads(state) and all(rival["family"] != made.LEAD for rival in earlier)
+
+
+def _of_pair(asked: AskedUnits) -> list[Rival]:
+    unit = "+".join(asked["units"])
+    return [
+        made.of_pair(unit, asked["regime"], shown.value, PAIR_THRESHOLD)
+        for shown in (Interaction.BACKUP, Interaction.CANCEL)
+    ]
+
+
+def _extra(
+    context: InvestigationRuntime,
+    asked: AskedUnits,
+    rivals: list[Rival],
+    said: list[list[str]],
+    refused: list[str],
+) -> list[str]:
+    """Predicates of a language model that read; the others are refused with their reason."""
+    if context.proposer is None:
+        return []
+    try:
+        texts = context.proposer.propose(context.run, asked, rivals)
+    except MechaRuleError as fault:
+        refused.append(f"{context.proposer.name} proposed nothing: {fault}")
+        said.append([])
+        return []
+    said.append(texts)
+    read = []
+    for text in texts:
+        try:
+            fires(context.run, text)
+        except MechaRuleError as fault:
+            refused.append(f"{text}: {fault}")
+        else:
+            read.append(text)
+    return read
+
+
+def register(state: InvestigationState, runtime: Context) -> InvestigationChange:
+    """Every open rival in the ledger, before any test of it."""
+    entered: list[Rival] = []
+    for rival in state["rivals"]:
+        if is_open(rival) and not rival["hypothesis"]:
+            entry = runtime.context.ledger.register(prediction_of(rival))
+            rival = {**rival, "hypothesis": entry.id}
+        entered.append(rival)
+    return {"rivals": entered}
+
+
+def choose(state: InvestigationState, runtime: Context) -> InvestigationChange:
+    """The affordable test that the policy picks; none ends the investigation."""
+    context = runtime.context
+    every = offers(context.run, state)
+    payable = [step for step in every if affordable(step, state)]
+    pick = context.policy.pick(payable, state["rivals"], state.get("board", [])) if payable else None
+    if pick is not None:
+        return {"offered": every, "chosen": pick}
+    if every and not payable:
+        ended = "no test that is left can be afforded"
+    elif payable:
+        ended = "the policy stopped"
+    else:
+        ended = "no test is left that would tell the rivals apart"
+    return {"offered": every, "chosen": None, "ended": ended}
+
+
+def run(state: InvestigationState, runtime: Context) -> InvestigationChange:
+    """The chosen test's ablations, stored, its predictions registered before; the price that was said is charged."""
+    context, step = runtime.context, state["chosen"]
+    assert step is not None
+    context.tell(said_of(step))
+    registered(context, step, _rivals_of(state, step))
+    if step["kind"] == "leads":
+        measure_leads(context.run)
+    else:
+        regime = Regime(step["regime"])
+        places = drawn(context.run, regime, Part.TRAIN if step["kind"] == "look" else Part.HELD_OUT)
+        if step["kind"] == "duel":
+            holds = [fires(context.run, rival["condition"])[places] for rival in _rivals_of(state, step)]
+            places = places[holds[0] != holds[1]]
+        for group in groups_of(step["kind"], step["units"]):
+            context.run.flips([group], places[: step["n"]], regime)
+    return {
+        "steps": [*state.get("steps", []), step],
+        "forwards": state.get("forwards", 0) + step["forwards"],
+        "seconds": state.get("seconds", 0.0) + (step["seconds"] or 0.0),
+    }
+
+
+def said_of(step: Step) -> str:
+    """`table of m1.37: 245 records, 0 ablated completions`."""
+    return f"{step['kind']} of {'+'.join(step['units'])}: {step['n']} records, {step['forwards']} not stored"
+
+
+def decide(state: InvestigationState, runtime: Context) -> InvestigationChange:
+    """The verdicts of the test that was run, and what is known since."""
+    step = state["chosen"]
+    assert step is not None
+    if step["kind"] in ("look", "leads"):
+        return {"chosen": None}
+    unit = "+".join(step["units"])
+    family = sum(rival["unit"] == unit and rival["state"] != "dropped" for rival in state["rivals"])
+    changed, looks = decided(runtime.context, step, _rivals_of(state, step), family, len(state["asked"]))
+    by_id = {rival["id"]: rival for rival in changed}
+    return {
+        "chosen": None,
+        "rivals": [by_id.get(rival["id"], rival) for rival in state["rivals"]],
+        "board": of_verdicts(state.get("board", []), changed, runtime.context.run.id),
+        "looks": state.get("looks", 0) + looks,
+    }
+
+
+def _rivals_of(state: InvestigationState, step: Step) -> list[Rival]:
+    """Best on train first."""
+    return by_fit([rival for rival in state["rivals"] if rival["id"] in step["rivals"]])

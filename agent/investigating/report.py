@@ -1,0 +1,167 @@
+"""The report of an investigation: the verdict first, one example, facts with sources, verdicts of rivals, what is left.
+
+Nothing between the facts but connecting words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from agent.investigating.board import counted
+from agent.investigating.investigation import Rival, Step, affordable
+from agent.investigating.investigation_loop import Investigated
+from agent.investigating.priced_tests import by_fit
+from agent.investigating.proposed_rivals import QUESTION, STATED
+from mecharule_ops.certificates.certificate import shown_rows
+from mecharule_ops.numbers import plural
+from mecharule_ops.run.live_run import Run
+from tools._accounts import change_words, last_line
+from tools.registry import ToolResult
+
+STRONG = 0.7
+"""Held-out MCC from which a condition predicts well."""
+SIGNS = {"weaker": "weaker than another rival", "open": "not decided"}
+
+
+def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> ToolResult:
+    """The whole report; exit code 5 where a test was left because it could not be afforded and something is open."""
+    state = found.state
+    rivals = state.get("rivals", [])
+    unpaid = [step for step in state.get("offered", []) if not affordable(step, state)]
+    is_open = any(rival["state"] == "open" for rival in rivals) or not rivals
+    lines = [verdict(found), *_example(run, found), "", f"Read as: {found.read_as}?"]
+    lines += [
+        "",
+        "Known:",
+        *(f"  {fact['id']} {fact['sentence']} [{fact['source']}]" for fact in state.get("board", [])),
+    ]
+    tested = [rival for rival in rivals if rival["state"] != "dropped"]
+    lines += ["", "Rivals:", *(f"  {line}" for rival in tested for line in _verdict(rival))]
+    if left := [rival["family"] for rival in rivals if rival["state"] == "dropped"]:
+        lines.append(f"  Not tested, since train records say less for them: {', '.join(left)}.")
+    lines += [f"Refused: {reason}" for reason in state.get("refused", [])]
+    lines += ["", *_left(run, found, unpaid), *notes]
+    data: Mapping[str, object] = {
+        "run": run.id,
+        "verdict": verdict(found),
+        "read_as": found.read_as,
+        "by": found.by,
+        "reused": found.reused,
+        "not_affordable": unpaid,
+        **{
+            name: state.get(name)
+            for name in ("question", "rivals", "board", "steps", "purse", "ended", "refused")
+        },
+        "spent": {"forwards": state.get("forwards", 0), "seconds": state.get("seconds", 0.0)},
+        "looks": state.get("looks", 0),
+    }
+    return ToolResult(data=data, text="\n".join(lines), exit_code=5 if unpaid and is_open else 0)
+
+
+def verdict(found: Investigated) -> str:
+    """One line in plain words."""
+    rivals = by_fit([rival for rival in found.state.get("rivals", []) if rival["state"] != "dropped"])
+    named = [rival for rival in rivals if rival["by"] == QUESTION]
+    if named:
+        return _capital(" ".join(_of_named(rival) for rival in named))
+    shown = [rival for rival in rivals if rival["state"] == "supported"]
+    if shown:
+        return _capital(_of_shown(rivals, shown[0]))
+    if rivals and all(rival["state"] in ("refuted", "weaker") for rival in rivals):
+        return f"None of {plural(len(rivals), 'rival')} holds on held-out records."
+    if not rivals and found.state.get("board"):
+        return f"Undecided: {found.state['board'][-1]['sentence']}."
+    return "Undecided: " + (
+        "the tests that would tell cannot be afforded."
+        if "afforded" in found.state.get("ended", "")
+        else f"none of {plural(len(rivals), 'rival')} could be shown."
+    )
+
+
+def _capital(text: str) -> str:
+    """With a capital, unless a unit's name comes first."""
+    return text if any(sign.isdigit() for sign in text.split()[0]) else text[:1].upper() + text[1:]
+
+
+def _of_named(rival: Rival) -> str:
+    word = {"supported": "Yes", "refuted": "No", "weaker": "Only in part"}.get(rival["state"], "Undecided")
+    if word == "Yes" and rival["condition"].startswith("not ") and rival["family"] != STATED:
+        word = "Yes, the other way round"
+    return f"{word}: {_counts(rival)}"
+
+
+def _of_shown(rivals: list[Rival], best: Rival) -> str:
+    mcc = best["mcc_held_out"]
+    weak = ""
+    if mcc is not None and mcc < STRONG:
+        weak = f" No rival predicts its flips well (this one's held-out MCC is {mcc:.2f})."
+    if "+" in best["unit"]:
+        return f"{best['unit'].replace('+', ' and ')} {best['condition']}: {_counts(best)}"
+    others = [
+        rival["id"] for rival in rivals if rival["state"] == "supported" and rival["unit"] == best["unit"]
+    ]
+    alike = [name for name in others if name != best["id"]]
+    also = f" Not told apart from {', '.join(alike)}." if alike else ""
+    return f"{_counts(best)}{weak}{also}"
+
+
+def _counts(rival: Rival) -> str:
+    if rival["held_out"]:
+        return f"{counted(rival)}."
+    about = f"where {rival['words']}" if "+" not in rival["unit"] else rival["words"]
+    return f"{rival['unit']}, {about}: {rival['beside'] or 'not tested'}."
+
+
+def _verdict(rival: Rival) -> Iterator[str]:
+    by = "" if rival["by"] == "offline" else f", by {rival['by']}"
+    state = SIGNS.get(rival["state"], rival["state"])
+    yield f"{rival['id']} {rival['family']}{by}: {rival['words']}: {state}{_figures(rival)}"
+    if rival["beside"]:
+        yield f"   {rival['beside']}"
+
+
+def _figures(rival: Rival) -> str:
+    if rival["value"] is None or rival["low"] is None or rival["high"] is None:
+        return ""
+    p = "" if rival["p"] is None else f", corrected p {rival['p']:.2g}"
+    bar = f"{rival['threshold']:.2f} was needed"
+    of = "share" if "+" in rival["unit"] else "difference"
+    return f", {of} {rival['value']:+.2f} [{rival['low']:+.2f}, {rival['high']:+.2f}], {bar}{p}"
+
+
+def _example(run: Run, found: Investigated) -> Iterator[str]:
+    """One flipped prompt before and after, from a certificate of the unit where there is one."""
+    units = found.state["asked"][0]["units"]
+    for certificate in run.store.certificates():
+        if list(certificate.units) == units and certificate.kind in ("ablate", "why"):
+            for row in shown_rows(certificate, show_text=False):
+                if row.flipped:
+                    yield f"For example: {last_line(row.prompt)} {change_words(row)} [c:{certificate.id}]"
+                    return
+
+
+def _left(run: Run, found: Investigated, unpaid: list[Step]) -> Iterator[str]:
+    state = found.state
+    spent = (
+        f"{state.get('forwards', 0):,} example-forwards, {state.get('seconds', 0.0):.0f} s at the run's pace"
+    )
+    looks = plural(state.get("looks", 0), "held-out look")
+    yield f"Ended: {state.get('ended', 'it was stopped')}. Spent: {spent}; {looks}."
+    open_ = [
+        rival["id"]
+        for rival in state.get("rivals", [])
+        if rival["state"] in ("open", "undecided", "underpowered")
+    ]
+    if open_:
+        yield f"Open: {', '.join(open_)}."
+    for step in unpaid:
+        seconds = "seconds not known" if step["seconds"] is None else f"about {step['seconds']:.0f} s"
+        what = f"{step['kind']} of {'+'.join(step['units'])}"
+        yield f"Not affordable: {what}, {step['forwards']:,} example-forwards, {seconds}."
+    if unpaid:
+        yield f"Next: the same with --forwards {max(step['forwards'] for step in unpaid)} --yes."
+    else:
+        unit = state["asked"][0]["units"][0]
+        found_units = {str(each.neuron) for each in run.findings.units()}
+        verb = "why" if unit in found_units else "why-not"
+        yield f"Next: `mecharule {verb} {run.id} {unit}`."

@@ -1,0 +1,90 @@
+"""`mecharule investigate RUN "QUESTION"`: an investigation told as it goes, its report as a tool's result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent.investigating.investigation import ChoosingPolicy, Purse, RivalProposer
+from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
+from agent.investigating.policies import GreedyPolicy
+from agent.investigating.report import reported
+from agent.investigating.with_model import ModelPolicy, ModelProposer
+from agent.llm.choice import choose, make_model
+from agent.llm.retrying import Asker
+from agent.verbs.options import InvestigateOptions
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import Event, Notice
+from mecharule_ops.run.opening import findings_of, opened
+from tools._ablations import A_MINUTE
+from tools.registry import ToolResult
+
+Show = Callable[[Event], None]
+INTERRUPTED = 130
+
+
+def investigate_run(asked: InvestigateOptions, show: Show) -> ToolResult:
+    """The report; when it is stopped, that of what is known, with exit code 130.
+
+    Exit code 5 when the purse left something open. Raises what opening the run and choosing a model raise.
+    """
+    if not asked.question.strip():
+        raise UsageError('expected a question, such as "does m1.37 flip where carry(a, b)?", got none')
+    choice = choose(asked.llm, budget=asked.tokens)
+    model = make_model(choice)
+    with opened(asked.run) as run:
+        findings_of(run)
+    with opened(asked.run, write=True, tell=lambda line: show(Notice(text=line))) as run:
+
+        def emit(event: Event) -> None:
+            run.store.append([event])
+            show(event)
+
+        purse, asker = purse_of(asked), None
+        made: RivalProposer | None = None
+        policy: ChoosingPolicy = GreedyPolicy()
+        if model is not None:
+            asker = Asker(model=model, price=choice.price, most_tokens=choice.most_tokens, emit=emit)
+            made = ModelProposer(asker=asker, question=asked.question)
+            policy = ModelPolicy(asker=asker, question=asked.question, fallback=policy)
+        try:
+            found = investigate(
+                run,
+                asked.question,
+                purse,
+                policy=policy,
+                proposer=made,
+                again=asked.again,
+                emit=emit,
+                tell=lambda line: show(Notice(text=line)),
+            )
+        except KeyboardInterrupt:
+            kept = as_far_as_it_got(run, asked.question, purse, made.name if made else "offline")
+            if kept is None:
+                raise
+            result = reported(run, kept)
+            return ToolResult(data=result.data, text=result.text, exit_code=INTERRUPTED)
+        failed = policy.failed if isinstance(policy, ModelPolicy) else []
+        notes = [f"A test was picked offline: {fault}" for fault in failed]
+        notes += ["It was made before and is read back; --again makes it again."] if found.reused else []
+        notes += [f"{choice.short}: {asker.bill}"] if asker is not None else []
+        return reported(run, found, tuple(notes))
+
+
+def purse_of(asked: InvestigateOptions) -> Purse:
+    """What may be spent: a minute of ablations unless more was said or a price accepted."""
+    unlimited = asked.yes or (asked.forwards is not None and asked.seconds is None)
+    seconds = (
+        None if unlimited and asked.seconds is None else A_MINUTE if asked.seconds is None else asked.seconds
+    )
+    return Purse(forwards=asked.forwards, seconds=seconds)
+
+
+def replay_investigation(name: str) -> ToolResult:
+    """The latest investigation from the words and flips in the store, and whether it came to the same.
+
+    Raises `UsageError` when there is none.
+    """
+    with opened(name) as run:
+        found, same = played_again(run)
+        told = "it came to the same" if same else "it did not come to the same"
+        return reported(run, found, (f"Played again from the stored words: {told}.",))

@@ -1,0 +1,108 @@
+"""Flips of a unit on records of D_b drawn by a hashed key, train and held out apart, and what asking for them costs.
+
+A table says where a predicate holds and where not, and how often the unit flips on either side. Train records choose,
+held-out ones decide; a draw of fewer records is a prefix of a draw of more.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.store.keys import CLEAN_LEADS, LOOKS
+from mecharule_ops.subsets import some_places
+from mecharule_ops.types import Columns, FlipsWhere, Regime
+
+LEAST_LEAD = "least_lead"
+"""The column of the clean run's least lead."""
+COMPETITORS = 1
+
+
+class Part(StrEnum):
+    """Which records of D_b are meant."""
+
+    TRAIN = "train"
+    HELD_OUT = "held-out"
+
+
+def drawn(run: Run, regime: Regime, part: Part, most: int | None = None) -> Int[np.ndarray, " record"]:
+    """Positions of `most` of the part's records, or of all, in the order of their hashed keys."""
+    eligible = run.eligible(regime)
+    among = eligible[run.train[eligible] == (part is Part.TRAIN)]
+    return some_places(run.records, among, most, of=f"tabulated {part}", seed=run.config.seed)
+
+
+def forwards_missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> int:
+    """Example-forwards that the group's flips on these records cost: those that are not stored."""
+    return int(_missing(run, group, positions).sum())
+
+
+def stored_prefix(run: Run, group: Group, regime: Regime, part: Part) -> int:
+    """How many records of the part's draw have stored flips before the first that has none."""
+    missing = _missing(run, group, drawn(run, regime, part))
+    return int(missing.argmax()) if missing.any() else len(missing)
+
+
+def _missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
+    return run.engine(run.intervention(group[0].basis)).missing(group, positions)
+
+
+def flips_where(run: Run, group: Group, regime: Regime, condition: str, part: Part) -> FlipsWhere:
+    """How often the group, ablated together, flips where the condition holds and where not.
+
+    Cost: `forwards_missing` of the part's records.
+    """
+    positions = drawn(run, regime, part)
+    flips = run.flips([group], positions, regime)[0]
+    return FlipsWhere.of(fires(run, condition)[positions], flips)
+
+
+def count_look(run: Run, unit: str, what: str) -> int:
+    """How often held-out flips of the unit were looked at, this time included; for the same thing once."""
+    looks = [*(run.store.find(LOOKS) or ())]
+    if (this := {"unit": unit, "what": what}) not in looks:
+        run.store.put(LOOKS, [*looks, this])
+        looks.append(this)
+    return sum(look["unit"] == unit for look in looks)
+
+
+def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
+    """Where a predicate, or a printed rule, holds on the run's records. Raises `UsageError`."""
+    columns = columns_of(run)
+    schema = schema_of(columns)
+    return Rule.parse(condition).fires(lambda text: evaluate(parse_predicate(text, schema), columns))
+
+
+def columns_of(run: Run) -> Columns:
+    """The task's columns, and the least lead where it was measured."""
+    return {**run.columns, LEAST_LEAD: measure_leads(run)} if has_leads(run) else run.columns
+
+
+def has_leads(run: Run) -> bool:
+    """Whether the clean leads are in the run file."""
+    return run.store.has(CLEAN_LEADS)
+
+
+def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
+    """The least lead of every record's clean completion, kept in the run file. Cost: a clean forward a record."""
+    return run.store.kept(CLEAN_LEADS, lambda: _least_leads(run))
+
+
+def _least_leads(run: Run) -> Float[np.ndarray, " record"]:
+    from mecharule_ops.mechanism.columns import extreme
+    from mecharule_ops.mechanism.forced import Forcing
+    from mecharule_ops.mechanism.leads import LeadHead, Leads
+
+    forcing, head = Forcing(run.subject, run.records, run.task.phase), LeadHead(run.subject, COMPETITORS)
+    leads = Leads.empty(forcing.completions, COMPETITORS)
+    for batch in forcing.batches():
+        fed = forcing.feed(batch)
+        at = fed.predicted
+        leads.enter(batch, at, head.compare(fed.final[at.row, at.column], at.generated))
+    return np.asarray(extreme(np.fmin, leads.lead[:, :, 0]).astype(float))

@@ -1,0 +1,285 @@
+"""Investigations, headless: verdicts on a program with known units, purses, kills at every node, replay, a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bundled_run import made_once, opened
+from llm_scripted import Recorder, asker
+
+from agent.investigating import nodes as nodes_investigating
+from agent.investigating.asking import reading_of
+from agent.investigating.investigation import Purse
+from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
+from agent.investigating.policies import AtRandom, GreedyPolicy
+from agent.investigating.priced_tests import LOOK
+from agent.investigating.report import reported, verdict
+from agent.investigating.with_model import ModelPolicy, ModelProposer
+from agent.verbs.investigate import investigate_run, purse_of, replay_investigation
+from agent.verbs.options import InvestigateOptions
+from mecharule_ops.errors import UsageError
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.tabulating import Part, drawn, fires, flips_where, forwards_missing
+from mecharule_ops.store.keys import LOOKS
+from mecharule_ops.store.ledger import Ledger
+from mecharule_ops.types import Neuron
+
+EITHER: Mapping[str, object] = {
+    "task": "program",
+    "model": "known/either",
+    "bases": ("mlp_hidden",),
+    "regimes": (1,),
+    "tau": 0.05,
+    "proposals": 0,
+    "controls": 0,
+    "anchor_for": 1,
+    "accounts_for": 0,
+    "chains_for": 0,
+}
+FREE = Purse(forwards=None, seconds=None)
+
+
+@pytest.fixture
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A finished run on the program `either`, to be written to."""
+    with opened(made_once(tmp_path_factory, "e1e1.mecharule", EITHER)) as made:
+        yield made
+
+
+def _strongest(run: Run) -> str:
+    return str(run.findings.searches[0].agonists[0].neuron)
+
+
+def test_what_decides_is_supported_with_its_counts(run: Run) -> None:
+    """The counts are those of the flips on held-out records, and the verdict comes first."""
+    unit = _strongest(run)
+    found = investigate(run, f"when does {unit} flip?", FREE)
+    shown = [rival for rival in found.state["rivals"] if rival["state"] == "supported"]
+    assert shown
+    for rival in shown:
+        where = flips_where(run, (Neuron.parse(unit),), run.regimes[0], rival["condition"], Part.HELD_OUT)
+        assert rival["held_out"] == [
+            where.holds.flips,
+            where.holds.n,
+            where.elsewhere.flips,
+            where.elsewhere.n,
+        ]
+        assert rival["value"] is not None
+        assert rival["value"] >= rival["threshold"]
+    result = reported(run, found)
+    assert result.text.splitlines()[0] == verdict(found)
+    assert f"{unit} flips {shown[0]['held_out'][0]}" in result.text
+    assert result.exit_code == 0
+
+
+def test_everything_is_registered_before_it_is_decided(run: Run) -> None:
+    """The events come in that order, each prediction once; every decided one is counted as a look."""
+    told: list[Any] = []
+    found = investigate(run, f"when does {_strongest(run)} flip?", FREE, emit=told.append)
+    order: dict[str, list[str]] = {}
+    for event in told:
+        order.setdefault(event.hypothesis, []).append(type(event).__name__)
+    assert order
+    for names in order.values():
+        assert names[0] == "HypothesisRegistered"
+        assert names.count("HypothesisDecided") == 1
+    decided = [entry for entry in Ledger(run.store).entries() if entry.outcome is not None]
+    assert len(decided) == len(order) == len(run.store.get(LOOKS))
+    assert found.state["looks"] == len(decided)
+
+
+def test_a_claim_that_is_not_so_is_said_to_be_not_so(run: Run) -> None:
+    """A predicate that has nothing to do with the unit: no, with the counts; a negative outcome is plain."""
+    unit = _strongest(run)
+    found = investigate(run, f"does {unit} flip where t2 == 'a'?", FREE)
+    (claim,) = [rival for rival in found.state["rivals"] if rival["by"] == "the question"]
+    assert claim["condition"] == "t2 == 'a'"
+    assert claim["state"] != "supported"
+    assert verdict(found).split(":")[0] in ("No", "Undecided", "Only in part")
+
+
+def test_without_a_purse_nothing_is_ablated_and_what_it_would_cost_is_said(run: Run) -> None:
+    """A unit whose flips are not stored: undecided, exit code 5, the price listed."""
+    unit = "n0.0" if _strongest(run) != "n0.0" else "n0.1"
+    found = investigate(run, f"when does {unit} flip?", Purse(forwards=0, seconds=None))
+    result = reported(run, found)
+    assert found.state.get("forwards", 0) == 0
+    assert result.exit_code == 5
+    assert "Not affordable: look of" in result.text
+    assert result.text.startswith("Undecided")
+
+
+def test_what_is_spent_stays_within_the_purse(run: Run) -> None:
+    """Whoever picks."""
+    for seed in range(3):
+        purse = Purse(forwards=150 + seed, seconds=None)
+        policy = AtRandom(np.random.default_rng(seed))
+        found = investigate(run, f"when does n0.{seed} flip?", purse, policy=policy)
+        assert found.state.get("forwards", 0) <= 150 + seed
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("node", ["propose", "register", "choose", "run", "decide"])
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_at_every_node_it_goes_on_to_the_same(
+    run: Run, tmp_path: Path, node: str, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At its begin, or when its work is done and nothing of it is kept yet."""
+    question = f"when does {_strongest(run)} flip?"
+    whole = getattr(nodes_investigating, node)
+
+    def dies(state: Any, runtime: Any) -> Any:
+        if after:
+            whole(state, runtime)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nodes_investigating, node, dies)
+        with pytest.raises(Killed):
+            investigate(run, question, FREE)
+    resumed = investigate(run, question, FREE)
+    assert not resumed.reused
+    again, same = played_again(run)
+    assert same
+    assert [rival["state"] for rival in again.state["rivals"]] == [
+        rival["state"] for rival in resumed.state["rivals"]
+    ]
+    assert sum(entry.outcome is not None for entry in Ledger(run.store).entries()) == resumed.state["looks"]
+
+
+def test_stopped_it_reports_what_is_known(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """^C in the middle: the rivals as they were registered, none of them decided, and that it goes on."""
+    question = f"when does {_strongest(run)} flip?"
+
+    def stopped(state: Any, runtime: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nodes_investigating, "run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            investigate(run, question, FREE)
+    kept = as_far_as_it_got(run, question, FREE, "offline")
+    assert kept is not None
+    assert {rival["state"] for rival in kept.state["rivals"]} <= {"open", "dropped"}
+    assert "it was stopped; the same command goes on where it was" in reported(run, kept).text
+
+
+def test_a_model_proposes_predicates_and_picks_by_number_only(run: Run, tmp_path: Path) -> None:
+    """Its predicates are tested like others; what does not read is refused; a number out of range is not taken."""
+    question = f"when does {_strongest(run)} flip?"
+    model = Recorder(
+        tmp_path,
+        {"when": ["Known rivals:"], "json": {"predicates": ["t1 != t4", "the moon == 1"]}},
+        {"when": ["Tests, each"], "json": {"test": 99}},
+    )
+    patient = asker(model)
+    policy = ModelPolicy(asker=patient, question=question, fallback=GreedyPolicy())
+    proposer = ModelProposer(asker=patient, question=question)
+    found = investigate(run, question, FREE, policy=policy, proposer=proposer)
+    assert "t1 != t4" in [rival["condition"] for rival in found.state["rivals"]]
+    assert len(found.state["refused"]) == 1
+    assert found.state["refused"][0].startswith("the moon == 1: ")
+    assert all("expected a test of 0 to" in fault for fault in policy.failed)
+    assert len(policy.failed) > 0
+    held_out = {str(run.records[place].example.prompt) for place in drawn(run, run.regimes[0], Part.HELD_OUT)}
+    assert not any(f'"{prompt}"' in sent for prompt in held_out for sent in model.sent)
+    asked_before = len(model.sent)
+    assert played_again(run)[1]
+    assert len(model.sent) == asked_before
+
+
+def test_what_is_no_question_about_flips_is_refused(run: Run) -> None:
+    """With what can be asked; a unit that there is not is named."""
+    with pytest.raises(UsageError, match="expected a question about when a unit flips"):
+        reading_of("what is the meaning of life?", run)
+    with pytest.raises(UsageError, match=r"n0\.9999"):
+        reading_of("when does n0.9999 flip?", run)
+
+
+def test_a_predicate_in_the_question_is_its_claim(run: Run) -> None:
+    """After where, or quoted; the words of families beside it name theirs."""
+    (asked,) = reading_of("does n0.0 flip where t1 == t4?", run).asked
+    assert (asked["claims"], asked["families"]) == (["t1 == t4"], [])
+    (asked,) = reading_of("do flips of n0.0 go with t1, or two that are equal?", run).asked
+    assert (asked["claims"], asked["families"]) == ([], ["the column t1", "two columns that are equal"])
+    assert fires(run, "t1 == t4").any()
+
+
+def test_the_verb_ends_with_what_is_known_when_it_is_stopped(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 130 and the report; asked again it goes on and ends well; the verb replays it."""
+    path = run.store.path
+    question = f"when does {_strongest(run)} flip?"
+    run.store.close()
+    monkeypatch.setenv("MECHARULE_RUNS", str(path.parent))
+    asked = InvestigateOptions(run=str(path), question=question, yes=True)
+
+    def stopped(state: Any, runtime: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nodes_investigating, "run", stopped)
+        result = investigate_run(asked, lambda event: None)
+    assert result.exit_code == 130
+    assert "it was stopped" in result.text
+    result = investigate_run(asked, lambda event: None)
+    assert result.exit_code == 0
+    assert result.data["ended"] == "no test is left that would tell the rivals apart"
+    assert "it came to the same" in replay_investigation(str(path)).text
+
+
+def test_a_minute_is_the_purse_unless_more_is_said() -> None:
+    """A purse of forwards alone, or a yes, leaves the seconds open."""
+    purses = [
+        purse_of(InvestigateOptions(run="last", question="?", **given))
+        for given in ({}, {"yes": True}, {"forwards": 9}, {"seconds": 5.0, "yes": True})
+    ]
+    assert [(purse["forwards"], purse["seconds"]) for purse in purses] == [
+        (None, 60.0),
+        (None, None),
+        (9, None),
+        (None, 5.0),
+    ]
+
+
+def test_two_units_are_ablated_together(run: Run) -> None:
+    """The counts are those of the three ablations; at most one of the two rivals is supported."""
+    first, second = (str(agonist.neuron) for agonist in run.findings.searches[0].agonists[:2])
+    found = investigate(run, f"do {first} and {second} back each other up?", FREE)
+    pair = found.state["rivals"]
+    assert [rival["condition"] for rival in pair] == ["back each other up", "undo each other"]
+    groups = [(Neuron.parse(first),), (Neuron.parse(second),), (Neuron.parse(first), Neuron.parse(second))]
+    places = drawn(run, run.regimes[0], Part.HELD_OUT, found.state["steps"][0]["n"])
+    one, two, together = run.flips(groups, places, run.regimes[0])
+    assert pair[0]["held_out"][0] == (together & ~(one | two)).sum()
+    assert pair[1]["held_out"][0] == ((one | two) & ~together).sum()
+    assert sum(rival["state"] == "supported" for rival in pair) <= 1
+
+
+def test_a_smaller_table_is_for_a_purse_that_cannot_pay_enough(run: Run) -> None:
+    """The price of a first look is spent, nothing is left: both sizes are said; with more, the larger one is made."""
+    question = "does n0.2 flip where t1 == 'a'?"
+    price = forwards_missing(run, (Neuron.parse("n0.2"),), drawn(run, run.regimes[0], Part.TRAIN, LOOK))
+    poor = investigate(run, question, Purse(forwards=price, seconds=None))
+    assert poor.state["forwards"] == price
+    assert [step["n"] for step in poor.state["offered"] if step["kind"] == "table"] == [77, 64]
+    assert reported(run, poor).exit_code == 5
+    rich = investigate(run, question, Purse(forwards=200, seconds=None))
+    assert [step["n"] for step in rich.state["steps"] if step["kind"] == "table"] == [77]
+    assert rich.state["forwards"] <= 200
+
+
+def test_a_unit_that_flips_too_little_is_not_asked_when(run: Run) -> None:
+    """Whatever the question states: nothing is registered, and the counts are the verdict."""
+    found = investigate(run, "does n0.0 flip where t1 == 'a'?", FREE)
+    assert found.state["rivals"] == []
+    assert verdict(found) == "Undecided: 0 of 128 are too few to ask what the flips of n0.0 go with."
+    assert Ledger(run.store).entries() == ()
