@@ -8,6 +8,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, opened
+from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, price_words
@@ -59,10 +60,12 @@ def _pair(run: Run, units: tuple[Neuron, ...], regime: Regime) -> tuple[dict[str
                 said = (
                     f"Ablated together they flip {pair.together} of these {pair.n} records, against "
                     f"{pair.either} under "
-                    f"either alone ({pair.extra.count} new, {pair.lost.count} lost; p = {pair.p_value:.2g}): "
+                    f"either alone ({pair.extra.count} new, {pair.lost.count} lost; {p_words(pair.p_value)}): "
                     f"{pair.interaction}"
                 )
-                return {"pair": encode(pair)}, fact(said, f"c:{chain.pairs_certificate}")
+                return {"pair": {**encode(pair), "p": pair.p_value}}, fact(
+                    said, f"c:{chain.pairs_certificate}"
+                )
     return None
 
 
@@ -85,7 +88,7 @@ def _beside_alone(
     word = "an interaction" if p <= alpha else "no interaction shown"
     said = (
         f"Together they flip {len(both)} of these {len(tested)} records, against {len(either)} that at least one alone "
-        f"flips (alone: {names}): {word} (exact paired test p = {p:.3g}, α = {alpha:g})"
+        f"flips (alone: {names}): {word} (exact paired test {p_words(p)}, α = {alpha:g})"
     )
     data = {
         "together": {"flips": len(both), "n": len(tested)},

@@ -59,6 +59,7 @@ def versus(given: VersusArguments, tell: Tell) -> ToolResult:
         ],
         **{name: {"flips": count, "n": n} for name, count in flips.items()},
         "p": p,
+        "flipped_by_both": (prompts := _both(certificates[0], left & right)),
         "certificates": [one.id for one in certificates],
     }
     sources = (*(f"c:{one.id}" for one in certificates), f"run:{findings.run}")
@@ -74,17 +75,15 @@ def versus(given: VersusArguments, tell: Tell) -> ToolResult:
             f"{units[0]} alone flips {flips['first_only']} and {units[1]} alone {flips['second_only']}",
             *sources,
         ),
-        *_both(certificates[0], left & right),
+        *([fact(f"Flipped by both: {' · '.join(prompts)}", sources[0])] if prompts else []),
     ]
     return stated(data, facts)
 
 
-def _both(certificate: Certificate, flipped: set[int]) -> Iterator[Fact]:
-    """The prompts that both units flip; none of a task that conceals them."""
+def _both(certificate: Certificate, flipped: set[int]) -> list[str]:
+    """The first prompts that both units flip; none of a task that conceals them."""
     rows = shown_rows(certificate, False)
-    prompts = list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in flipped))
-    if prompts:
-        yield fact(f"Flipped by both: {' · '.join(prompts[:SHOWN])}", f"c:{certificate.id}")
+    return list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in flipped))[:SHOWN]
 
 
 def shared(given: SharedArguments, tell: Tell) -> ToolResult:

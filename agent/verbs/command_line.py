@@ -26,24 +26,14 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
     "ask about a unit": (
         *("why", "why-not", "flip", "ablate", "control", "account", "path", "anchor", "covers", "shared"),
-        *("versus", "layer", "disguise", "tabulate", "repair"),
+        *("versus", "layer", "disguise", "tabulate", "unit", "investigate", "repair"),
     ),
     "look through a run": (
         *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
-        *("replay", "export", "serve"),
+        *("about", "define", "replay", "export", "serve"),
     ),
     "work step by step": (
-        *(
-            "score",
-            "extract",
-            "slices",
-            "candidates",
-            "localise",
-            "refine",
-            "investigate",
-            "fork",
-            "experiment",
-        ),
+        *("score", "extract", "slices", "candidates", "localise", "refine", "fork", "experiment"),
     ),
     "tasks, models, machine": ("tasks", "models", "data", "plan", "doctor", "spec"),
 }

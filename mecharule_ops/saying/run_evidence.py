@@ -335,7 +335,7 @@ def next_steps(run: Run, findings: Findings) -> Iterator[str]:
     found = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.search.suppressed]
     id = findings.run
     if any(unit.lower < findings.tau for unit in found):
-        yield f"More records would narrow the bounds: `mecharule run {findings.task} --records N`"
+        yield "More records would narrow the bounds: the same run with a larger `--records`"
     if any(unit.controls is None or unit.controls.effect_p is None for unit in found):
         yield f"More random units would allow a p: `mecharule fork {id} --set controls=99`"
     if found:
