@@ -136,7 +136,7 @@ def _verdicts(flips: np.ndarray, columns: Mapping[str, np.ndarray]) -> Iterator[
 
 def score(state: str, right: str) -> int:
     """1 for the right verdict, −1 for a wrong one, 0 where it is left open without need."""
-    said = {"supported": "supported", "refuted": "refuted", "weaker": "refuted"}.get(state, "open")
+    said = {"supported": "supported", "refuted": "refuted", "weaker": "open"}.get(state, "open")
     if said == right:
         return 1
     return 0 if said == "open" else -1

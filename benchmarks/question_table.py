@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pages import ROOT, put_between
+from pages import ROOT, made_at, put_between
 
 from agent.answering.chat import ask
 from mecharule_ops.errors import MechaRuleError
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(missed(of), end="\n\n")
             print(row(half, of), flush=True)
     if chosen.write:
-        put_between(PAGE, table(halves), BEGIN, END)
+        put_between(PAGE, f"{table(halves)}\n\n{made_at()}", BEGIN, END)
     return 0
 
 

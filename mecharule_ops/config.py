@@ -54,8 +54,8 @@ class RunConfig(BaseModel):
     largest: int | None = Field(None, ge=1)
     """Units of the largest group asked: smaller hides less and costs more; None is 8 in 1→0, 4 in 0→1."""
     rest: Literal["grouped", "audited"] = "grouped"
-    """What first order does not promise in a guided search: asked in groups, or left to the audit, whose bound is the
-    same and which finds what it draws alone."""
+    """What first order does not promise in a guided search: asked in groups, or left to the audit, which alone bounds
+    it, widely where the basis is large and few are drawn."""
     audit: int | None = Field(None, ge=0)
     """Pruned units drawn at random and tested alone, to bound what was missed; None is an eighth, at most 256."""
     exhaustive_up_to: int = Field(0, ge=0)

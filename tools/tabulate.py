@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
-from mecharule_ops.findings.controls import permutation_p
 from mecharule_ops.numbers import percent
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.interval import mcc_interval
@@ -15,7 +14,7 @@ from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, flips_w
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips_where import where_words
 from mecharule_ops.saying.properties import PROPERTIES, Property
-from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
+from mecharule_ops.types import FlipCount, Neuron
 from tools._ablations import accepted, price_words
 from tools._accounts import Asked
 from tools.arguments import TabulateArguments
@@ -41,7 +40,7 @@ def tabulate(given: TabulateArguments, tell: Tell) -> ToolResult:
 
 
 def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
-    """Both counts, and a permutation test of their difference, on the records of both slices."""
+    """Both counts on the records of both slices, from the unit's certificate."""
     with opened(given.run) as run:
         asked = Asked.of(run, given)
         holds = run.fires(asked_for.predicate)
@@ -66,37 +65,22 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
         "predicate": asked_for.predicate,
         "holds": {"flips": there.flips, "n": there.n},
         "elsewhere": {"flips": elsewhere.flips, "n": elsewhere.n},
-        "p": (p := permutation_p(FlipEstimate(associated=there, unrelated=elsewhere))),
-        "alpha": asked.findings.alpha,
     }
     sources = (f"c:{found.id}", f"run:{asked.findings.run}")
     said = (
         f"Ablating {asked.neuron} alone flips {_of(there, asked_for.where)} and {_of(elsewhere, asked_for.elsewhere)} "
         f"({asked_for.predicate})"
     )
-    return stated(
-        data,
-        [
-            fact(sentence, *sources, unit=asked.neuron)
-            for sentence in (said, _apart(there, elsewhere, p, data))
-        ],
+    chose = (
+        "These records chose the unit, so no test of the difference is made on them; `--records held-out` counts on "
+        "records that chose nothing"
     )
+    return stated(data, [fact(sentence, *sources, unit=asked.neuron) for sentence in (said, chose)])
 
 
 def _of(count: FlipCount, what: str) -> str:
     share = f" ({percent(count.flip_rate)})" if count.n else ""
     return f"{count.flips} of {count.n} {what}{share}"
-
-
-def _apart(there: FlipCount, elsewhere: FlipCount, p: float, data: Mapping[str, object]) -> str:
-    """Whether the two rates are told apart."""
-    if not (there.n and elsewhere.n):
-        return "All records lie on one side, so nothing is compared"
-    told = "told apart" if p <= float(str(data["alpha"])) else "not told apart"
-    return (
-        f"The two rates are {told} by these {there.n + elsewhere.n} records, which chose the unit (permutation test, "
-        f"p = {p:.2g}, for this one question)"
-    )
 
 
 def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
@@ -131,6 +115,8 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
     facts = [
         fact(f"{unit} flips {told}, of {len(positions):,} {part} records", source, unit=unit, kinds="when")
     ]
+    if interval is not None:
+        facts.append(fact(f"As a rule it would have MCC {interval} on them", source, unit=unit))
     if held_out:
         facts.append(fact(f"Looks at held-out flips of {unit} so far: {looks}", source, unit=unit))
     return stated(data, facts)

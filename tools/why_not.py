@@ -108,7 +108,7 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
                 "searched",
             )
         if SearchStatus.LEFT.value in asked.search.status:
-            left = "first order did not promise it, so it was never asked; the audit alone bounds such units"
+            left = "first order did not promise it, so the search did not ask it; the audit alone bounds such units"
             return Reason(word="not promised", sentence=left)
         return Reason(word="not settled", sentence="the search ended before it was settled")
     assert node.ucb is not None, "what was ruled out has a bound"

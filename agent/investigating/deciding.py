@@ -174,13 +174,13 @@ def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], al
     changed: list[Rival] = []
     for rival in rivals:
         bound = verdicts[rival["condition"]]
-        if found.interaction.value == rival["condition"]:
-            state, shown = "supported", False
+        # The sign test says that it happens more than the other; the share of records that could show it, how much.
+        if found.interaction.value == rival["condition"] and bound.rate >= rival["threshold"]:
+            state = "supported"
         else:
-            # Shown the other way, or fewer than the threshold's share of the records that could show it.
-            shown = found.interaction is not Interaction.NONE
-            state = "refuted" if shown or bound.upper < rival["threshold"] else "undecided"
-        outcome = TestOutcome(value=bound.rate, n=len(places), positives=int(together.sum()), state=state)
+            state = "refuted" if bound.upper < rival["threshold"] else "undecided"
+        # Of the records that could show it so many did: a pair whose flips all vanish is no small class.
+        outcome = TestOutcome(value=bound.rate, n=bound.n, positives=bound.count, state=state)
         entry = _entry(context, prediction_of(rival), outcome)
         counts = [bound.count, bound.n, found.together, found.n]
         changed.append(
@@ -193,7 +193,7 @@ def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], al
                 "low": bound.lower,
                 "high": bound.upper,
                 "p": found.p_value,
-                "beside": "the sign test shows the other" if state == "refuted" and shown else "",
+                "beside": "",
             }
         )
     return changed

@@ -67,7 +67,7 @@ def verdict(found: Investigated) -> str:
     shown = [rival for rival in rivals if rival["state"] == "supported"]
     if shown:
         return _capital(_of_shown(rivals, shown[0]))
-    if rivals and all(rival["state"] in ("refuted", "weaker") for rival in rivals):
+    if rivals and all(rival["state"] == "refuted" for rival in rivals):
         return f"None of {plural(len(rivals), 'rival')} holds on held-out records."
     if not rivals and found.state.get("board"):
         return f"Undecided: {found.state['board'][-1]['sentence']}."
@@ -84,7 +84,9 @@ def _capital(text: str) -> str:
 
 
 def _of_named(rival: Rival) -> str:
-    word = {"supported": "Yes", "refuted": "No", "weaker": "Only in part"}.get(rival["state"], "Undecided")
+    word = {"supported": "Yes", "refuted": "No", "weaker": "Weaker than a rival"}.get(
+        rival["state"], "Undecided"
+    )
     if word == "Yes" and rival["condition"].startswith("not ") and rival["family"] != STATED:
         word = "Yes, the other way round"
     return f"{word}: {_counts(rival)}"

@@ -152,8 +152,8 @@ class GuidedSearch(GroupSearch):
             self._settle()
 
     def leave(self) -> None:
-        """End where no further unit is worth confirming; the rest was never asked."""
-        self._status = SearchStatus.LEFT
+        """End where no further unit is worth confirming; what is left was never asked."""
+        self._status = SearchStatus.COMPLETE if self._confirmed == self._units else SearchStatus.LEFT
 
     @property
     def promises(self) -> bool:

@@ -154,7 +154,7 @@ class SearchAudit:
         """The bound, and on what it rests, in a line."""
         besides = f", {self.reopened:,} reopened" if self.reopened else ""
         return (
-            f"at most {self.missed_at_most} τ-agonists missed among {self.untested:,} untested units, "
+            f"at most {self.missed_at_most} τ-agonists missed, {self.untested:,} units untested, "
             f"{self.confidence:.0%} confidence ({self.tested:,} drawn at random{besides}, {len(self.found)} found)"
         )
 

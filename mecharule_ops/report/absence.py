@@ -13,7 +13,7 @@ from mecharule_ops.confidence import flipless_size
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural
 from mecharule_ops.saying.flips import stronger_slice
-from mecharule_ops.types import Baseline, Basis, Phase
+from mecharule_ops.types import Baseline, Basis, Phase, SearchStatus
 
 
 def negative(findings: Findings, outcome: SearchOutcome) -> str:
@@ -95,9 +95,13 @@ def after_audit(outcome: SearchOutcome) -> tuple[str, ...]:
     """What to do when the audit met τ-agonists that the search had pruned; empty when it met none."""
     if outcome.audit is None or not outcome.audit.found:
         return ()
+    met = f"The audit met {plural(len(outcome.audit.found), 'τ-agonist')} that the search "
+    if SearchStatus.LEFT.value in outcome.status:
+        return (
+            f"{met}had not asked: ask the rest in groups (--set rest=grouped) or audit more (--set audit=N).",
+        )
     return (
-        f"The audit met {plural(len(outcome.audit.found), 'τ-agonist')} that the search had pruned with a group: "
-        "search smaller groups (--set largest=2) or every unit alone (--set largest=1).",
+        f"{met}had pruned with a group: search smaller groups (--set largest=2) or every unit alone (--set largest=1).",
     )
 
 

@@ -130,9 +130,11 @@ def _flips(unit: Unit) -> str:
 
 
 def _rule(unit: Unit) -> str:
-    """`rule MCC .46` of the one rule that is told of it."""
+    """`rule MCC .46` of the one rule that is told of it; where none was sought, that is no negative finding."""
     rule = told_rule(unit.account, unit.rule)
-    if rule is None or rule.held_out is None or not rule.shown:
+    if rule is None:
+        return "rule not sought"
+    if rule.held_out is None or not rule.shown:
         return "no rule predicts"
     return f"rule MCC {short(rule.held_out.mcc)}"
 

@@ -104,11 +104,14 @@ def when_line(findings: Findings) -> str:
     first, *others = sorted(units, key=lambda unit: -unit.estimate.strength)
     when = when_told(first.account, first.rule, findings.run)
     said = f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}."
-    shown = sum(rule is not None and rule.shown for rule in map(_told, others))
+    sought = [rule for rule in map(_told, others) if rule is not None]
+    shown, which = sum(rule.shown for rule in sought), f"the other {len(others):,}"
+    if sought and len(sought) < len(others):
+        which = f"{len(sought):,} others of which a rule was sought"
     if shown:
-        said += f" {shown:,} of the other {len(others):,} {'has' if shown == 1 else 'have'} a rule too."
-    elif others:
-        said += f" No rule predicts the flips of the other{'' if len(others) == 1 else 's'}."
+        said += f" {shown:,} of {which} {'has' if shown == 1 else 'have'} a rule."
+    elif sought:
+        said += f" No rule predicts the flips of {which if len(others) > 1 else 'the other'}."
     return said
 
 

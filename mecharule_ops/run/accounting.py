@@ -106,10 +106,10 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
 
 
 def held_out_gain(run: Run, seen: Sequence[BehaviourRecord], more: int) -> float:
-    """By how much `more` records narrow the half-width of an MCC's 95 % interval, in the direction with fewest of them.
+    """By how much `more` records narrow the half-width of an MCC's 95 % interval, in the direction that gains most.
 
     That of an MCC of 0 on n held-out records is 1.96 / √n; a share held out of those that start as the direction asks
-    comes of every further record. With none of them so far every record helps.
+    comes of every further record. Where none starts so, none is expected, and nothing narrows.
     """
     labels = np.array([record.label for record in (*run.records, *seen)], bool)
     gains = []
@@ -118,8 +118,9 @@ def held_out_gain(run: Run, seen: Sequence[BehaviourRecord], more: int) -> float
         n = int((starting[: len(run.train)] & ~run.train).sum())
         n += round(run.config.test_share * int(starting[len(run.train) :].sum()))
         coming = run.config.test_share * more * float(starting.mean())
-        gains.append(1.96 / math.sqrt(n) - 1.96 / math.sqrt(n + coming) if n else 1.0)
-    return max(gains)
+        if coming:
+            gains.append(1.96 / math.sqrt(n) - 1.96 / math.sqrt(n + coming) if n else 1.0)
+    return max(gains, default=0.0)
 
 
 def account_forwards(run: Run, regime: Regime) -> int:

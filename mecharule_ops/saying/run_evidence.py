@@ -12,6 +12,7 @@ from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.searches import predicted_words, recall_sentence, search_names
 from mecharule_ops.saying.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
+from mecharule_ops.types import SearchStatus
 
 _MOST = 6
 
@@ -25,10 +26,15 @@ def count(run: Run, findings: Findings) -> Iterator[str]:
             f"{plural(len(strong), 'τ-agonist')} of {search.cost.candidates:,} units ({search.regime.arrow})"
             f"{f': {names}' if names else ''}; each flips at least τ = {findings.tau:g} of a slice"
         )
-        if rest:
+        left = search.cost.candidates - len(search.agonists)
+        more = f"{rest} more {'is' if rest == 1 else 'are'} not ruled out; " if rest else ""
+        if set(search.status) <= {SearchStatus.COMPLETE.value}:
+            if rest:
+                yield f"{more}the other {left:,} are"
+        else:
             yield (
-                f"{rest} more {'is' if rest == 1 else 'are'} not ruled out; the other "
-                f"{search.cost.candidates - len(search.agonists):,} are"
+                f"{more}of the other {left:,} not all were asked ({'; '.join(sorted(set(search.status)))}), so not "
+                "each of them is ruled out"
             )
 
 

@@ -82,12 +82,16 @@ def summed_recall_words(found: Share, units: Share | None) -> str:
 
 
 def guaranteed_words(audit: SearchAudit, found: int) -> str:
-    """`17 found, at most 216 missed: at least 7 % (95 % confidence)`."""
+    """`17 found, at most 216 missed: at least 7 % of all such units found (95 % confidence)`."""
     said, most = f"{found:,}" if found else "none", audit.missed_at_most
     if audit.exact and not audit.untested:
         return f"{said} found, none missed: every unit was tested alone"
     missed = f"at most {most:,} missed" if most else "none missed"
-    share = f": at least {100 * floored(found / (found + most)):g} %" if found and most else ""
+    share = (
+        f": at least {100 * floored(found / (found + most)):g} % of all such units found"
+        if found and most
+        else ""
+    )
     return f"{said} found, {missed}{share} ({100 * audit.confidence:g} % confidence)"
 
 

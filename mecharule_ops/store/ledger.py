@@ -152,9 +152,9 @@ class Ledger:
 
 
 def _decision(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
+    if outcome.value is not None and outcome.state:
+        return HypothesisState(outcome.state)
     if outcome.value is None or min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
         return HypothesisState.UNDERPOWERED
-    if outcome.state:
-        return HypothesisState(outcome.state)
     supported = outcome.value >= prediction.threshold
     return HypothesisState.SUPPORTED if supported else HypothesisState.REFUTED

@@ -93,7 +93,12 @@ def _newest_first(folder: Path) -> list[Path]:
 
 def _last_write(path: Path) -> float:
     log = path.with_name(path.name + "-wal")
-    return max(part.stat().st_mtime for part in (path, log) if part.exists())
+    # A log that holds nothing is what reading leaves behind.
+    return max(
+        part.stat().st_mtime
+        for part in (path, log)
+        if part is path or (part.exists() and part.stat().st_size)
+    )
 
 
 def _summary(path: Path) -> RunSummary:

@@ -21,7 +21,7 @@ PRODUCTS = """
 import sys, numpy as np, torch
 from mecharule_ops.loading.products import _product
 one, other = (torch.tensor(np.random.default_rng(n).normal(size=(90, 130)), dtype=torch.float32) for n in (0, 1))
-np.stack([(one @ other.T).numpy(), _product(one, other, None).numpy()]).tofile(sys.stdout.buffer)
+sys.stdout.buffer.write(np.stack([(one @ other.T).numpy(), _product(one, other, None).numpy()]).tobytes())
 """
 
 
@@ -29,7 +29,8 @@ def products(settings: dict[str, str]) -> tuple[np.ndarray, np.ndarray]:
     """Of a process of its own: the same product by MKL and by oneDNN."""
     kept = {name: value for name, value in os.environ.items() if name not in OTHER}
     command = [sys.executable, "-c", PRODUCTS]
-    done = subprocess.run(command, env={**kept, **settings}, capture_output=True, check=True)
+    done = subprocess.run(command, env={**kept, **settings}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
     by_mkl, by_onednn = np.frombuffer(done.stdout, np.float32).reshape(2, 90, 90)
     return by_mkl, by_onednn
 

@@ -100,7 +100,7 @@ def test_a_unit_that_the_audit_meets_reopens_its_group(tmp_path: Path) -> None:
     assert audit_sentence(searched, searched.audit) == (
         "Of the 15 units whose full strength the search left unknown, 5 were drawn at random and tested alone: 1 "
         "reaches τ, so the 4 units pruned together with it were tested alone too, of which 1 reaches τ. So 2 found, "
-        "at most 6 missed: at least 25 % (95 % confidence)."
+        "at most 6 missed: at least 25 % of all such units found (95 % confidence)."
     )
 
 
@@ -169,7 +169,10 @@ def test_a_recall_of_a_search_that_tested_every_unit_has_no_bound() -> None:
 def test_a_guarantee_is_rounded_down() -> None:
     """17 found and at most 216 missed guarantee 7.296 %; 199 of 200 are not 100 %."""
     audit = replace(AUDIT, missed_at_most=216)
-    assert guaranteed_words(audit, 17) == "17 found, at most 216 missed: at least 7 % (95 % confidence)"
+    assert (
+        guaranteed_words(audit, 17)
+        == "17 found, at most 216 missed: at least 7 % of all such units found (95 % confidence)"
+    )
     assert "at least 99 %" in guaranteed_words(replace(AUDIT, missed_at_most=1), 199)
     assert "at least 0.4 %" in guaranteed_words(replace(AUDIT, missed_at_most=996), 4)
 
