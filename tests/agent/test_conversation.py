@@ -117,7 +117,7 @@ def test_an_overclaim_is_not_answered_by_an_account(copied_run: Path) -> None:
     assert data["certificates"] == []
     counted = _ask(copied_run, "is the strongest neuron a carry detector?").data
     assert counted["tool"] == "tabulate"
-    assert "told apart" in str(counted["answer"])
+    assert "no test of the difference is made" in str(counted["answer"])
 
 
 def test_a_question_that_is_not_understood_exits_2(copied_run: Path) -> None:

@@ -137,7 +137,7 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
     assert len(POSITIVE.tau_agonists) == 3
     assert audit_sentence(POSITIVE, replace(AUDIT, exact=False)) == (
         f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 found, at most 28 missed: "
-        "at least 9 % (95 % confidence)."
+        "at least 9 % of all such units found (95 % confidence)."
     )
     whole = replace(AUDIT, untested=0, missed_at_most=0)
     assert audit_sentence(POSITIVE, whole).endswith("So 3 found, none missed: every unit was tested alone.")
