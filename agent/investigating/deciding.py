@@ -96,7 +96,8 @@ def decided(
     looks = 0
     if step["kind"] == "table":
         looks += _tables(context, changed, holds, flips, share, family)
-    looks += _duels(context, changed, holds, flips, share / max(1, family - 1))
+    # Any two of the family may come to be compared.
+    looks += _duels(context, changed, holds, flips, share / max(1, family * (family - 1) // 2))
     return changed, looks
 
 
