@@ -71,14 +71,16 @@ def test_means_equal_those_of_single_unpadded_runs(family: str, basis: Basis) ->
     offsets = torch.tensor(sorted(values))
     wanted = np.array([np.mean(values[offset], 0) for offset in sorted(values)])
     found = table.value(1, offsets)[:, 2].numpy().reshape(wanted.shape)
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     statistics = table.others.layers[1]
     for field, reduce in ((statistics.low, np.min), (statistics.high, np.max)):
         extreme = np.array([reduce(ranges[offset], 0) for offset in sorted(ranges)])
-        np.testing.assert_allclose(field[:, 2].numpy().reshape(extreme.shape), extreme, atol=1e-5)
+        np.testing.assert_allclose(field[:, 2].numpy().reshape(extreme.shape), extreme, rtol=1e-5, atol=1e-5)
     overall = np.mean([value for offset in values for value in values[offset]], 0)
     mean = bench.table(Intervention(basis=basis, baseline=Baseline.MEAN, phase=phase))
-    np.testing.assert_allclose(mean.value(1, offsets)[0, 2].numpy().reshape(-1), overall, atol=1e-5)
+    np.testing.assert_allclose(
+        mean.value(1, offsets)[0, 2].numpy().reshape(-1), overall, rtol=1e-5, atol=1e-5
+    )
     assert (mean.value(1, offsets) == mean.value(1, offsets)[:1]).all()
 
 
