@@ -95,7 +95,7 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.until(lambda text: "✓ ok" in text or "grade" in text, "the answer to why")
     terminal.press("F2")
     terminal.type("why does the strongest neuron flip?")
-    terminal.sees("why does the strongest neuron flip?", "Ablating m1.")
+    terminal.sees("why does the strongest neuron flip?", "Switch channel m1.")
     terminal.reads_on_to("How sure:")
     terminal.type("/verify last")
     terminal.sees("match")
