@@ -96,7 +96,7 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.press("F2")
     terminal.type("why does the strongest neuron flip?")
     terminal.sees("why does the strongest neuron flip?", "Switch channel m1.")
-    terminal.reads_on_to("How sure:")
+    terminal.reads_on_to("How sure.")
     terminal.type("/verify last")
     terminal.sees("match")
     terminal.press("F3", "e")
