@@ -116,7 +116,7 @@ def test_the_story_in_a_browser(served: SimpleNamespace, tmp_path: Path) -> None
             await page.sees("DONE", "finished", "[F3 tree]", "AGONIST")
             await page.press("F2")
             await page.type("why does the strongest neuron flip?")
-            await page.sees("you why does", "When it flips")
+            await page.sees("you why does", "Switch channel m1.")
             await page.reads_on_to("you may ask")
             colours = (await page.picture()).getcolors(1 << 24)
             assert colours is not None
