@@ -19,7 +19,7 @@ from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
 
 LEAST_CLASS = 5
-"""Held-out records that each side of the test needs; with fewer it is underpowered."""
+"""Held-out records that each side needs where the value decides; with fewer the test is underpowered."""
 
 
 class HypothesisState(StrEnum):
@@ -70,7 +70,7 @@ class TestOutcome:
     positives: int
     """Records of the test on which the subject flips the outcome."""
     state: str = ""
-    """What a test decides that asks for more than a value from the threshold on; empty where the value decides."""
+    """What a test decides by itself, an exact one of few records too; empty where the value decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,7 +115,10 @@ def test_what_is_not_registered_cannot_be_decided(store: RunStore) -> None:
 
 
 def test_a_test_may_decide_by_more_than_its_value(store: RunStore) -> None:
-    """Its own state stands, also `undecided`, unless too few records are of one side."""
+    """Its own state stands, also `undecided`: an exact test of few records says for itself what they are worth.
+
+    Without a value nothing was tested.
+    """
     ledger = Ledger(store)
     states = []
     for place, outcome in enumerate(
@@ -123,6 +126,7 @@ def test_a_test_may_decide_by_more_than_its_value(store: RunStore) -> None:
             TestOutcome(value=0.9, n=100, positives=30, state="undecided"),
             TestOutcome(value=0.1, n=100, positives=30, state="supported"),
             TestOutcome(value=0.9, n=100, positives=2, state="supported"),
+            TestOutcome(value=None, n=100, positives=30, state="supported"),
         )
     ):
         prediction = Prediction(
@@ -130,5 +134,5 @@ def test_a_test_may_decide_by_more_than_its_value(store: RunStore) -> None:
         )
         entry = ledger.register(prediction)
         states.append(ledger.decide(entry.id, lambda registered, outcome=outcome: outcome).state)  # type: ignore[misc]
-    assert states == ["undecided", "supported", "underpowered"]
+    assert states == ["undecided", "supported", "supported", "underpowered"]
     assert [entry.state for entry in Ledger(store).entries()] == states
