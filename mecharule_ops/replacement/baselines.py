@@ -34,6 +34,9 @@ RECORDS = 256
 """Prompts that the values are estimated from (paper, §5), and as many others at most that say their range."""
 OTHERS = 4
 """Of this many records one is kept from the values, to say the range."""
+ROUNDING = 1e-3
+"""Share of what a unit ranges over by which two measurements of its replacement may differ: far more than another
+processor's sums do, far less than moves an answer."""
 _POSITIONAL = (Baseline.MEAN_POSITIONAL, Baseline.MEAN_DONOR_POSITIONAL)
 _DONOR = (Baseline.MEAN_DONOR, Baseline.MEAN_DONOR_POSITIONAL)
 
@@ -74,6 +77,17 @@ class ReplacementTable:
                 channels=index.to(device), values=self.value(layer, offsets, index).to(device)
             )
         return held
+
+    def agrees_with(self, other: ReplacementTable) -> bool:
+        """Whether another table, measured on the same records by other sums, holds the same values to a rounding."""
+        same = (self.intervention, self.records) == (other.intervention, other.records)
+        if not same or not torch.equal(self.offsets, other.offsets):
+            return False
+        seen = zip(self.values, other.values, self.others.layers, strict=True)
+        return all(
+            bool(((mine - theirs).abs() <= ROUNDING * (of.high - of.low).amax(0) + 1e-6).all())
+            for mine, theirs, of in seen
+        )
 
     def _rows(self, offsets: Tensor) -> Tensor:
         """Index of the nearest observed offset."""

@@ -50,11 +50,11 @@ class Bench:
 
 
 def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
-    """The run's own model, or one that is loaded already, and its replacement values measured anew.
+    """The run's own model, or one that is loaded already, and the run's replacement values where they are confirmed.
 
-    They are measured before anything else: TransformerLens changes how the model computes attention, and with it
-    their last digits. On another kind of device, or in another type, the last digits differ, and the run's own
-    values are used; so they are where the run's file does not say which records they were measured on.
+    They are measured anew: where that gives the run's own to a rounding, as another processor does, the run's own are
+    used, else the new ones, which no certificate names. On another kind of device, or in another type, they are not
+    measured; neither are they where the run's file does not say on which records.
     """
     subject = run.subject if subject is None else subject
     made = run.placed
@@ -62,12 +62,11 @@ def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
         subject.dtype_name,
         subject.device.type,
     )
-    tables = {
-        how: run.measured_replacement(how, subject)
-        if alike and run.replacement(how).records
-        else run.replacement(how)
-        for how in map(run.intervention, run.config.bases)
-    }
+    tables = {how: run.replacement(how) for how in map(run.intervention, run.config.bases)}
+    for how, held in tables.items():
+        if alike and held.records:
+            measured = run.measured_replacement(how, subject)
+            tables[how] = held if measured.agrees_with(held) else measured
 
     def table(intervention: Intervention, wanted: str) -> ReplacementTable:
         if intervention not in tables:
@@ -147,10 +146,11 @@ def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) 
     same = "name the same model with --model"
     if certificate.dtype != subject.dtype_name:
         same = f"it was made in {certificate.dtype}, this is {subject.dtype_name}: leave --dtype out"
+    others = "its records give others here; export the run where it was made"
     cures = (
         ("weights", model.model_hash, subject.model_hash, same),
         ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash, "name the same model with --model"),
-        ("replacement values", stated.baseline_hash, table.hash, "export the run where it was made"),
+        ("replacement values", stated.baseline_hash, table.hash, others),
     )
     for what, wanted, here, cure in cures:
         if wanted != here:

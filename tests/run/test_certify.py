@@ -157,3 +157,20 @@ def test_values_that_name_no_records_are_taken_from_the_run_file(run: Run, copie
         assert held.hash != run.replacement(how).hash
         assert bench_of_run(other, run.subject).table(how, held.hash).hash == held.hash
     assert named.tolist() == list(bench_of_run(run).table(how, "").records)
+
+
+@pytest.mark.parametrize(("moved", "confirmed"), [(1e-6, True), (0.1, False)])
+def test_values_of_another_processor_are_confirmed_to_a_rounding(
+    run: Run, copied_run: Path, moved: float, confirmed: bool
+) -> None:
+    """Its sums differ in the last digits, and its certificates carry the hash of them; a forged value is not taken."""
+    how = run.intervention(Basis.MLP_OUT)
+    with opened(copied_run) as other:
+        arrays = dict(other.store.get(keys.replacement(how)))
+        values = arrays["value1"].copy()
+        values[:, 7] += moved * (arrays["high1"] - arrays["low1"])[:, 7].max()
+        other.store.put(keys.replacement(how), {**arrays, "value1": values})
+        held = other.replacement(how)
+        assert held.hash != run.replacement(how).hash
+        used = bench_of_run(other, run.subject).table(how, held.hash)
+        assert (used.hash == held.hash) is confirmed
