@@ -64,6 +64,6 @@ def test_the_commands_run_as_printed(section: str, commands: Commands, folder: P
     assert '"task": "sentiment"' in planned.out
     done = commands.main(*run, *SMALL)
     assert done.code == 0, done.err
-    assert "which succeeds on" in done.out
+    assert "which is right on" in done.out
     answered = commands.main(*ask)
     assert answered.code == 0, answered.err
