@@ -112,7 +112,7 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
             return Reason(word="not promised", sentence=left)
         return Reason(word="not settled", sentence="the search ended before it was settled")
     assert node.ucb is not None, "what was ruled out has a bound"
-    bound = f"search bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"
+    bound = f"upper bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"
     if node.size == 1:
         return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
@@ -129,7 +129,7 @@ def _after_localization(asked: Asked, known: Unit) -> Reason:
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",
-            sentence=f"not ruled out, since its search bound {told_apart(agonist.ucb, agonist.tau)} reaches τ = "
+            sentence=f"not ruled out, since its upper bound {told_apart(agonist.ucb, agonist.tau)} reaches τ = "
             f"{agonist.tau:g}, but it flips only {flips}: no τ-agonist",
         )
     if rule is None:
@@ -171,6 +171,6 @@ def _node_words(node: NodeView) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
     return (
         f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
-        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (search bound {two_decimals(node.ucb)}): "
+        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (upper bound {two_decimals(node.ucb)}): "
         f"{node.verdict}"
     )

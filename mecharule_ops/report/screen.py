@@ -17,7 +17,7 @@ from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import found_line, sure_line, when_line
 from mecharule_ops.saying.control_facts import brief_rank
-from mecharule_ops.saying.private_words import explained
+from mecharule_ops.saying.glossary import explained
 from mecharule_ops.saying.rules import short
 from mecharule_ops.saying.searches import is_risk, missed_words, search_names
 from mecharule_ops.saying.unit_rules import told_rule

@@ -144,7 +144,7 @@ def groups(run: Run, findings: Findings) -> Iterator[str]:
         flips, asked = node.associated_flips + node.unrelated_flips, node.associated_n + node.unrelated_n
         yield (
             f"Pruned: a group of {node.size} units ({node.units}), which together flip {flips} of {asked}; "
-            "search bound "
+            "upper bound "
             f"{node.ucb or 0:.3f}, below τ = {findings.tau:g}"
         )
 
