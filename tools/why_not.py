@@ -41,7 +41,7 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         asked = Asked.of(run, given)
         findings, neuron, regime = asked.findings, asked.neuron, asked.regime
         scores = run.attribution(neuron.basis, regime)
-        rank = attribution_rank(neuron, scores)
+        rank = None if scores is None else attribution_rank(neuron, scores)
         path = settled_by(run, neuron, regime)
         predicted = _promise(run, neuron, regime)
     node = path[-1] if path else None
@@ -51,11 +51,11 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         "search": search_name(asked.search),
         "reason": reason.word,
         "sentence": reason.sentence,
-        "attribution": {"rank": rank.rank, "of": rank.units, "score": rank.score} if scores.any() else None,
+        "attribution": None if rank is None else {"rank": rank.rank, "of": rank.units, "score": rank.score},
         "path": [_node_data(step) for step in path],
     }
     facts = asked.facts([f"{neuron} ({regime.arrow}): {reason.sentence}"], "why-not")
-    if scores.any():
+    if rank is not None:
         ranked = (
             f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
             "evidence of causation"
@@ -95,13 +95,13 @@ def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
     return promise(neuron.channel, neuron.layer, layers, predictions)
 
 
-def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reason:
+def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank | None) -> Reason:
     """The first hurdle that the unit did not pass, in the order of the method."""
     findings, candidates = asked.findings, asked.search.cost.candidates
     if asked.unit is not None:
         return _after_localization(asked, asked.unit)
     if node is None:
-        if rank.rank > candidates:
+        if rank is not None and rank.rank > candidates:
             return Reason(
                 word="not a candidate",
                 sentence=f"its attribution rank {rank.rank:,} lies beyond the {candidates:,} candidates "

@@ -87,7 +87,7 @@ class Localised:
 def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
     """EAP-IG candidates of one basis on the slices' pairs.
 
-    Every unit with score 0, in the order of channels, where there is no pair or nothing reads the scores.
+    Every unit without a score, in the order of channels, where there is no pair or nothing reads the scores.
     """
     name, read = keys.attribution(basis, slices.regime), _attribution_is_read(run, basis, slices)
     if not read:
@@ -95,7 +95,7 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
             run.store.put(name, _no_scores(run, basis))
         return run.candidates(basis, slices.regime)
     with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
-        stage.reused = run.store.has(name) and bool(run.attribution(basis, slices.regime).any())
+        stage.reused = run.store.has(name) and run.attribution(basis, slices.regime) is not None
         if not stage.reused:
             run.store.put(name, _scores(run, basis, slices, stage))
         candidates = run.candidates(basis, slices.regime)
@@ -114,7 +114,7 @@ def _attribution_is_read(run: Run, basis: Basis, slices: CompactSlices) -> bool:
 
 
 def _no_scores(run: Run, basis: Basis) -> Float[np.ndarray, "layer channel"]:
-    return np.zeros((run.subject.n_layers, run.subject.width(basis)))
+    return np.full((run.subject.n_layers, run.subject.width(basis)), np.nan)
 
 
 def _scores(

@@ -151,7 +151,7 @@ def _sizes(run: Run, neuron: Neuron) -> tuple[int, int] | None:
     """(layers, units of each) of the unit's basis; None where neither run nor model directory tells."""
     for regime in run.regimes:
         if run.store.has(keys.attribution(neuron.basis, regime)):
-            return run.attribution(neuron.basis, regime).shape
+            return run.sizes(neuron.basis, regime)
     from mecharule_ops.loading.model_names import on_this_machine
     from mecharule_ops.loading.shape import read_shape
 

@@ -12,7 +12,7 @@ from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.searches import predicted_words, recall_sentence, search_names
 from mecharule_ops.saying.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
-from mecharule_ops.types import SearchStatus
+from mecharule_ops.types import Basis, Regime, SearchStatus
 
 _MOST = 6
 
@@ -69,7 +69,7 @@ def chance(run: Run, findings: Findings) -> Iterator[str]:
             under = "" if unit.lower >= findings.tau else f", below τ = {findings.tau:g}"
             yield (
                 f"{unit.neuron} {said}{more}; its strength {unit.estimate.strength:.2f} has a lower bound of "
-                f"{unit.lower:.2f} over all {unit.search.cost.candidates:,} units searched{under}"
+                f"{unit.lower:.2f} over all {unit.search.cost.candidates:,} units{under}"
             )
     if not any(unit.is_tau_agonist for unit in findings.units()):
         yield "No unit reaches τ, so nothing has to be told from chance"
@@ -81,8 +81,8 @@ def corrected(run: Run, findings: Findings) -> Iterator[str]:
     yield f"Yes: the p of every learned rule is corrected by Holm over all {plural(len(rules), 'rule')}"
     for search in findings.searches:
         yield (
-            f"Lower bounds of strength hold over both slices of all {search.cost.candidates:,} units searched at once "
-            "(Bonferroni)"
+            f"Lower bounds of strength hold over both slices of all {search.cost.candidates:,} units at once "
+            "(Bonferroni), also of those that were never asked"
         )
     yield "p of units among random units, and of selectivity, are corrected over the strongest units of the run (Holm)"
 
@@ -157,20 +157,37 @@ def order(run: Run, findings: Findings) -> Iterator[str]:
             yield said.removesuffix(".")
     for basis in run.config.bases:
         for regime in run.regimes:
-            if not run.attribution(basis, regime).any():
-                yield "Attribution (EAP-IG) was not asked: first order ordered the search"
+            if run.attribution(basis, regime) is None:
+                of = f"{basis.value} {regime.arrow}"
+                yield f"Attribution (EAP-IG, {of}) was not asked: {_ordered(run, basis, regime)}"
                 continue
             kept = run.candidates(basis, regime)
             scored = [
                 (abs(float(score)), f"{basis.letter}{layer.layer}{basis.row.mark}{channel}")
                 for layer in kept.layers
-                for channel, score in zip(layer.channels, layer.scores, strict=True)
+                for channel, score in zip(layer.channels, layer.scored, strict=True)
+                if score is not None
             ]
             best = [name for _, name in sorted(scored, reverse=True)[:5]]
             yield (
                 f"By attribution (EAP-IG, {regime.arrow}) the top unit is {best[0]}, then {', '.join(best[1:])}; "
                 "attribution orders tests and is no evidence of causation"
             )
+
+
+def _ordered(run: Run, basis: Basis, regime: Regime) -> str:
+    """What ordered a search that asked no attribution."""
+    if not run.predictions(basis, regime):
+        return "units were taken in the order of channels"
+    views = [run.search_view(basis, regime, layer) for layer in range(run.sizes(basis, regime)[0])]
+    layers = [layer for layer, view in enumerate(views) if view is not None and view.dropped]
+    if not layers:
+        return "first order ordered the search"
+    named = ", ".join(map(str, layers))
+    return (
+        f"first order ordered the search, but it failed in {plural(len(layers), 'layer')} ({named}), where the units "
+        "left were grouped in the order of channels"
+    )
 
 
 def cost(run: Run, findings: Findings) -> Iterator[str]:

@@ -14,7 +14,7 @@ from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, SearchCost
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
-from mecharule_ops.types import Regime, Share
+from mecharule_ops.types import Regime, SearchStatus, Share
 
 
 def search_name(outcome: SearchOutcome) -> str:
@@ -43,6 +43,22 @@ def shared_replacement(findings: Findings) -> str | None:
 def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
     """Whether the flips of a search do harm: 0→1 where success is harm."""
     return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
+
+
+def searched_words(outcome: SearchOutcome) -> str:
+    """`270 units searched`, or how many the search tested and how many it left to the audit without asking."""
+    units = plural(outcome.cost.candidates, "unit")
+    if SearchStatus.LEFT.value not in outcome.status:
+        return f"{units} searched"
+    left = (
+        outcome.cost.candidates - outcome.singletons_tested
+        if outcome.audit is None
+        else outcome.audit.unknown
+    )
+    drawn = 0 if outcome.audit is None else outcome.audit.tested
+    return (
+        f"{units}, of which the search left {left:,} unasked and the audit drew {drawn or 'none'} of these,"
+    )
 
 
 def recall_words(found: Share | None, *, every: bool = False) -> str:
@@ -166,11 +182,11 @@ def predicted_words(outcome: SearchOutcome) -> str:
     ranks = [unit.rank for unit in outcome.predicted if unit.neuron in strong]
     if not ranks:
         return ""
-    shown = ", ".join(f"{rank:,}" for rank in ranks[:_RANKS]) + (" …" if len(ranks) > _RANKS else "")
-    return (
-        f"Before any unit was ablated first order ranked the {plural(len(ranks), 'τ-agonist')} {shown} of "
-        f"{outcome.cost.candidates:,}."
-    )
+    them = "the τ-agonist" if len(ranks) == 1 else f"the {len(ranks):,} τ-agonists"
+    shown = ", ".join(f"{rank:,}" for rank in ranks)
+    if len(ranks) > _RANKS:
+        shown = f"between {min(ranks):,} and {max(ranks):,}, half of them by {sorted(ranks)[(len(ranks) - 1) // 2]:,},"
+    return f"Before any unit was ablated first order ranked {them} {shown} of {outcome.cost.candidates:,}."
 
 
 _RANKS = 12

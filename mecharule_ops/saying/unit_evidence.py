@@ -37,7 +37,7 @@ def strength(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     told = "also" if unit.lower >= findings.tau else "not"
     yield (
         f"Its strength {estimate.strength:.2f} {reaches} τ = {findings.tau:g}; its interval is [{unit.lower:.2f}, "
-        f"{unit.agonist.ucb:.2f}]: the lower bound, over all {search.cost.candidates:,} units searched, is {told} at τ "
+        f"{unit.agonist.ucb:.2f}]: the lower bound, over all {search.cost.candidates:,} units, is {told} at τ "
         "or above, the upper one is the search's"
     )
 

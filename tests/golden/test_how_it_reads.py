@@ -27,6 +27,7 @@ OF_UNIT = {"run": "RUN", "neuron": "m1.14"}
 TEXTS: tuple[tuple[str, str, Mapping[str, object]], ...] = (
     ("why", "why", OF_UNIT),
     ("why_without_account", "why", {"run": "RUN", "neuron": "m1.99"}),
+    ("why_without_certificate", "why", {"run": "RUN", "neuron": "m1.118"}),
     ("why_full", "why", {**OF_UNIT, "full": True}),
     ("show", "show", {"run": "RUN"}),
     ("account", "account", OF_UNIT),
