@@ -185,7 +185,7 @@ def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
     assert example.prompt == "Q: Who? 1.00\nA: me\nQ: What? 3.50\nA:"
     pieces = task.sources(example, " this")
     assert [piece.name for piece in pieces] == [
-        *("few-shot lines", "template", "question", "template", "price", "template", "the answer")
+        *("few-shot lines", "template", "question", "template", "price", "template", "the written answer")
     ]
 
 
