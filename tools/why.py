@@ -270,7 +270,7 @@ def _refutations(
             if rule.held_out.mcc < findings.mcc_floor
             else f"For its rule: {mark}"
         )
-        said.append(f"{has}. When it flips: {told_words(learned, known.rule, findings.run)}")
+        said.append(f"{has}. Its flips: {told_words(learned, known.rule, findings.run)}")
     for sentence in said:
         sources = dict.fromkeys((_source(findings, certificate), f"run:{findings.run}"))
         yield fact(sentence, *sources, unit=known.neuron, kinds="mind")

@@ -137,9 +137,7 @@ def _after_localization(asked: Asked, known: Unit) -> Reason:
             word="not anchored", sentence=f"it is a τ-agonist ({flips}), but no rule was sought for it"
         )
     if not rule.shown or rule.held_out is None:
-        return Reason(
-            word="no rule", sentence=f"it is a τ-agonist ({flips}), but has no rule: {asked.told_words}"
-        )
+        return Reason(word="no rule", sentence=f"it is a τ-agonist ({flips}), but {asked.told_words}")
     if rule.held_out.mcc < findings.mcc_floor or not _covers(findings, rule):
         return Reason(
             word="weak rule",

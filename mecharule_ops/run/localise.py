@@ -14,6 +14,7 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.counts import SearchAudit, WholeLayer
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
+from mecharule_ops.numbers import plural
 from mecharule_ops.run.driver import NamedSearch, SearchDriver, count
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
@@ -269,4 +270,4 @@ def _search(
     strong = sum(agonist.is_tau_agonist for agonist in localized)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
-    return f"{queries:,} group ablations, {len(localized)} localized, {strong} τ-agonists{tail}"
+    return f"{queries:,} group ablations, {len(localized)} localized, {plural(strong, 'τ-agonist')}{tail}"

@@ -14,7 +14,9 @@ from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, SearchCost
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
-from mecharule_ops.types import Regime, SearchStatus, Share
+from mecharule_ops.types import Basis, Regime, SearchStatus, Share
+
+_KINDS = {Basis.ATTN_HEAD: "Attention heads", Basis.MLP_OUT: "MLP channels", Basis.MLP_HIDDEN: "MLP neurons"}
 
 
 def search_name(outcome: SearchOutcome) -> str:
@@ -29,6 +31,21 @@ def search_names(findings: Findings) -> tuple[str, ...]:
     if shared_replacement(findings) and len(set(short)) == len(short):
         return short
     return tuple(map(search_name, findings.searches))
+
+
+def search_titles(findings: Findings) -> tuple[str, ...]:
+    """A name a search in a sentence: `Attention heads, right to wrong (1→0)`; full ones as `search_names`."""
+    return tuple(
+        name
+        if name != f"{each.intervention.basis} {each.regime.arrow}"
+        else f"{_KINDS[each.intervention.basis]}, {_turned(findings, each)} ({each.regime.arrow})"
+        for name, each in zip(search_names(findings), findings.searches, strict=True)
+    )
+
+
+def _turned(findings: Findings, outcome: SearchOutcome) -> str:
+    label = bool(outcome.regime.value)
+    return f"{findings.words.of(label)} to {findings.words.of(not label)}"
 
 
 def shared_replacement(findings: Findings) -> str | None:
