@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.control_facts import claims_words
+from mecharule_ops.saying.control_facts import claims_words, few_random
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.searches import predicted_words, recall_sentence, search_titles
 from mecharule_ops.saying.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
@@ -66,8 +66,8 @@ def chance(run: Run, findings: Findings) -> Iterator[str]:
         if unit.is_tau_agonist and not unit.search.suppressed:
             controls = unit.controls
             said = "has no control beside it" if controls is None else claims_words(controls)
-            few = controls is not None and controls.basis is not None and controls.effect_p is None
-            more = "; the random units drawn are too few to rule out chance" if few else ""
+            drawn = None if controls is None or controls.effect_p is not None else controls.basis
+            more = "" if drawn is None else f"; {few_random(drawn)}"
             under = "" if unit.lower >= findings.tau else f", below τ = {findings.tau:g}"
             yield (
                 f"{unit.neuron} {said}{more}; its strength {unit.estimate.strength:.2f} has a lower bound of "

@@ -68,9 +68,9 @@ def held_out(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     if controls is None or controls.flips is None:
         yield f"{neuron} was not ablated on held-out records in this run: no control was run beside it"
         return
-    for said in (f"{neuron}: {random_words(controls)}", standing_words(controls)):
-        if said:
-            yield said
+    yield f"{neuron}: {random_words(controls)}"
+    if standing := standing_words(controls):
+        yield f"{standing[:1].upper()}{standing[1:]}"
 
 
 def selective(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
