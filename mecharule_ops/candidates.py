@@ -6,6 +6,8 @@ no model.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float
 
@@ -29,3 +31,9 @@ def top_candidates(
             channels = np.flatnonzero(mask)
             layers.append(LayerCandidates(layer=layer, channels=channels, scores=scores[layer, channels]))
     return Candidates(basis=basis, layers=tuple(layers))
+
+
+def unranked(basis: Basis, shape: tuple[int, int], *, cap: int = 100_000) -> Candidates:
+    """The first `cap` units in the order of channels, without scores: nobody asked attribution."""
+    found = top_candidates(basis, np.zeros(shape), cap=cap)
+    return replace(found, layers=tuple(replace(layer, scores=None) for layer in found.layers))

@@ -8,7 +8,15 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from mecharule_ops.confidence import AlphaPolicy, Spending, Testing, flipless_size
 from mecharule_ops.errors import UsageError
@@ -127,6 +135,15 @@ class RunConfig(BaseModel):
         if not regimes or len(set(regimes)) != len(regimes) or set(regimes) - {0, 1}:
             raise ValueError("expected 1, 0 or both")
         return regimes
+
+    @field_validator("audit")
+    @classmethod
+    def _bounds_the_rest(cls, audit: int | None, info: ValidationInfo) -> int | None:
+        if audit == 0 and info.data.get("rest") == "audited":
+            raise ValueError(
+                "expected 1 or more, since rest=audited leaves it what was not asked; or rest=grouped"
+            )
+        return audit
 
     @field_validator("bases")
     @classmethod

@@ -308,13 +308,19 @@ class LayerCandidates:
     layer: int
     channels: Int[np.ndarray, " channel"]
     """Distinct, ascending."""
-    scores: Float[np.ndarray, " channel"]
-    """Signed EAP-IG scores, aligned with `channels`; zeros when attribution was not run."""
+    scores: Float[np.ndarray, " channel"] | None
+    """Signed EAP-IG scores, aligned with `channels`; None where attribution was not asked."""
+
+    @property
+    def scored(self) -> list[float | None]:
+        """The score of each channel; None of each where attribution was not asked."""
+        return [None] * len(self.channels) if self.scores is None else self.scores.tolist()
 
     def without(self, channels: Collection[int]) -> LayerCandidates:
         """The other units of the layer."""
         kept = np.array([channel not in channels for channel in self.channels.tolist()], dtype=bool)
-        return LayerCandidates(layer=self.layer, channels=self.channels[kept], scores=self.scores[kept])
+        scores = None if self.scores is None else self.scores[kept]
+        return LayerCandidates(layer=self.layer, channels=self.channels[kept], scores=scores)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

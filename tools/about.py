@@ -91,6 +91,10 @@ def about(given: AboutArguments, tell: Tell) -> ToolResult:
 
 def define(given: DefineArguments, tell: Tell) -> ToolResult:
     """What a word means, with the run's own settings in it; all words without one. Raises `UsageError`."""
+    if given.term is None and written(given.run) in SPELLINGS:
+        raise UsageError(
+            f"expected a run before the word {given.run!r}, got none; `mecharule define last {given.run}`"
+        )
     with opened(given.run) as run:
         findings = findings_of(run)
         filled = {

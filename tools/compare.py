@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.numbers import of_n, percent
+from mecharule_ops.numbers import of_n, percent, plural
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron, Regime
@@ -70,7 +70,8 @@ def _agonists(findings: Findings) -> Found:
 def _overlap(found: list[Found], regime: Regime) -> dict[str, object]:
     sets = [{neuron for neuron, of in units if of is regime} for units in found]
     share = jaccard(*sets)
-    sentence = f"the runs share {of_n(share)} τ-agonists of either ({len(sets[0])} and {len(sets[1])})"
+    units = plural(share.n, "τ-agonist").partition(" ")[2]
+    sentence = f"the runs share {of_n(share)} {units} of either ({len(sets[0])} and {len(sets[1])})"
     sizes = {"first": len(sets[0]), "second": len(sets[1])}
     return {**sizes, "shared": share.count, "union": share.n, "sentence": sentence}
 

@@ -143,7 +143,7 @@ def candidates(given: CandidatesArguments, tell: Tell) -> ToolResult:
         tables, scored = [], False
         for basis in run.config.bases:
             for regime in regimes:
-                scored |= bool(run.attribution(basis, regime).any())
+                scored |= run.attribution(basis, regime) is not None
                 rows = _ranked(run.candidates(basis, regime), given.layer)
                 said = tuple((*row, found.get((regime, unit), "")) for unit, row in rows)
                 header = ("rank", "unit", "score", "search")
@@ -154,19 +154,21 @@ def candidates(given: CandidatesArguments, tell: Tell) -> ToolResult:
     by = (
         "by EAP-IG"
         if scored
-        else "in the order of channels: first order ordered the search, so EAP-IG was not asked "
-        "(--set attribution=always asks it)"
+        else "in the order of channels: EAP-IG was not asked (--set attribution=always asks it)"
     )
     return shown(f"candidates of run {identifier} {by}", joined(tables), given, run=identifier)
 
 
 def _ranked(kept_units: Ranked, layer: int | None) -> list[tuple[Neuron, tuple[str, ...]]]:
-    """Kept units, strongest first."""
+    """Kept units, strongest first; in the order of channels where none has a score."""
     kept = [
-        (float(score), Neuron(kept_units.basis, part.layer, int(channel)))
+        (score, Neuron(kept_units.basis, part.layer, int(channel)))
         for part in kept_units.layers
-        for channel, score in zip(part.channels, part.scores, strict=True)
+        for channel, score in zip(part.channels, part.scored, strict=True)
     ]
-    kept.sort(key=lambda pair: (-abs(pair[0]), pair[1]))
-    rows = [(unit, (f"{rank:,}", str(unit), f"{score:+.4f}")) for rank, (score, unit) in enumerate(kept, 1)]
+    kept.sort(key=lambda pair: (-abs(pair[0] or 0.0), pair[1]))
+    rows = [
+        (unit, (f"{rank:,}", str(unit), "not asked" if score is None else f"{score:+.4f}"))
+        for rank, (score, unit) in enumerate(kept, 1)
+    ]
     return [(unit, row) for unit, row in rows if layer in (None, unit.layer)]

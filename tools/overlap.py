@@ -105,7 +105,7 @@ def shared(given: SharedArguments, tell: Tell) -> ToolResult:
     own = next((one for one in certificates if one.units == (str(neuron),)), None)
     if own is None:
         raise ClaimNotSupported(
-            f"{neuron} has no certificate in run {identifier}; `mecharule why {identifier} {neuron}` makes one"
+            f"{neuron} has no certificate in run {identifier}; `mecharule ablate {identifier} {neuron}` makes one"
         )
     others = {
         one.units[0]: one for one in certificates if one.regime == own.regime and one.units != own.units

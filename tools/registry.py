@@ -80,7 +80,7 @@ class Tool:
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
-        Tool("why", arguments.WhyArguments, works=True),
+        Tool("why", arguments.WhyArguments),
         Tool("why-not", arguments.WhyNotArguments, works=True),
         Tool("flip", arguments.FlipArguments, works=True),
         Tool("ablate", arguments.AblateArguments, works=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.run.opening import opened, regime_of
-from mecharule_ops.saying.private_words import explained
+from mecharule_ops.saying.glossary import explained
 from tools._accounts import finite, last_line
 from tools.arguments import SlicesArguments
 from tools.registry import Tell, ToolResult

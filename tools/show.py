@@ -16,7 +16,7 @@ from mecharule_ops.plain_text import write_file
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, opened
-from mecharule_ops.saying.private_words import explained
+from mecharule_ops.saying.glossary import explained
 from mecharule_ops.store.keys import CONTRIBUTION
 from tools._accounts import example_fact
 from tools.arguments import ShowArguments

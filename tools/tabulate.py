@@ -10,11 +10,11 @@ from mecharule_ops.numbers import percent
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.opening import find_certificate, findings_of, opened
-from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, flips_where, forwards_missing
+from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, forwards_missing
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips_where import where_words
 from mecharule_ops.saying.properties import PROPERTIES, Property
-from mecharule_ops.types import FlipCount, Neuron
+from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
 from tools._ablations import accepted, price_words
 from tools._accounts import Asked
 from tools.arguments import TabulateArguments
@@ -96,10 +96,10 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
     held_out = part is Part.HELD_OUT
     with opened(given.run, write=held_out or bool(price.example_forwards), tell=tell) as run:
         looks = count_look(run, str(unit), predicate) if held_out else 0
-        where = flips_where(run, (unit,), asked.regime, predicate, part)
         positions = drawn(run, asked.regime, part)
         flips = run.flips([(unit,)], positions, asked.regime)[0]
-        interval = mcc_interval(fires(run, predicate)[positions], flips)
+        holds = fires(run, predicate)[positions]
+    where, interval = FlipsWhere.of(holds, flips), mcc_interval(holds, flips)
     told = f"{where_words(where)}, where {predicate} holds and where not"
     data = {
         **asked.data,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mecharule_ops.certificates.certificate import Certificate, SliceTotal
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
-from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha
+from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent, signed, told_apart
-from mecharule_ops.run.opening import keep, opened
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import opened
 from mecharule_ops.saying.account_facts import (
     BREAKS,
     CARRIERS,
@@ -32,10 +33,11 @@ from mecharule_ops.saying.account_facts import (
 )
 from mecharule_ops.saying.control_facts import beside_random, rank_words, split_words
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.flips import leaning
-from mecharule_ops.saying.searches import search_name
+from mecharule_ops.saying.flips import both_slices, leaning
+from mecharule_ops.saying.searches import search_name, searched_words
 from mecharule_ops.saying.unit_rules import told_rule, told_words, when_told
 from mecharule_ops.types import FlipCount
+from tools._ablations import price_words
 from tools._accounts import (
     Asked,
     about,
@@ -45,15 +47,14 @@ from tools._accounts import (
     finite,
     flipped_data,
     flipped_fact,
-    flips_fact,
     rule_data,
-    slices_data,
 )
 from tools.arguments import WhyArguments
 from tools.registry import Tell, ToolResult, stated
 
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 """Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
+_WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
 _KINDS = {
     WHEN: "why when",
     BREAKS: "why",
@@ -69,7 +70,7 @@ _KINDS = {
 
 
 def why(given: WhyArguments, tell: Tell) -> ToolResult:
-    """The account of a localized unit. Its certificate is made now, by one ablation, if the run has none.
+    """The account of a localized unit, from what is stored; where no certificate is, the command that makes one.
 
     Raises `ClaimNotSupported` for a unit that the search did not localize.
     """
@@ -84,9 +85,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         chain = run.chain(neuron, asked.regime)
         learned = asked.account
         certificate = _stored(run.store.certificates(), known)
-    if certificate is None:
-        tell(f"{neuron} has no certificate yet: one ablation on both slices")
-        certificate = _made(given.run, known, tell)
+        examples = _examples(run, known, certificate, given.show_text)
     parts = explained(neuron, learned, chain, findings.run)
     if learned is None and known.rule is not None:
         parts[WHEN] = _anchored(findings, known, certificate)
@@ -100,23 +99,49 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         **_data(findings, known, certificate, given.show_text, learned),
     }
     facts = (
-        *_flips(findings, known, certificate, given.show_text),
+        *_flips(findings, known, certificate, examples),
         *_explanation(parts, chain),
         *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),
-        *_sure(findings, known, certificate, parts),
+        *_sure(findings, known, parts),
         *_refutations(findings, known, certificate, learned),
     )
     shown = facts if given.full else [one for one in facts if "why" in one.kinds]
     return replace(stated(data, shown), facts=facts)
 
 
-def _flips(findings: Findings, known: Unit, certificate: Certificate, show_text: bool) -> Iterator[Fact]:
+def _examples(run: Run, known: Unit, certificate: Certificate | None, show_text: bool) -> tuple[Fact, Fact]:
+    """Two answers before and after, then more of them; without a certificate what would measure them, at what price."""
+    if certificate is not None:
+        return (
+            example_fact(certificate, show_text, "why flipped"),
+            flipped_fact(certificate, show_text, "flipped"),
+        )
+    regime = known.search.regime
+    other = "" if regime is run.regimes[0] else f" --regime {regime.value}"
+    price = price_words(run, len(run.slices(regime).positions))
+    said = (
+        "The counts are the search's; no answers before and after are stored, and no certificate: "
+        f"`mecharule ablate {run.id} {known.neuron}{other}` makes one ({price.words})"
+    )
+    missing = fact(said, f"run:{run.id}", unit=known.neuron, kinds="why flipped")
+    return missing, missing
+
+
+def _source(findings: Findings, certificate: Certificate | None) -> str:
+    """Where the unit's counts can be checked."""
+    return f"run:{findings.run}" if certificate is None else f"c:{certificate.id}"
+
+
+def _flips(
+    findings: Findings, known: Unit, certificate: Certificate | None, examples: tuple[Fact, Fact]
+) -> Iterator[Fact]:
     """What switching it off does, beside random units, with examples; then its counts on the two halves."""
-    agonist, unit, source = known.agonist, known.neuron, f"c:{certificate.id}"
+    agonist, unit, source = known.agonist, known.neuron, _source(findings, certificate)
     selectivity = known.estimate.signed_selectivity
     yield switched_off(findings, known, certificate)
-    yield example_fact(certificate, show_text, "why flipped")
-    yield flips_fact(certificate, known, "strength when controls")
+    yield examples[0]
+    counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
+    yield fact(f"Ablating {unit} alone flips {counted}", source, unit=unit, kinds="strength when controls")
     yield fact(
         f"{unit} ({agonist.regime.arrow}) has strength {told_apart(agonist.estimate.strength, agonist.tau)} "
         f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
@@ -125,32 +150,38 @@ def _flips(findings: Findings, known: Unit, certificate: Certificate, show_text:
         unit=unit,
         kinds="strength",
     )
-    yield flipped_fact(certificate, show_text, "flipped")
+    yield examples[1]
 
 
-def _anchored(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
+def _anchored(findings: Findings, known: Unit, certificate: Certificate | None) -> Fact:
     """The paper's rule, where no account says when the unit flips."""
-    cited = (f"c:{certificate.id}",) if _certified(known, certificate) else ()
+    cited = (_source(findings, certificate),) if _certified(known, certificate) else ()
     said = when_told(None, known.rule, findings.run)
     return fact(said, *cited, f"run:{findings.run}", unit=known.neuron, part=SAID_WHEN)
 
 
-def switched_off(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
+def switched_off(findings: Findings, known: Unit, certificate: Certificate | None) -> Fact:
     """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`."""
     unit, words, label = known.neuron, findings.words, bool(known.search.regime.value)
-    total = _all_flips(certificate)
+    total = _all_flips(known)
     said = (
         f"Switch {unit.basis.row.noun} {unit} off and {total.flips:,} of {total.n:,} answers of {findings.model} that "
         f"were {words.of(label)} turn {words.of(not label)} ({beside_random(known.controls)})"
     )
-    return fact(said, f"c:{certificate.id}", f"run:{findings.run}", unit=unit, kinds="why when controls")
+    sources = dict.fromkeys((_source(findings, certificate), f"run:{findings.run}"))
+    return fact(said, *sources, unit=unit, kinds="why when controls")
 
 
-def _all_flips(certificate: Certificate) -> FlipCount:
+def _slices(known: Unit) -> dict[str, FlipCount]:
+    """The counts of the halves that there are, by name."""
+    both = {"associated": known.estimate.associated, "unrelated": known.estimate.unrelated}
+    return {name: count for name, count in both.items() if count.n}
+
+
+def _all_flips(known: Unit) -> FlipCount:
     """Of both halves together."""
-    return FlipCount(
-        flips=sum(total.flips for total in certificate.totals), n=sum(total.n for total in certificate.totals)
-    )
+    counts = _slices(known).values()
+    return FlipCount(flips=sum(count.flips for count in counts), n=sum(count.n for count in counts))
 
 
 def _explanation(parts: dict[str, Fact], chain: Chain | None) -> list[Fact]:
@@ -166,61 +197,51 @@ def _explanation(parts: dict[str, Fact], chain: Chain | None) -> list[Fact]:
     return [replace(part, kinds=tuple(dict.fromkeys(kinds))) for part, kinds in told.items()]
 
 
-def _sure(
-    findings: Findings, known: Unit, certificate: Certificate, parts: dict[str, Fact]
-) -> Iterator[Fact]:
+def _sure(findings: Findings, known: Unit, parts: dict[str, Fact]) -> Iterator[Fact]:
     """How sure the flips are: the rank, whether they follow the split, the bounds, what was registered beforehand."""
     unit, source, controls = known.neuron, f"run:{findings.run}", known.controls
     if controls is not None:
         yield fact(rank_words(controls), source, unit=unit, kinds="why sure controls", part=SAID_SURE)
         if controls.selective is Selective.SELECTIVE:
             yield fact(split_words(controls), source, unit=unit, kinds="why", part=SAID_SURE)
-    yield least_fact(findings, known, certificate)
-    yield bounds_fact(findings, known, certificate)
+    yield least_fact(findings, known)
+    yield bounds_fact(findings, known)
     if REGISTERED in parts:
         yield replace(parts[REGISTERED], kinds=tuple(_KINDS[REGISTERED].split()))
     for count in controls_facts(controls, known.estimate, known.agonist.tau, source):
         yield replace(count, kinds=("sure", "controls", "mind"))
 
 
-def bounds_fact(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
+def bounds_fact(findings: Findings, known: Unit) -> Fact:
     """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
     said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
     if known.search.bounded:
-        lower = _lower_bounds(findings, known, certificate)
         bounds = " and ".join(
-            f"{percent(lower[total.slice])} {_where(total)}" for total in certificate.totals
+            f"{percent(lower)} {_WHERE[name]}" for name, lower in _lower_bounds(findings, known).items()
         )
         said = (
             f"These counts show that it flips at least {bounds}, of all such answers and as one of "
-            f"{known.search.cost.candidates:,} units searched ({100 * (1 - findings.alpha):g} % confidence); "
+            f"{known.search.cost.candidates:,} units ({100 * (1 - findings.alpha):g} % confidence); "
             f"{percent(findings.tau)} was looked for"
         )
     return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="sure", part=SAID_SURE)
 
 
-def least_fact(findings: Findings, known: Unit, certificate: Certificate) -> Fact:
+def least_fact(findings: Findings, known: Unit) -> Fact:
     """The larger of the two lower bounds alone."""
     said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
     if known.search.bounded:
-        lower = max(_lower_bounds(findings, known, certificate).values())
+        lower = max(_lower_bounds(findings, known).values())
         sure = f"{100 * (1 - findings.alpha):g} % confidence"
         said = (
-            f"As one of {known.search.cost.candidates:,} units searched it is shown to flip at least "
+            f"As one of {searched_words(known.search)} it is shown to flip at least "
             f"{percent(lower)} of one half of all such answers ({sure}); {percent(findings.tau)} was looked for"
         )
     return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why", part=SAID_SURE)
 
 
-def _where(total: SliceTotal) -> str:
-    return {
-        "associated": "where the splitter rule holds",
-        "unrelated": "where it does not",
-    }.get(total.slice, f"of {total.slice}")
-
-
 def _refutations(
-    findings: Findings, known: Unit, certificate: Certificate, learned: Account | None
+    findings: Findings, known: Unit, certificate: Certificate | None, learned: Account | None
 ) -> Iterator[Fact]:
     """What would refute the claim about a unit, with the thresholds in its own counts."""
     name, count = known.estimate.stronger
@@ -249,27 +270,38 @@ def _refutations(
             if rule.held_out.mcc < findings.mcc_floor
             else f"For its rule: {mark}"
         )
-        said.append(f"{has}. When it flips: {told_words(learned, known.rule, findings.run)}")
+        said.append(f"{has}. Its flips: {told_words(learned, known.rule, findings.run)}")
     for sentence in said:
-        yield fact(sentence, f"c:{certificate.id}", f"run:{findings.run}", unit=known.neuron, kinds="mind")
+        sources = dict.fromkeys((_source(findings, certificate), f"run:{findings.run}"))
+        yield fact(sentence, *sources, unit=known.neuron, kinds="mind")
 
 
 def _data(
-    findings: Findings, known: Unit, certificate: Certificate, show_text: bool, learned: Account | None
+    findings: Findings,
+    known: Unit,
+    certificate: Certificate | None,
+    show_text: bool,
+    learned: Account | None,
 ) -> dict[str, object]:
     """Everything about a localized unit as JSON; lower bounds hold over all units searched."""
     agonist, (stronger, _) = known.agonist, known.estimate.stronger
-    needed, slices = _flips_needed(findings, known), slices_data(certificate)
-    for name, lower in _lower_bounds(findings, known, certificate).items():
-        slices[name]["lower"] = lower
+    needed, lower = _flips_needed(findings, known), _lower_bounds(findings, known)
     return {
         **about(findings.run, known.neuron, agonist.regime),
         "arrow": agonist.regime.arrow,
-        "flips": encode(_all_flips(certificate)),
+        "flips": encode(_all_flips(known)),
         "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
         "tau": agonist.tau,
         "mcc_floor": findings.mcc_floor,
-        "slices": slices,
+        "slices": {
+            name: {
+                "flips": count.flips,
+                "n": count.n,
+                "lower": lower[name],
+                "upper": upper_bound(count.flips, count.n, findings.alpha / 2),
+            }
+            for name, count in _slices(known).items()
+        },
         "at_random": known.search.bounded > 0,
         "searched": known.search.cost.candidates,
         "confidence": 1 - findings.alpha,
@@ -287,7 +319,7 @@ def _data(
         "flips_needed": None
         if needed is None
         else {"associated" if stronger == "D+" else "unrelated": needed},
-        **flipped_data(certificate, show_text),
+        **({"certificate": None} if certificate is None else flipped_data(certificate, show_text)),
     }
 
 
@@ -305,17 +337,16 @@ def _flips_needed(findings: Findings, known: Unit) -> int | None:
     return flips_needed(known.estimate.stronger[1].n, findings.tau, findings.alpha)
 
 
-def _lower_bounds(findings: Findings, known: Unit, certificate: Certificate) -> dict[str, float]:
+def _lower_bounds(findings: Findings, known: Unit) -> dict[str, float]:
     """Of each slice, over all units searched."""
     level = searched_alpha(findings.alpha, known.search.cost.candidates) / 2
-    return {total.slice: lower_bound(total.flips, total.n, level) for total in certificate.totals}
+    return {name: lower_bound(count.flips, count.n, level) for name, count in _slices(known).items()}
 
 
-def _certified(known: Unit, certificate: Certificate) -> bool:
-    """Whether the certificate states the unit's rule too."""
-    return (
-        known.rule is not None and certificate.rule is not None and certificate.rule.text == known.rule.rule
-    )
+def _certified(known: Unit, certificate: Certificate | None) -> bool:
+    """Whether a certificate states the unit's rule too."""
+    rule = None if certificate is None else certificate.rule
+    return known.rule is not None and rule is not None and rule.text == known.rule.rule
 
 
 def _stored(certificates: tuple[Certificate, ...], known: Unit) -> Certificate | None:
@@ -330,11 +361,3 @@ def _stored(certificates: tuple[Certificate, ...], known: Unit) -> Certificate |
         if same_units and certificate.kind in ("ablate", "why") and totals == wanted:
             return certificate
     return None
-
-
-def _made(name: str, known: Unit, tell: Tell) -> Certificate:
-    from mecharule_ops.run.certify import certify
-
-    with opened(name, write=True, tell=tell) as run:
-        made = certify(run, (known.neuron,), known.search.regime, kind="why", rule=known.rule)
-        return keep(run, made)

@@ -41,7 +41,7 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         asked = Asked.of(run, given)
         findings, neuron, regime = asked.findings, asked.neuron, asked.regime
         scores = run.attribution(neuron.basis, regime)
-        rank = attribution_rank(neuron, scores)
+        rank = None if scores is None else attribution_rank(neuron, scores)
         path = settled_by(run, neuron, regime)
         predicted = _promise(run, neuron, regime)
     node = path[-1] if path else None
@@ -51,11 +51,11 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         "search": search_name(asked.search),
         "reason": reason.word,
         "sentence": reason.sentence,
-        "attribution": {"rank": rank.rank, "of": rank.units, "score": rank.score} if scores.any() else None,
+        "attribution": None if rank is None else {"rank": rank.rank, "of": rank.units, "score": rank.score},
         "path": [_node_data(step) for step in path],
     }
     facts = asked.facts([f"{neuron} ({regime.arrow}): {reason.sentence}"], "why-not")
-    if scores.any():
+    if rank is not None:
         ranked = (
             f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
             "evidence of causation"
@@ -95,13 +95,13 @@ def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
     return promise(neuron.channel, neuron.layer, layers, predictions)
 
 
-def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reason:
+def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank | None) -> Reason:
     """The first hurdle that the unit did not pass, in the order of the method."""
     findings, candidates = asked.findings, asked.search.cost.candidates
     if asked.unit is not None:
         return _after_localization(asked, asked.unit)
     if node is None:
-        if rank.rank > candidates:
+        if rank is not None and rank.rank > candidates:
             return Reason(
                 word="not a candidate",
                 sentence=f"its attribution rank {rank.rank:,} lies beyond the {candidates:,} candidates "
@@ -112,7 +112,7 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank) -> Reaso
             return Reason(word="not promised", sentence=left)
         return Reason(word="not settled", sentence="the search ended before it was settled")
     assert node.ucb is not None, "what was ruled out has a bound"
-    bound = f"search bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"
+    bound = f"upper bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"
     if node.size == 1:
         return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
     return Reason(
@@ -129,7 +129,7 @@ def _after_localization(asked: Asked, known: Unit) -> Reason:
     if not agonist.is_tau_agonist:
         return Reason(
             word="below τ",
-            sentence=f"not ruled out, since its search bound {told_apart(agonist.ucb, agonist.tau)} reaches τ = "
+            sentence=f"not ruled out, since its upper bound {told_apart(agonist.ucb, agonist.tau)} reaches τ = "
             f"{agonist.tau:g}, but it flips only {flips}: no τ-agonist",
         )
     if rule is None:
@@ -137,9 +137,7 @@ def _after_localization(asked: Asked, known: Unit) -> Reason:
             word="not anchored", sentence=f"it is a τ-agonist ({flips}), but no rule was sought for it"
         )
     if not rule.shown or rule.held_out is None:
-        return Reason(
-            word="no rule", sentence=f"it is a τ-agonist ({flips}), but has no rule: {asked.told_words}"
-        )
+        return Reason(word="no rule", sentence=f"it is a τ-agonist ({flips}), but {asked.told_words}")
     if rule.held_out.mcc < findings.mcc_floor or not _covers(findings, rule):
         return Reason(
             word="weak rule",
@@ -171,6 +169,6 @@ def _node_words(node: NodeView) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
     return (
         f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
-        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (search bound {two_decimals(node.ucb)}): "
+        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (upper bound {two_decimals(node.ucb)}): "
         f"{node.verdict}"
     )

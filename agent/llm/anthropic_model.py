@@ -7,79 +7,47 @@ cached; a temperature the SDK does not take.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import anthropic
 import httpx2
-from pydantic import ValidationError
 
 from agent.llm.faults import (
     MechaRuleError,
     ProviderFault,
     ReplyRefused,
-    ReplyUnusable,
     cut_off,
     cut_short,
     scrub,
     status_fault,
     unreachable,
 )
-from agent.llm.parsing import arguments_of, parsed_as, unusable
-from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
-from agent.llm.refused_parameters import Refusable
+from agent.llm.parsing import arguments_of, parsed_as
+from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage
+from agent.llm.provider_client import ProviderClient
 
 PROVIDER = "anthropic"
 _THINKING = ("thinking", "redacted_thinking")
 
 
-class AnthropicModel:
+class AnthropicModel(ProviderClient):
     """A model behind `ANTHROPIC_API_KEY`."""
 
-    def __init__(
-        self,
-        model: str,
-        key: str,
-        *,
-        base_url: str | None = None,
-        timeout: float = 120.0,
-        effort: str | None = None,
-    ) -> None:
-        self.name = f"{PROVIDER}/{model}"
-        self._model = model
-        self._effort = effort
-        self._refusable = Refusable(
-            {
-                "cache_control": "cache_control",
-                "output_config": "output_config|effort",
-                "thinking": "thinking",
-            }
-        )
-        self._client = anthropic.Anthropic(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+    provider, sdk = PROVIDER, anthropic.Anthropic
+    errors, status_errors = anthropic.AnthropicError, anthropic.APIStatusError
+    refusable: ClassVar[Mapping[str, str]] = {
+        "cache_control": "cache_control",
+        "output_config": "output_config|effort",
+        "thinking": "thinking",
+    }
 
-    def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
-        """One streamed reply. Raises a fault of `agent.llm.faults`."""
-        try:
-            return self._taken(request, on_text)
-        except ValidationError as error:
-            raise unusable(request.schema, error) from None
-        except anthropic.APIStatusError as error:
-            raise _status(error) from None
-        except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
-            raise unreachable(PROVIDER, str(error) or type(error).__name__) from None
-        except anthropic.AnthropicError as error:
-            raise ProviderFault(f"{PROVIDER}: {scrub(str(error))}") from None
-        except (ValueError, RuntimeError) as error:
-            raise ReplyUnusable(f"{PROVIDER} sent a reply that does not read: {scrub(str(error))}") from None
-
-    def _taken(self, request: Request, on_text: OnText) -> Reply:
-        """The reply, without the parameters that the server refuses by name."""
-        while True:
-            arguments = self._refusable.among(self._arguments(request))
-            try:
-                return self._read(request, arguments, on_text)
-            except anthropic.APIStatusError as error:
-                if not self._refusable.is_refused(error.status_code, error.message, arguments):
-                    raise
+    def _fault(self, error: Any, request: Request) -> MechaRuleError:
+        if isinstance(error, anthropic.APIStatusError):
+            return _status(error)
+        if isinstance(error, anthropic.APIConnectionError):
+            return unreachable(PROVIDER, str(error) or type(error).__name__)
+        return ProviderFault(f"{PROVIDER}: {scrub(str(error))}")
 
     def _read(self, request: Request, arguments: dict[str, Any], on_text: OnText) -> Reply:
         message, whole = None, False

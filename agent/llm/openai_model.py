@@ -6,20 +6,15 @@ completions (`openai_chat`). OpenAI caches what was read before by itself.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import httpx2
 import openai
 from openai.types.responses import ResponseCompletedEvent, ResponseFailedEvent, ResponseIncompleteEvent
-from pydantic import ValidationError
 
 from agent.llm.faults import (
+    MechaRuleError,
     ProviderFault,
     ReplyRefused,
-    ReplyUnusable,
     TransientFault,
     cut_off,
     cut_short,
@@ -27,9 +22,9 @@ from agent.llm.faults import (
     status_fault,
     unreachable,
 )
-from agent.llm.parsing import arguments_of, parsed_as, unusable
-from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage, unheard
-from agent.llm.refused_parameters import Refusable
+from agent.llm.parsing import arguments_of, parsed_as
+from agent.llm.protocol import OnText, Reply, Request, ToolCall, Turn, Usage
+from agent.llm.provider_client import ProviderClient
 from mecharule_ops.codec import canonical_json
 
 PROVIDER = "openai"
@@ -44,65 +39,26 @@ _REFUSABLE = {
 _ENDS = (ResponseCompletedEvent, ResponseIncompleteEvent, ResponseFailedEvent)
 
 
-class OpenAIClient(ABC):
+class OpenAIClient(ProviderClient):
     """A model behind one of the APIs, at OpenAI's own address unless a base URL is given."""
 
-    def __init__(
-        self,
-        model: str,
-        key: str,
-        *,
-        base_url: str | None = None,
-        timeout: float = 120.0,
-        effort: str | None = None,
-    ) -> None:
-        self.name = f"{PROVIDER}/{model}"
-        self._model = model
-        self._effort = effort
-        self._refusable = Refusable(_REFUSABLE)
-        self._client = openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+    provider, sdk = PROVIDER, openai.OpenAI
+    errors, status_errors = openai.OpenAIError, openai.APIStatusError
+    refusable = _REFUSABLE
 
-    def complete(self, request: Request, on_text: OnText = unheard) -> Reply:
-        """One streamed reply. Raises a fault of `agent.llm.faults`."""
-        with _faults(request):
-            while True:
-                arguments = self._refusable.among(self._arguments(request))
-                try:
-                    return self._read(request, arguments, on_text)
-                except openai.APIStatusError as error:
-                    if not self._refusable.is_refused(error.status_code, error.message, arguments):
-                        raise
-
-    @abstractmethod
-    def _arguments(self, request: Request) -> dict[str, Any]:
-        """What the API is sent."""
-
-    @abstractmethod
-    def _read(self, request: Request, arguments: dict[str, Any], on_text: OnText) -> Reply:
-        """The reply, its text told as it comes."""
-
-
-@contextmanager
-def _faults(request: Request) -> Iterator[None]:
-    """Turns whatever the SDK raises inside the block into a fault."""
-    try:
-        yield
-    except ValidationError as error:
-        raise unusable(request.schema, error) from None
-    except openai.APIStatusError as error:
-        raise status_fault(PROVIDER, error.status_code, error.response.headers, error.message) from None
-    except (openai.APIConnectionError, httpx2.HTTPError) as error:
-        raise unreachable(PROVIDER, str(error) or type(error).__name__) from None
-    except openai.LengthFinishReasonError as error:
-        raise cut_short(request.max_tokens, chat_usage(error.completion)) from None
-    except openai.ContentFilterFinishReasonError:
-        raise ReplyRefused("the provider's filter stopped the reply; ask another way") from None
-    except openai.APIError as error:
-        raise TransientFault(f"{PROVIDER} failed while replying; ask again: {scrub(error.message)}") from None
-    except openai.OpenAIError as error:
-        raise ProviderFault(f"{PROVIDER}: {scrub(str(error))}") from None
-    except (ValueError, RuntimeError) as error:
-        raise ReplyUnusable(f"{PROVIDER} sent a reply that does not read: {scrub(str(error))}") from None
+    def _fault(self, error: Any, request: Request) -> MechaRuleError:
+        match error:
+            case openai.APIStatusError():
+                return status_fault(PROVIDER, error.status_code, error.response.headers, error.message)
+            case openai.APIConnectionError():
+                return unreachable(PROVIDER, str(error) or type(error).__name__)
+            case openai.LengthFinishReasonError():
+                return cut_short(request.max_tokens, chat_usage(error.completion))
+            case openai.ContentFilterFinishReasonError():
+                return ReplyRefused("the provider's filter stopped the reply; ask another way")
+            case openai.APIError():
+                return TransientFault(f"{PROVIDER} failed while replying; ask again: {scrub(error.message)}")
+        return ProviderFault(f"{PROVIDER}: {scrub(str(error))}")
 
 
 def chat_usage(completion: Any) -> Usage:

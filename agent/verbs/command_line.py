@@ -38,7 +38,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "tasks, models, machine": ("tasks", "models", "data", "plan", "doctor", "spec"),
 }
 """Every verb once, as `--help` lists them."""
-_INVALID_VERB = re.compile(r"argument VERB: invalid choice: '([^']*)'")
+_INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
+_MISSING = re.compile(r"the following arguments are required: (.+)")
 _WIDTH, _NAME = 80, 12
 _ON_OUTPUT = frozenset({"verb", "json", "display", "output"})
 
@@ -46,14 +47,38 @@ _ON_OUTPUT = frozenset({"verb", "json", "display", "output"})
 class Parser(argparse.ArgumentParser):
     """Reports a wrong command line as every other error is reported."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Every argument must be known, options first. Raises `UsageError`."""
+        known = self._option_string_actions
+        for each in args or ():
+            if each == "--" or (self._subparsers is not None and not each.startswith("-")):
+                break  # What follows is no option, or a verb's.
+            name = each.partition("=")[0]
+            if re.fullmatch("--[a-z-]+", name) and not any(one.startswith(name) for one in known):
+                self.error(f"expected an option that there is, got {name!r}{_nearest(name, known)}")
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"expected nothing more, got {' '.join(rest)!r}")
+        return found, rest
+
     def error(self, message: str) -> NoReturn:
-        """Raises `UsageError` naming the help to read, and for a mistyped verb the nearest."""
-        if wrong := _INVALID_VERB.match(message):
-            nearest = get_close_matches(wrong[1], [verb for group in GROUPS.values() for verb in group], n=1)
-            message = (
-                f"expected a verb, got {wrong[1]!r}{f'; did you mean {nearest[0]!r}?' if nearest else ''}"
-            )
+        """Raises `UsageError`: what was expected, what came, the nearest to it, and the help to read."""
+        named = {
+            name: one for one in self._actions for name in (one.metavar or one.dest, *one.option_strings)
+        }
+        if wrong := _INVALID.match(message):
+            known = list(named[wrong[1].split("/")[0]].choices or ())
+            what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
+            message = f"expected {what}, got {wrong[2]!r}{_nearest(wrong[2], known)}"
+        elif missing := _MISSING.match(message):
+            wanted = [f"{name} ({named[name.split('/')[0]].help})" for name in missing[1].split(", ")]
+            message = f"expected {' and '.join(wanted)}, got none"
         raise UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def _nearest(wrong: str, known: Iterable[str]) -> str:
+    near = get_close_matches(wrong, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def parser() -> argparse.ArgumentParser:

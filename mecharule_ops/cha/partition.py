@@ -53,7 +53,8 @@ def roots(
 ) -> tuple[Root, ...]:
     """The layer as one root, or cut into roots of at most `largest` units, each side of the split apart."""
     count = len(layer.channels)
-    negative = (layer.scores < 0) & (root_split is RootSplit.SIGN)
+    signed = root_split is RootSplit.SIGN and layer.scores is not None
+    negative = layer.scores < 0 if signed else np.zeros(count, dtype=bool)
     channels = tuple(layer.channels[np.lexsort((_rank(layer, order, rng), negative))].tolist())
     cut = count - int(negative.sum())
     if largest is None:
@@ -80,8 +81,8 @@ def separated(channels: Channels) -> tuple[Channels, ...]:
 
 
 def _rank(layer: LayerCandidates, order: Order, rng: np.random.Generator) -> Shaped[np.ndarray, " channel"]:
-    """What units are sorted by; ties keep the order of coordinates."""
-    if order is Order.ATTRIBUTION:
+    """What units are sorted by; ties, and units that attribution was not asked about, keep the order of channels."""
+    if order is Order.ATTRIBUTION and layer.scores is not None:
         return -np.abs(layer.scores)
     return rng.permutation(len(layer.channels)) if order is Order.RANDOM else layer.channels
 

@@ -77,7 +77,7 @@ class PlannedRunDone:
     path: Path
     findings: Findings
     scores: Mapping[Regime, Float[np.ndarray, "layer channel"]]
-    """Signed EAP-IG scores of the run's basis, by regime."""
+    """Signed EAP-IG scores of the run's basis, by regime in which they were asked."""
     flips: Mapping[Regime, Bool[np.ndarray, "neuron eligible"]]
     """A row for each of the first localized units, strongest first, a column for each record of D_b."""
     norms: Float[np.ndarray, "layer channel"] | None = None

@@ -119,8 +119,9 @@ def _load(planned: PlannedRun, path: Path) -> PlannedRunDone:
     with RunStore.open(path, read_only=True) as store:
         run = Run(store)
         scores = {
-            search.regime: run.attribution(search.intervention.basis, search.regime)
+            search.regime: found
             for search in findings.searches
+            if (found := run.attribution(search.intervention.basis, search.regime)) is not None
         }
         flips = {search.regime: _flips(run, search) for search in findings.searches}
         kept = keys.write_norms(planned.config.bases[0])

@@ -252,7 +252,11 @@ def _scored(
     runs: Sequence[PlannedRunDone], regime: Regime
 ) -> list[tuple[Float[np.ndarray, "layer channel"], SearchOutcome]]:
     """(attribution, search) of each run that analysed the regime."""
-    return [(run.scores[regime], search) for run in runs if (search := run.search(regime)) is not None]
+    return [
+        (run.scores[regime], search)
+        for run in runs
+        if (search := run.search(regime)) is not None and regime in run.scores
+    ]
 
 
 def _rho(scores: Float[np.ndarray, "layer channel"], search: SearchOutcome) -> float:

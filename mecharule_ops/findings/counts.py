@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.codec import ADDED
+from mecharule_ops.numbers import plural
 from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Share, Verdict
 
 
@@ -154,7 +155,7 @@ class SearchAudit:
         """The bound, and on what it rests, in a line."""
         besides = f", {self.reopened:,} reopened" if self.reopened else ""
         return (
-            f"at most {self.missed_at_most} τ-agonists missed, {self.untested:,} units untested, "
+            f"at most {plural(self.missed_at_most, 'τ-agonist')} missed, {self.untested:,} units untested, "
             f"{self.confidence:.0%} confidence ({self.tested:,} drawn at random{besides}, {len(self.found)} found)"
         )
 

@@ -17,6 +17,7 @@ from mecharule_ops.report.summary import summary
 from mecharule_ops.report.tables import AGONIST_KEY, strong_blocks, weak_blocks
 from mecharule_ops.saying.account_facts import explained, explanation
 from mecharule_ops.saying.answer_text import lines, proof
+from mecharule_ops.saying.glossary import TERMS
 from mecharule_ops.saying.searches import predicted_words, search_names
 from mecharule_ops.types import Basis
 
@@ -31,8 +32,8 @@ RULES_KEY = (
 )
 
 OVERVIEW_KEY = (
-    "Localized: the upper bound of the strength reaches τ. τ-agonist: the point estimate does. HQ-T: units whose "
-    "rule predicts held-out flips. HQ-F: units whose rule describes the records that it was fitted on. Union "
+    "; ".join(f"{name}: {TERMS[name].short}" for name in ("τ-agonist", "localized", "HQ-T", "HQ-F"))
+    + ". Union "
     "flips: records flipped by at least one localized unit, of those tested on all records; drawn union: by as "
     "many units drawn from all of the same layers. "
 )

@@ -17,9 +17,9 @@ from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import found_line, sure_line, when_line
 from mecharule_ops.saying.control_facts import brief_rank
-from mecharule_ops.saying.private_words import explained
+from mecharule_ops.saying.glossary import explained
 from mecharule_ops.saying.rules import short
-from mecharule_ops.saying.searches import is_risk, missed_words, search_names
+from mecharule_ops.saying.searches import is_risk, missed_words, search_titles
 from mecharule_ops.saying.unit_rules import told_rule
 from mecharule_ops.thresholds import ALPHA, SLICE, reaches
 from mecharule_ops.types import Share
@@ -38,7 +38,7 @@ def screen(findings: Findings, earlier: Findings | None = None, example: str = "
     `earlier` is the run before, whose limits and named choices need no second reading.
     """
     head = [*_beginning(findings), *_verdict(findings, example)]
-    named = list(zip(search_names(findings), findings.searches, strict=True))
+    named = list(zip(search_titles(findings), findings.searches, strict=True))
     heads = [_search_head(findings, outcome, name) for name, outcome in named[:SEARCHES]]
     words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))
     ending = [*words, *_ask_next(findings), *_elsewhere(findings, earlier)]

@@ -14,7 +14,7 @@ from mecharule_ops.saying.searches import (
     is_risk,
     missed_words,
     recall_sentence,
-    search_names,
+    search_titles,
     shared_replacement,
 )
 from mecharule_ops.saying.unit_rules import UnitRule, shown_of_all, told_rule, when_told
@@ -43,7 +43,7 @@ def in_general(findings: Findings) -> tuple[tuple[str, ...], ...]:
 def of_searches(findings: Findings) -> tuple[tuple[str, ...], ...]:
     """The sentences of each search, the first with the search's name before it."""
     said = []
-    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
+    for name, outcome in zip(search_titles(findings), findings.searches, strict=True):
         first, *others = [*_risk(findings, outcome), *_sentences(findings, outcome)]
         said.append((f"{name}: {first}", *others))
     return tuple(said)
@@ -127,7 +127,7 @@ def sure_line(findings: Findings) -> str:
     said = [counted_ranks(beside, findings.alpha)]
     searched = [
         (name, outcome)
-        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+        for name, outcome in zip(search_titles(findings), findings.searches, strict=True)
         if outcome.tau_agonists
     ]
     for name, outcome in searched:

@@ -129,7 +129,7 @@ def _rule_columns(findings: Findings) -> tuple[Column[UnitRule], ...]:
         ("held-out MCC", "l", _held_out),
         ("free-form trees", "l", lambda rule: str(rule.trees or "–")),
         ("coverage", "l", lambda rule: _coverage(rule.anchored)),
-        ("HQ", "l", lambda rule: _marks(findings, rule.anchored)),
+        ("high quality", "l", lambda rule: _marks(findings, rule.anchored)),
         ("full-fit MCC", "l", lambda rule: _full(rule.anchored)),
         ("checked", "l", lambda rule: rule.checked or "–"),
     )
@@ -149,8 +149,8 @@ def _full(rule: AnchoredRule | None) -> str:
 
 
 def _marks(findings: Findings, rule: AnchoredRule | None) -> str:
-    passed = () if rule is None else (("T", findings.is_hq_t(rule)), ("F", findings.is_hq_f(rule)))
-    return "+".join(name for name, reached in passed if reached) or "–"
+    passed = () if rule is None else (("HQ-T", findings.is_hq_t(rule)), ("HQ-F", findings.is_hq_f(rule)))
+    return ", ".join(name for name, reached in passed if reached) or "–"
 
 
 AGONIST_KEY = (

@@ -12,7 +12,7 @@ EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task ha
 
 
 def rule_in_words(text: str, task: object) -> str:
-    """`the answer's units digit is 1, or the answer is -100 or less and …`: the shortest clause first.
+    """`the right answer is negative, or b's units digit is 1 and …`: the shortest clause first.
 
     In a clause what is comes before what is not; a comma stands before each `or` between clauses. A literal without
     words stands as syntax, in backticks. Equal to the rule on every input of the task, as `simplified` says; columns

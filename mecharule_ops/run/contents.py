@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.candidates import top_candidates
+from mecharule_ops.candidates import top_candidates, unranked
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode
@@ -202,13 +202,25 @@ class RunContents:
             )
         return self._slices[regime]
 
-    def attribution(self, basis: Basis, regime: Regime) -> Float[np.ndarray, "layer channel"]:
-        """Signed EAP-IG scores of every unit. Raises `StoreError` where the run has not scored."""
-        return self.store.get(keys.attribution(basis, regime))
+    def attribution(self, basis: Basis, regime: Regime) -> Float[np.ndarray, "layer channel"] | None:
+        """Signed EAP-IG scores of every unit; None where they were not asked, which older runs kept as zeros.
+
+        Raises `StoreError` where the run has not come so far.
+        """
+        scores = self.store.get(keys.attribution(basis, regime))
+        return scores if np.nan_to_num(scores).any() else None
+
+    def sizes(self, basis: Basis, regime: Regime) -> tuple[int, int]:
+        """(layers, units of each) of a basis that was searched. Raises `StoreError` likewise."""
+        layers, width = self.store.get(keys.attribution(basis, regime)).shape
+        return layers, width
 
     def candidates(self, basis: Basis, regime: Regime) -> Candidates:
         """The units that attribution hands to the search."""
-        return top_candidates(basis, self.attribution(basis, regime), cap=self.config.cap)
+        scores, cap = self.attribution(basis, regime), self.config.cap
+        if scores is None:
+            return unranked(basis, self.sizes(basis, regime), cap=cap)
+        return top_candidates(basis, scores, cap=cap)
 
     def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
         """What first order predicted of each layer's candidates; empty where it was not asked."""

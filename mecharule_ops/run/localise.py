@@ -14,6 +14,7 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.counts import SearchAudit, WholeLayer
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
+from mecharule_ops.numbers import plural
 from mecharule_ops.run.driver import NamedSearch, SearchDriver, count
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
@@ -87,7 +88,7 @@ class Localised:
 def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
     """EAP-IG candidates of one basis on the slices' pairs.
 
-    Every unit with score 0, in the order of channels, where there is no pair or nothing reads the scores.
+    Every unit without a score, in the order of channels, where there is no pair or nothing reads the scores.
     """
     name, read = keys.attribution(basis, slices.regime), _attribution_is_read(run, basis, slices)
     if not read:
@@ -95,7 +96,7 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
             run.store.put(name, _no_scores(run, basis))
         return run.candidates(basis, slices.regime)
     with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
-        stage.reused = run.store.has(name) and bool(run.attribution(basis, slices.regime).any())
+        stage.reused = run.store.has(name) and run.attribution(basis, slices.regime) is not None
         if not stage.reused:
             run.store.put(name, _scores(run, basis, slices, stage))
         candidates = run.candidates(basis, slices.regime)
@@ -114,7 +115,7 @@ def _attribution_is_read(run: Run, basis: Basis, slices: CompactSlices) -> bool:
 
 
 def _no_scores(run: Run, basis: Basis) -> Float[np.ndarray, "layer channel"]:
-    return np.zeros((run.subject.n_layers, run.subject.width(basis)))
+    return np.full((run.subject.n_layers, run.subject.width(basis)), np.nan)
 
 
 def _scores(
@@ -269,4 +270,4 @@ def _search(
     strong = sum(agonist.is_tau_agonist for agonist in localized)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
-    return f"{queries:,} group ablations, {len(localized)} localized, {strong} τ-agonists{tail}"
+    return f"{queries:,} group ablations, {len(localized)} localized, {plural(strong, 'τ-agonist')}{tail}"

@@ -111,7 +111,10 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
         check_direction(findings.run, Regime.BASELINE_NEGATIVE, hidden=True)
     if not fitting:
         searched = ", ".join(map(short_name, findings.searches))
-        raise UsageError(f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}")
+        raise UsageError(
+            f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}; "
+            f"`mecharule neurons {findings.run}` lists what they found, a new run searches others"
+        )
     found = {unit.search.regime: unit.estimate.strength for unit in findings.units() if unit.neuron == neuron}
     return max(fitting, key=lambda search: found.get(search.regime, -1.0))
 
@@ -120,7 +123,8 @@ def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:
     """Raises `UsageError` when a run that hides the units of 0→1 is asked about one of them."""
     if hidden and regime is Regime.BASELINE_NEGATIVE:
         raise UsageError(
-            f"expected a unit of 1→0, run {run} does not tell which units flip 0→1 (--suppress-only)"
+            f"expected a unit of 1→0, run {run} does not tell which units flip 0→1 (--suppress-only); "
+            f"`mecharule neurons {run}` lists those of 1→0"
         )
 
 
@@ -138,14 +142,16 @@ def check_unit(run: Run, neuron: Neuron) -> None:
         return
     layers, width = sizes
     if neuron.layer >= layers or neuron.channel >= width:
-        raise UsageError(f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}")
+        raise UsageError(
+            f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}; both count from 0"
+        )
 
 
 def _sizes(run: Run, neuron: Neuron) -> tuple[int, int] | None:
     """(layers, units of each) of the unit's basis; None where neither run nor model directory tells."""
     for regime in run.regimes:
         if run.store.has(keys.attribution(neuron.basis, regime)):
-            return run.attribution(neuron.basis, regime).shape
+            return run.sizes(neuron.basis, regime)
     from mecharule_ops.loading.model_names import on_this_machine
     from mecharule_ops.loading.shape import read_shape
 

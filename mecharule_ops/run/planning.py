@@ -32,6 +32,7 @@ ORDER = {Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, Regime.BASELINE_NEGATIVE: 
 """How units are grouped: attribution puts those that may repair an answer side by side, where they hide one another."""
 
 AUDITED_AT_MOST = 256
+_EIGHTH = 8
 """Units that an audit draws unless the config says how many."""
 
 AFFORDABLE = 0.02
@@ -110,8 +111,14 @@ class SearchPlan:
 
 
 def audit_tests(config: RunConfig, pruned: int) -> int:
-    """Exact tests that the audit of a search may cost when so many units were pruned."""
-    return min(pruned, AUDITED_AT_MOST, pruned // 8) if config.audit is None else min(pruned, config.audit)
+    """Exact tests that the audit of a search may cost when so many units were pruned.
+
+    Of fewer than eight that are left to it alone all are tested: an eighth of them would bound nothing.
+    """
+    if config.audit is not None:
+        return min(pruned, config.audit)
+    least = min(pruned, _EIGHTH) if config.rest == "audited" else 0
+    return max(least, min(AUDITED_AT_MOST, pruned // _EIGHTH))
 
 
 def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a_forward: float) -> Price:

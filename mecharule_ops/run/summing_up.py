@@ -28,6 +28,7 @@ from mecharule_ops.findings.counts import (
 from mecharule_ops.findings.measures import dominance, recall_rows
 from mecharule_ops.findings.records import Findings, NamedChoice, PredicateCounts, SearchOutcome, StageCost
 from mecharule_ops.findings.shown import shown_over
+from mecharule_ops.numbers import plural
 from mecharule_ops.run.controlling import decided_over
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised
@@ -202,7 +203,7 @@ def run_status(findings: Findings) -> str:
     strong = sum(len(search.tau_agonists) for search in findings.searches)
     partial = {SearchStatus.BUDGET_SPENT.value, SearchStatus.STOPPED.value}
     ended = {status for search in findings.searches for status in search.status}
-    found = f"{strong} τ-agonists" if strong else "no unit reaches τ"
+    found = plural(strong, "τ-agonist") if strong else "no unit reaches τ"
     if all(search.nothing_searched for search in findings.searches):
         return "finished: nothing was searched"
     return f"partial: {found}" if ended & partial else f"finished: {found}"

@@ -17,7 +17,7 @@ from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import CLEAN_LEADS, LOOKS
 from mecharule_ops.subsets import some_places
-from mecharule_ops.types import Columns, FlipsWhere, Regime
+from mecharule_ops.types import Columns, Regime
 
 LEAST_LEAD = "least_lead"
 """The column of the clean run's least lead."""
@@ -51,16 +51,6 @@ def stored_prefix(run: Run, group: Group, regime: Regime, part: Part) -> int:
 
 def _missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
     return run.engine(run.intervention(group[0].basis)).missing(group, positions)
-
-
-def flips_where(run: Run, group: Group, regime: Regime, condition: str, part: Part) -> FlipsWhere:
-    """How often the group, ablated together, flips where the condition holds and where not.
-
-    Cost: `forwards_missing` of the part's records.
-    """
-    positions = drawn(run, regime, part)
-    flips = run.flips([group], positions, regime)[0]
-    return FlipsWhere.of(fires(run, condition)[positions], flips)
 
 
 def count_look(run: Run, unit: str, what: str) -> int:

@@ -176,8 +176,7 @@ def measured_costs(run: Run, basis: Basis, regime: Regime, clock: Callable[[], f
 
     engine, examples = run.completer(run.intervention(basis)), run.slices(regime).positions
     layers = [layer.layer for layer in run.candidates(basis, regime).layers]
-    depth = run.attribution(basis, regime).shape[0]
-    width = run.attribution(basis, regime).shape[1]
+    depth, width = run.sizes(basis, regime)
 
     def timed(layer: int, groups: int, some: Sequence[int]) -> float:
         units = [(Neuron(basis, layer, channel % width),) for channel in range(groups)]

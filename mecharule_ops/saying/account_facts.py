@@ -138,7 +138,8 @@ def registered_sentence(account: Account, run: str) -> Fact | None:
     what = "flip" if account.becomes_right is None else "change"
     said = (
         f"The registered prediction that the gradient of the unablated run tells which answers {what} was {verdict}: "
-        f"MCC {short(score.held_out.mcc)}, {short(PREDICTION_HOLDS)} was needed"
+        f"MCC {short(score.held_out.mcc)} on the {score.records:,} held-out answers of its account, "
+        f"{short(PREDICTION_HOLDS)} was needed"
     )
     return fact(said, f"run:{run}", unit=account.neuron, part=SAID_SURE)
 
@@ -177,7 +178,7 @@ def prediction_sentence(account: Account, run: str) -> Fact:
 
 
 def beside_words(score: PredictionScore, others: Sequence[PredictionScore]) -> str:
-    """`MCC .47 [.41, .53]; lead only .30 [.22, .38], drop only .41 [.33, .48]; base rate 626/737 (85 %)`."""
+    """`MCC .47 [.41, .53]; lead only .30 [.22, .38], drop only .41 [.33, .48]; it happens in 626/737 (85 %) of …`."""
     baselines = ", ".join(
         f"{other.kind.value} {'–' if other.held_out is None else other.held_out}"
         for other in others
@@ -189,7 +190,7 @@ def beside_words(score: PredictionScore, others: Sequence[PredictionScore]) -> s
 def _base_rate(score: PredictionScore) -> str:
     if score.happened is None:
         return ""
-    return f"base rate {k_of_n(FlipCount(flips=score.happened, n=score.records))}"
+    return f"it happens in {k_of_n(FlipCount(flips=score.happened, n=score.records))} of the account's held-out records"
 
 
 def caveats(account: Account) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from mecharule_ops.saying.fact import Fact, certificate_ids, run_ids
-from mecharule_ops.saying.private_words import explained
+from mecharule_ops.saying.glossary import explained
 
 
 def answer_text(facts: Sequence[Fact], *, head: str = "") -> str:

@@ -23,7 +23,7 @@ CONTROLS_KEY = (
 
 
 def effect_words(controls: AgonistControls) -> str:
-    """`flips more than 99 of 99 random units (p = .04, Holm over 4 units)`, or that it was not ranked."""
+    """`flips more than 99 of 99 random units (p = .04, corrected for 4 units)`, or that it was not ranked."""
     if controls.basis is None:
         return NOT_RANKED
     p = "" if controls.effect_p is None else f" ({_corrected(controls.effect_p, controls.effect_family)})"
@@ -70,32 +70,49 @@ def random_words(controls: AgonistControls) -> str:
     if controls.basis is None or controls.flips is None:
         return f"{NOT_RANKED}; `mecharule control` draws some"
     layer = "" if controls.layer is None else f" and than {_fewer(controls.layer)} others of its layer"
-    records = plural(controls.flips.n, "held-out record")
     return (
-        f"of {records}, which chose nothing, it flips {controls.flips.flips}: more than "
+        f"of {controls.flips.n:,} {_drawn_from(controls)} records, which chose nothing, it flips "
+        f"{controls.flips.flips}: more than "
         f"{_fewer(controls.basis)} units drawn at random{layer}"
     )
 
 
 def beside_random(controls: AgonistControls | None) -> str:
-    """`of 64 held-out ones 12, more than each of 4 random units`: the count that stands beside a unit's own."""
+    """`of 64 drawn from the held-out ones 12, more than each of 4 random units`: what stands beside a unit's count."""
     if controls is None or controls.basis is None or controls.flips is None:
         return "no random unit was ablated beside it"
     drawn, as_many = controls.basis.n, controls.basis.count
     fewer = f"each of {drawn}" if not as_many else f"{drawn - as_many} of {drawn}"
-    return f"of {controls.flips.n:,} held-out ones {controls.flips.flips:,}, more than {fewer} random units"
+    ones = f"{controls.flips.n:,} {_drawn_from(controls)} ones"
+    return f"of {ones} {controls.flips.flips:,}, more than {fewer} random units"
 
 
 def rank_words(controls: AgonistControls) -> str:
-    """`Its rank above 99 of 99 random units is no chance (p = .04, Holm over 4 units)`, or how little it says."""
+    """`Its rank above 99 of 99 random units is no chance (p = .04, corrected for 4 units)`, or how little it says."""
     if controls.basis is None:
         return "It was not ranked among random units, so its count stands alone"
     if controls.effect_p is None:
-        return f"{plural(controls.basis.n, 'random unit')} are too few for a p"
+        return few_random(controls.basis)
     above = f"Flipping more than {_fewer(controls.basis)} random units"
     corrected = _corrected(controls.effect_p, controls.effect_family)
     may = "is beyond chance" if controls.effect_p <= ALPHA else "may be chance"
     return f"{above} {may} ({corrected})"
+
+
+def few_random(drawn: Share) -> str:
+    """Why there is no p: too few random units for any unit, or for more than the strongest ones."""
+    units = plural(drawn.n, "random unit")
+    if 1 / (1 + drawn.n) > ALPHA:
+        return f"{units} {'is' if drawn.n == 1 else 'are'} too few to rule out chance"
+    return f"{units} are enough to rule out chance for the strongest units alone, not for this one"
+
+
+def _drawn_from(controls: AgonistControls) -> str:
+    """Which held-out records the random units were ablated on: all, or some drawn from them."""
+    split = controls.split
+    every = 0 if split is None else split.associated.n + split.unrelated.n
+    drawn = controls.flips is not None and controls.flips.n < every
+    return "drawn from the held-out" if drawn else "held-out"
 
 
 def standing_words(controls: AgonistControls) -> str:
@@ -114,13 +131,13 @@ def standing_words(controls: AgonistControls) -> str:
 
 
 def split_words(controls: AgonistControls) -> str:
-    """`where the splitter rule fires it flips 21/30 (70 %) of the held-out records, elsewhere 4/34 (12 %)`, with p."""
+    """`of all held-out records it flips 21/30 (70 %) where the splitter rule fires, 4/34 (12 %) elsewhere`, with p."""
     if controls.split is None:
         return ""
     p = "" if controls.selective_p is None else f", {p_words(controls.selective_p)}"
     return (
-        f"where the splitter rule fires it flips {k_of_n(controls.split.associated)} of the held-out records, "
-        f"elsewhere {k_of_n(controls.split.unrelated)}{p}"
+        f"of all held-out records it flips {k_of_n(controls.split.associated)} where the splitter rule fires, "
+        f"{k_of_n(controls.split.unrelated)} elsewhere{p}"
     )
 
 
@@ -153,7 +170,7 @@ def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> 
 
 
 def counted_ranks(units: Sequence[AgonistControls | None], alpha: float) -> str:
-    """`3 of 3 flip more than random units do (p ≤ .05 after Holm)`."""
+    """`3 of 3 flip more than random units do (p ≤ .05, corrected)`."""
     ran = [controls for controls in units if controls is not None and controls.basis is not None]
     if not ran:
         them = "it" if len(units) == 1 else "them"
@@ -164,9 +181,9 @@ def counted_ranks(units: Sequence[AgonistControls | None], alpha: float) -> str:
     if tested:
         above = sum(controls.stands_out(alpha) for controls in tested)
         level = two_decimals(alpha).removeprefix("0")
-        return f"{above} of {_of(tested, units)} {_flip(above)} more than random units do (p ≤ {level} after Holm)"
+        return f"{above} of {_of(tested, units)} {_flip(above)} more than random units do (p ≤ {level}, corrected)"
     above = sum(controls.basis.count == 0 for controls in ran if controls.basis is not None)
-    return f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few for a p"
+    return f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few to rule out chance"
 
 
 def counted_claims(units: Sequence[AgonistControls | None], alpha: float) -> str:
@@ -191,7 +208,7 @@ def p_words(p: float) -> str:
 
 
 def _corrected(p: float, family: int) -> str:
-    return p_words(p) + (f", Holm over {family} units" if family > 1 else "")
+    return p_words(p) + (f", corrected for {family} units" if family > 1 else "")
 
 
 def _fewer(share: Share) -> str:

@@ -25,7 +25,7 @@ def when_words(rule: FamilyRule | AnchoredRule | None) -> str:
 
 
 def counted_when(rule: FamilyRule | AnchoredRule | None) -> str:
-    """The same with what it rests on, `… of the held-out answers elsewhere (MCC .49)`; no counts where none were kept.
+    """The same with what it rests on, `… elsewhere, of 122 held-out answers (MCC .49)`; no counts where none were kept.
 
     Empty without a shown rule, or where a run kept no words.
     """
@@ -35,7 +35,8 @@ def counted_when(rule: FamilyRule | AnchoredRule | None) -> str:
     score = "" if interval is None else f"MCC {short(interval.mcc)}"
     if rule.where is None:
         return f"{rule.words[:1].upper()}{rule.words[1:]} (held-out {score})"
-    return f"{when_words(rule)} of the held-out answers elsewhere ({score})"
+    of = rule.where.holds.n + rule.where.elsewhere.n
+    return f"{when_words(rule)} elsewhere, of {of:,} held-out answers ({score})"
 
 
 def _is_shown(rule: FamilyRule | AnchoredRule) -> bool:

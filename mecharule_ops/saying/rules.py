@@ -37,9 +37,9 @@ def predicts(rule: AnchoredRule | None) -> MccInterval | None:
 
 
 def _failed_words(score: object, test: ChanceTest) -> str:
-    """`the best one learned reaches MCC .30 [.02, .55], p = .08 (Holm over 24 rules)`."""
+    """`the best one learned reaches MCC .30 [.02, .55], p = .08 (corrected for 24 rules)`."""
     assert test.adjusted is not None
-    family = f"Holm over {plural(test.rules, 'rule')}"
+    family = f"corrected for {plural(test.rules, 'rule')}"
     return f"the best one learned reaches MCC {score}, {p_words(test.adjusted)} ({family})"
 
 
@@ -86,7 +86,8 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
         if chance.above_chance and rule.chance is not None:
             return f"no rule predicts: {_failed_words(chance, rule.chance)}"
         return f"no rule predicts: the best one learned reaches MCC {chance}"
-    return f"no rule predicts: too few held-out flips for an interval ({counts_words(rule.held_out)})"
+    held = rule.held_out
+    return f"no rule predicts: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
 
 
 def brief_rule(rule: AnchoredRule | None) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.control_facts import claims_words
+from mecharule_ops.saying.control_facts import claims_words, few_random
 from mecharule_ops.saying.flips import both_slices
-from mecharule_ops.saying.searches import predicted_words, recall_sentence, search_names
+from mecharule_ops.saying.searches import predicted_words, recall_sentence, search_titles
 from mecharule_ops.saying.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
-from mecharule_ops.types import SearchStatus
+from mecharule_ops.types import Basis, Regime, SearchStatus
 
 _MOST = 6
 
@@ -23,7 +23,7 @@ def count(run: Run, findings: Findings) -> Iterator[str]:
         strong, rest = search.tau_agonists, len(search.agonists) - len(search.tau_agonists)
         names = ", ".join(str(one.neuron) for one in _ranked(findings, search)[: len(strong)])
         yield (
-            f"{plural(len(strong), 'τ-agonist')} of {search.cost.candidates:,} units ({search.regime.arrow})"
+            f"{plural(len(strong), 'τ-agonist')} of {_units(search)}"
             f"{f': {names}' if names else ''}; each flips at least τ = {findings.tau:g} of a slice"
         )
         left = search.cost.candidates - len(search.agonists)
@@ -44,11 +44,16 @@ def open_units(run: Run, findings: Findings) -> Iterator[str]:
         weak = [one for one in _ranked(findings, search) if not one.is_tau_agonist]
         names = ", ".join(f"{one.neuron} (strength {one.estimate.strength:.2f})" for one in weak)
         yield (
-            f"Not ruled out, though below τ = {findings.tau:g} by their counts ({search.regime.arrow}): "
+            f"Of {_units(search)} not ruled out, though below τ = {findings.tau:g} by their counts: "
             f"{names or 'none'}"
         )
         strong = ", ".join(str(one.neuron) for one in _ranked(findings, search) if one.is_tau_agonist)
         yield f"Beside them the τ-agonists: {strong or 'none'}"
+
+
+def _units(search: SearchOutcome) -> str:
+    """`270 heads (1→0)`: what tells the searches of a run apart in a sentence."""
+    return f"{plural(search.cost.candidates, search.intervention.basis.row.noun)} ({search.regime.arrow})"
 
 
 def _ranked(findings: Findings, search: SearchOutcome) -> tuple[Unit, ...]:
@@ -59,17 +64,14 @@ def chance(run: Run, findings: Findings) -> Iterator[str]:
     """Each τ-agonist beside random units, and its lower bound."""
     for unit in findings.units():
         if unit.is_tau_agonist and not unit.search.suppressed:
-            said = "no control was run beside it" if unit.controls is None else claims_words(unit.controls)
-            few = (
-                unit.controls is not None
-                and unit.controls.basis is not None
-                and unit.controls.effect_p is None
-            )
-            more = ", too few random units for a p" if few and "too few" not in said else ""
+            controls = unit.controls
+            said = "has no control beside it" if controls is None else claims_words(controls)
+            drawn = None if controls is None or controls.effect_p is not None else controls.basis
+            more = "" if drawn is None else f"; {few_random(drawn)}"
             under = "" if unit.lower >= findings.tau else f", below τ = {findings.tau:g}"
             yield (
                 f"{unit.neuron} {said}{more}; its strength {unit.estimate.strength:.2f} has a lower bound of "
-                f"{unit.lower:.2f} over all {unit.search.cost.candidates:,} units searched{under}"
+                f"{unit.lower:.2f} over all {unit.search.cost.candidates:,} units{under}"
             )
     if not any(unit.is_tau_agonist for unit in findings.units()):
         yield "No unit reaches τ, so nothing has to be told from chance"
@@ -78,11 +80,11 @@ def chance(run: Run, findings: Findings) -> Iterator[str]:
 def corrected(run: Run, findings: Findings) -> Iterator[str]:
     """What was corrected for how many comparisons."""
     rules = [rule for search in findings.searches for rule in learned_rules(search)]
-    yield f"Yes: the p of every learned rule is corrected by Holm over all {plural(len(rules), 'rule')}"
+    yield f"Yes: the p of every learned rule is corrected for all {plural(len(rules), 'rule')} (Holm)"
     for search in findings.searches:
         yield (
-            f"Lower bounds of strength hold over both slices of all {search.cost.candidates:,} units searched at once "
-            "(Bonferroni)"
+            f"Lower bounds of strength hold over both slices of all {search.cost.candidates:,} units at once "
+            "(Bonferroni), also of those that were never asked"
         )
     yield "p of units among random units, and of selectivity, are corrected over the strongest units of the run (Holm)"
 
@@ -110,22 +112,27 @@ def layers(run: Run, findings: Findings) -> Iterator[str]:
     for search in findings.searches:
         best = search.strongest_layer
         if best is None:
-            yield f"No layer was ablated as a whole ({search.regime.arrow})"
+            yield f"Of {_units(search)} no layer was ablated as a whole"
             continue
         strong = search.tau_agonists
         here = sum(one.neuron.layer == best.layer for one in strong)
         yield (
-            f"Layer {best.layer} matters most ({search.regime.arrow}): ablated as a whole it flips "
-            f"{both_slices(best.estimate)}; {here} of {plural(len(strong), 'τ-agonist')} lie in it"
+            f"Of {_units(search)} those of layer {best.layer} matter most: ablated together they flip "
+            f"{both_slices(best.estimate)}; {here} of {plural(len(strong), 'τ-agonist')} "
+            f"{'lies' if here == 1 else 'lie'} in it"
         )
         for layer in search.layer_union:
+            start = findings.words.of(bool(search.regime.value))
             yield (
-                f"At least one localized unit of layer {layer.layer} flips {k_of_n(layer.flipped)} of all records that "
-                "start from the same outcome"
+                f"{k_of_n(layer.flipped)} of all answers that are {start} are flipped by at least one localized unit "
+                f"of layer {layer.layer}"
             )
-        for other in search.whole_layers:
-            if other.layer != best.layer:
-                yield f"Layer {other.layer} as a whole flips {both_slices(other.estimate)}"
+        others = [other for other in search.whole_layers if other.layer != best.layer]
+        others.sort(key=lambda other: -other.estimate.strength)
+        for other in others[:_MOST]:
+            yield f"Layer {other.layer} as a whole flips {both_slices(other.estimate)}"
+        if more := others[_MOST:]:
+            yield f"Each of {plural(len(more), 'other layer')} ablated as a whole flips no more than these"
 
 
 def groups(run: Run, findings: Findings) -> Iterator[str]:
@@ -139,12 +146,15 @@ def groups(run: Run, findings: Findings) -> Iterator[str]:
     ]
     pruned = sorted((node for node in nodes if node.size > 1), key=lambda node: -node.size)
     alone = len(nodes) - len(pruned)
-    yield f"{plural(len(pruned), 'group')} of units and {plural(alone, 'single unit')} were pruned"
+    if not nodes:
+        yield "No unit was pruned: each that was asked was tested alone"
+        return
+    yield f"Pruned: {plural(len(pruned), 'group')} of units and {plural(alone, 'single unit')}"
     for node in pruned[:_MOST]:
         flips, asked = node.associated_flips + node.unrelated_flips, node.associated_n + node.unrelated_n
         yield (
             f"Pruned: a group of {node.size} units ({node.units}), which together flip {flips} of {asked}; "
-            "search bound "
+            "upper bound "
             f"{node.ucb or 0:.3f}, below τ = {findings.tau:g}"
         )
 
@@ -154,17 +164,19 @@ def order(run: Run, findings: Findings) -> Iterator[str]:
     yield f"It was a {run.config.search} search, the setting search={run.config.search}"
     for search in findings.searches:
         if said := predicted_words(search):
-            yield said.removesuffix(".")
+            yield f"{_units(search)}: {said[:1].lower()}{said[1:].removesuffix('.')}"
     for basis in run.config.bases:
         for regime in run.regimes:
-            if not run.attribution(basis, regime).any():
-                yield "Attribution (EAP-IG) was not asked: first order ordered the search"
+            if run.attribution(basis, regime) is None:
+                of = f"{basis.value} {regime.arrow}"
+                yield f"Attribution (EAP-IG, {of}) was not asked: {_ordered(run, basis, regime)}"
                 continue
             kept = run.candidates(basis, regime)
             scored = [
                 (abs(float(score)), f"{basis.letter}{layer.layer}{basis.row.mark}{channel}")
                 for layer in kept.layers
-                for channel, score in zip(layer.channels, layer.scores, strict=True)
+                for channel, score in zip(layer.channels, layer.scored, strict=True)
+                if score is not None
             ]
             best = [name for _, name in sorted(scored, reverse=True)[:5]]
             yield (
@@ -173,12 +185,27 @@ def order(run: Run, findings: Findings) -> Iterator[str]:
             )
 
 
+def _ordered(run: Run, basis: Basis, regime: Regime) -> str:
+    """What ordered a search that asked no attribution."""
+    if not run.predictions(basis, regime):
+        return "units were taken in the order of channels"
+    views = [run.search_view(basis, regime, layer) for layer in range(run.sizes(basis, regime)[0])]
+    layers = [layer for layer, view in enumerate(views) if view is not None and view.dropped]
+    if not layers:
+        return "first order ordered the search"
+    named = ", ".join(map(str, layers))
+    return (
+        f"first order ordered the search, but it failed in {plural(len(layers), 'layer')} ({named}), where the units "
+        "left were grouped in the order of channels"
+    )
+
+
 def cost(run: Run, findings: Findings) -> Iterator[str]:
     """What the searches took, beside what testing every unit alone takes."""
     for search in findings.searches:
         spent = search.cost
         yield (
-            f"The search ({search.regime.arrow}) took {plural(spent.queries, 'group ablation')} and "
+            f"The search of {_units(search)} took {plural(spent.queries, 'group ablation')} and "
             f"{spent.all_forwards:,} example-forwards, {percent(spent.share_of_exhaustive_forwards)} of the "
             f"{spent.exhaustive_example_forwards:,} that testing every unit alone takes"
         )
@@ -323,16 +350,18 @@ def overlap(run: Run, findings: Findings) -> Iterator[str]:
             )
         if search.union is not None:
             beside = (
-                ""
-                if search.drawn_union is None
-                else f"; as many random units flip {k_of_n(search.drawn_union)}"
+                search.drawn_union
+                and f", {k_of_n(search.drawn_union)} by at least one of as many random units"
             )
-            yield f"At least one localized unit flips {k_of_n(search.union)} of the records outside the slices{beside}"
+            yield (
+                f"{k_of_n(search.union)} of the records outside the slices are flipped by at least one localized unit "
+                f"of the {_units(search)}{beside or ''}"
+            )
 
 
 def missed(run: Run, findings: Findings) -> Iterator[str]:
     """What each search left untested."""
-    for name, search in zip(search_names(findings), findings.searches, strict=True):
+    for name, search in zip(search_titles(findings), findings.searches, strict=True):
         yield f"{name}: {recall_sentence(findings, search).removesuffix('.')}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from mecharule_ops.findings.records import Findings
@@ -78,8 +78,13 @@ def operators(run: Run, findings: Findings) -> Iterator[str]:
     without = [name for sign, name in OPERATIONS.items() if sign not in asked]
     said = " and ".join(OPERATIONS[sign] for sign in asked)
     yield f"Only {said} were asked in this run (operators {' '.join(asked)})" + (
-        f"; no {' or '.join(without)}, so the run does not say how the model does on them" if without else ""
+        f"; no {_either(without)}, so the run does not say how the model does on them" if without else ""
     )
+
+
+def _either(names: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _operators(findings: Findings) -> tuple[str, ...] | None:

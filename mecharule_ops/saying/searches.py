@@ -14,7 +14,9 @@ from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, SearchCost
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
-from mecharule_ops.types import Regime, Share
+from mecharule_ops.types import Basis, Regime, SearchStatus, Share
+
+_KINDS = {Basis.ATTN_HEAD: "Attention heads", Basis.MLP_OUT: "MLP channels", Basis.MLP_HIDDEN: "MLP neurons"}
 
 
 def search_name(outcome: SearchOutcome) -> str:
@@ -31,6 +33,21 @@ def search_names(findings: Findings) -> tuple[str, ...]:
     return tuple(map(search_name, findings.searches))
 
 
+def search_titles(findings: Findings) -> tuple[str, ...]:
+    """A name a search in a sentence: `Attention heads, right to wrong (1→0)`; full ones as `search_names`."""
+    return tuple(
+        name
+        if name != f"{each.intervention.basis} {each.regime.arrow}"
+        else f"{_KINDS[each.intervention.basis]}, {_turned(findings, each)} ({each.regime.arrow})"
+        for name, each in zip(search_names(findings), findings.searches, strict=True)
+    )
+
+
+def _turned(findings: Findings, outcome: SearchOutcome) -> str:
+    label = bool(outcome.regime.value)
+    return f"{findings.words.of(label)} to {findings.words.of(not label)}"
+
+
 def shared_replacement(findings: Findings) -> str | None:
     """`baseline mean-positional, phase decode` when all searches replace alike; None otherwise."""
     how = {(each.intervention.baseline, each.intervention.phase) for each in findings.searches}
@@ -43,6 +60,22 @@ def shared_replacement(findings: Findings) -> str | None:
 def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
     """Whether the flips of a search do harm: 0→1 where success is harm."""
     return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
+
+
+def searched_words(outcome: SearchOutcome) -> str:
+    """`270 units searched`, or how many the search tested and how many it left to the audit without asking."""
+    units = plural(outcome.cost.candidates, "unit")
+    if SearchStatus.LEFT.value not in outcome.status:
+        return f"{units} searched"
+    left = (
+        outcome.cost.candidates - outcome.singletons_tested
+        if outcome.audit is None
+        else outcome.audit.unknown
+    )
+    drawn = 0 if outcome.audit is None else outcome.audit.tested
+    return (
+        f"{units}, of which the search left {left:,} unasked and the audit drew {drawn or 'none'} of these,"
+    )
 
 
 def recall_words(found: Share | None, *, every: bool = False) -> str:
@@ -166,11 +199,11 @@ def predicted_words(outcome: SearchOutcome) -> str:
     ranks = [unit.rank for unit in outcome.predicted if unit.neuron in strong]
     if not ranks:
         return ""
-    shown = ", ".join(f"{rank:,}" for rank in ranks[:_RANKS]) + (" …" if len(ranks) > _RANKS else "")
-    return (
-        f"Before any unit was ablated first order ranked the {plural(len(ranks), 'τ-agonist')} {shown} of "
-        f"{outcome.cost.candidates:,}."
-    )
+    them = "the τ-agonist" if len(ranks) == 1 else f"the {len(ranks):,} τ-agonists"
+    shown = ", ".join(f"{rank:,}" for rank in ranks)
+    if len(ranks) > _RANKS:
+        shown = f"between {min(ranks):,} and {max(ranks):,}, half of them by {sorted(ranks)[(len(ranks) - 1) // 2]:,},"
+    return f"Before any unit was ablated first order ranked {them} {shown} of {outcome.cost.candidates:,}."
 
 
 _RANKS = 12

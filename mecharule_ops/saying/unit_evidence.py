@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import k_of_n, percent
-from mecharule_ops.saying.control_facts import effect_words
+from mecharule_ops.numbers import k_of_n
+from mecharule_ops.saying.control_facts import (
+    effect_words,
+    few_random,
+    random_words,
+    split_words,
+    standing_words,
+)
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.unit_rules import ANCHORED, rules_of, shown_words
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
@@ -37,7 +42,7 @@ def strength(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     told = "also" if unit.lower >= findings.tau else "not"
     yield (
         f"Its strength {estimate.strength:.2f} {reaches} τ = {findings.tau:g}; its interval is [{unit.lower:.2f}, "
-        f"{unit.agonist.ucb:.2f}]: the lower bound, over all {search.cost.candidates:,} units searched, is {told} at τ "
+        f"{unit.agonist.ucb:.2f}]: the lower bound, over all {search.cost.candidates:,} units, is {told} at τ "
         "or above, the upper one is the search's"
     )
 
@@ -51,9 +56,8 @@ def chance(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit
     if controls is None or controls.basis is None:
         yield f"No control was run beside {neuron} in this run, so nothing tells it from random units"
     else:
-        yield f"{neuron} {effect_words(controls)} on held-out records, which chose nothing"
-        few = f"none: too few random units were drawn ({controls.basis.n}) for a p to reach α = {findings.alpha:g}"
-        yield "p-value: " + (few if controls.effect_p is None else f"{controls.effect_p:.2g}, after Holm")
+        tested = controls.effect_p is not None
+        yield f"{neuron} {effect_words(controls)}" if tested else f"No p: {few_random(controls.basis)}"
         yield from held_out(findings, search, neuron, unit)
     yield from strength(findings, search, neuron, unit)
 
@@ -64,15 +68,9 @@ def held_out(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     if controls is None or controls.flips is None:
         yield f"{neuron} was not ablated on held-out records in this run: no control was run beside it"
         return
-    yield f"{neuron} flips {controls.flips.flips} of {controls.flips.n} held-out records, which chose nothing"
-    for name, share in (("drawn from all others", controls.basis), ("of its own layer", controls.layer)):
-        if share is not None:
-            yield f"It flips more of them than {share.n - share.count} of {share.n} random units {name}"
-    if controls.standing is not None:
-        yield (
-            f"On the slices {controls.standing.known or 'none'} of the other {search.cost.candidates - 1:,} units "
-            "is as strong"
-        )
+    yield f"{neuron}: {random_words(controls)}"
+    if standing := standing_words(controls):
+        yield f"{standing[:1].upper()}{standing[1:]}"
 
 
 def selective(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
@@ -81,24 +79,14 @@ def selective(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: U
     if unit is None or controls is None:
         yield f"Whether {neuron} is selective was not tested in this run: no control was run beside it"
     else:
-        verdict = {"undecided": "is undecided: these records cannot tell whether it is selective"}
-        yield f"{neuron} {verdict.get(controls.selective.value, f'is {controls.selective.value}')}{_split(controls)}"
+        verdict = {"undecided": f"These records cannot tell whether {neuron} is selective"}
+        split = "" if controls.split is None else f": {split_words(controls)}"
+        yield verdict.get(controls.selective.value, f"{neuron} is {controls.selective.value}") + split
     if unit is not None:
         yield (
             f"On the slices it flips {both_slices(unit.estimate)}, a selectivity of "
             f"{unit.estimate.signed_selectivity:+.2f} (ε = {findings.epsilon:g})"
         )
-
-
-def _split(controls: AgonistControls) -> str:
-    if controls.split is None:
-        return ""
-    inside, outside = controls.split.associated, controls.split.unrelated
-    p = "" if controls.selective_p is None else f", p = {controls.selective_p:.2f}"
-    return (
-        f". Where the splitter rule fires it flips {inside.flips} of {inside.n} held-out records "
-        f"({percent(inside.flip_rate)}), elsewhere {outside.flips} of {outside.n} ({percent(outside.flip_rate)}){p}"
-    )
 
 
 def rules(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:

@@ -104,14 +104,15 @@ def told_rule(account: Account | None, anchored: AnchoredRule | None) -> UnitRul
 def when_told(account: Account | None, anchored: AnchoredRule | None, run: str) -> str:
     """When a unit flips, for who has ten seconds: the words of that rule with counts; else as `told_words`."""
     rule = anchored if account is None else account.family(Family.INPUT)
-    return counted_when(rule) or told_words(account, anchored, run)
+    if counted := counted_when(rule):
+        return counted
+    said, told = told_words(account, anchored, run), told_rule(account, anchored)
+    return said if told is not None and told.shown else said[:1].upper() + said[1:]
 
 
 def told_words(account: Account | None, anchored: AnchoredRule | None, run: str) -> str:
     """That rule in a sentence with its score, or why there is none."""
-    said = anchored_words(anchored, run) if account is None else family_words(account.family(Family.INPUT))
-    rule = told_rule(account, anchored)
-    return said if rule is not None and rule.shown else said[:1].upper() + said[1:]
+    return anchored_words(anchored, run) if account is None else family_words(account.family(Family.INPUT))
 
 
 def rules_of(unit: Unit) -> list[UnitRule]:
@@ -153,12 +154,12 @@ def shown_words(rule: UnitRule) -> str:
 
 
 def shown_of_all(findings: Findings) -> str:
-    """`2 of 24 learned rules are shown (Holm over 24, α = .05)`; empty without a rule that was tested so."""
+    """`2 of 24 learned rules are shown (corrected for 24, α = .05)`; empty without a rule that was tested so."""
     rules = [rule for outcome in findings.searches for rule in learned_rules(outcome)]
     tests = [rule.chance for rule in rules if rule.chance is not None and rule.chance.adjusted is not None]
     if not tests:
         return ""
     shown = sum(rule.shown for rule in rules)
     are = "is" if 1 in (shown, len(rules)) else "are"
-    over = f"Holm over {tests[0].rules}, α = {short(tests[0].level)}"
+    over = f"corrected for {tests[0].rules}, α = {short(tests[0].level)}"
     return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown ({over})"

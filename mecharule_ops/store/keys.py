@@ -128,7 +128,7 @@ _ACCOUNT = "account-"
 
 
 def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
-    """Signed EAP-IG scores `[layer, channel]`."""
+    """Signed EAP-IG scores `[layer, channel]`; NaN where they were not asked."""
     return Artefact(f"attribution-{basis.value}-{regime.value}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,9 +68,19 @@ def find_run(wanted: str, folder: Path, *, to_resume: bool = False) -> Path:
         return Path(wanted)
     found = [path for path in paths if wanted and path.stem.startswith(wanted)]
     if len(found) != 1:
-        names = ", ".join(path.stem for path in found or paths[:5]) or "no runs yet"
-        raise UsageError(f"expected a run id, prefix, path or 'last', got {wanted!r}; in {folder}: {names}")
+        raise UsageError(
+            f"expected a run id, prefix, path or 'last', got {wanted!r}; {_way_out(found, paths, folder)}"
+        )
     return found[0]
+
+
+def _way_out(found: Sequence[Path], paths: Sequence[Path], folder: Path) -> str:
+    names = ", ".join(path.stem for path in found or paths[:5])
+    if found:
+        return f"several runs begin so: {names}; write more of one"
+    if not paths:
+        return f"no run lies in {folder} yet; `mecharule demo` makes one in a minute"
+    return f"in {folder}: {names}{', …' if len(paths) > 5 else ''}; `mecharule runs` lists them"
 
 
 def _is_finished(path: Path) -> bool:

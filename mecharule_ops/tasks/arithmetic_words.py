@@ -71,9 +71,9 @@ ARITHMETIC_WORDS = Wording(
         "op": ColumnWords(noun="the operation", values=_OPERATIONS),
         "a": ColumnWords(noun="a", whole=True),
         "b": ColumnWords(noun="b", whole=True),
-        "expected": ColumnWords(noun="the answer", whole=True),
+        "expected": ColumnWords(noun="the right answer", whole=True),
         "remainder": ColumnWords(noun="the remainder", whole=True),
-        "answer": ColumnWords(noun="the number written", whole=True),
+        "answer": ColumnWords(noun="the written answer", whole=True),
         "parsed": ColumnWords(
             noun="the reply", said=("the model writes a number", "the model writes no number")
         ),

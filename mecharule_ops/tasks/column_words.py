@@ -22,7 +22,7 @@ class ColumnWords:
     """The words of one column."""
 
     noun: str
-    """`the answer`: it *is* something, or has digits and words."""
+    """`the right answer`: it *is* something, or has digits and words."""
     unit: str = ""
     """Of a column that counts: the noun *has* so many of these, `words`; empty for any other."""
     said: Said | None = None
@@ -82,7 +82,7 @@ _OF_RUNS: Mapping[str, ColumnWords] = {
     "drop_minus_lead": ColumnWords(noun="the drop less the lead"),
     "changes": ColumnWords(
         noun="the predicted change",
-        said=("first order says that the answer changes", "first order says no change"),
+        said=("first order says that what the model writes changes", "first order says no change"),
     ),
     "changes_at": ColumnWords(noun="the place of the predicted change"),
     "changes_to": ColumnWords(noun="the token predicted instead"),

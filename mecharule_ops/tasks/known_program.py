@@ -48,7 +48,7 @@ class KnownProgram(TextTask):
         names = {place: f"token {place}" for place in range(1, last)} | {last: "the last token"}
         tokens = {f"t{place}": ColumnWords(noun=noun, whole=whole) for place, noun in names.items()}
         answers = self._columns_of_rows["answer"]
-        answer = ColumnWords(noun="the answer", whole=all(isinstance(one, int) for one in answers))
+        answer = ColumnWords(noun="the right answer", whole=all(isinstance(one, int) for one in answers))
         return Wording(columns={**OF_EVERY_TASK, **tokens, "answer": answer})
 
     @property

@@ -139,8 +139,10 @@ def _called(function: str, arguments: Sequence[ast.expr], wording: Wording, rang
         case "divides", [_, other]:
             if (of := _noun(other, wording, ranges)) is not None:
                 yield f"{x.noun} divides {of}", f"{x.noun} does not divide {of}"
+        case (("carry" | "borrow"), [_, other]):
+            yield from _carried(function, x, term_of(other, wording, ranges), "")
         case (("carry_at" | "borrow_at"), [_, other, ast.Constant(value=int(place))]):
-            yield from _carried(function, x, term_of(other, wording, ranges), place)
+            yield from _carried(function, x, term_of(other, wording, ranges), place_name(place + 1))
         case "has_phrase", [_, other]:
             if (of := _noun(other, wording, ranges)) is not None:
                 verb = "side by side in"
@@ -156,17 +158,21 @@ def _called(function: str, arguments: Sequence[ast.expr], wording: Wording, rang
             yield f"{x.noun} {yes} {ast.unparse(text)}", f"{x.noun} {no} {ast.unparse(text)}"
 
 
-def _carried(function: str, x: WordedTerm, y: WordedTerm | None, place: int) -> Iterator[Said]:
-    """A carry or a borrow of two numbers that are never negative; of others the syntax says it better."""
-    if y is None or min(-1 if one.span[0] is None else one.span[0] for one in (x, y)) < 0:
+def _carried(function: str, x: WordedTerm, y: WordedTerm | None, above: str) -> Iterator[Said]:
+    """A carry or a borrow of the sizes of two numbers, into or from a place where one is named."""
+    if y is None:
         return
-    above = place_name(place + 1)
-    if function == "carry_at":
-        head, yes, no = f"adding {y.noun} to {x.noun}", "carries into", "does not carry into"
+    one, other = (each.noun if _unsigned(each) else f"the size of {each.noun}" for each in (x, y))
+    if function.startswith("carry"):
+        head, verb, to = f"adding {other} to {one}", "carry", "into"
     else:
-        of_two = f"the smaller of {x.noun} and {y.noun} from the larger"
-        head, yes, no = f"taking {of_two}", "borrows from", "does not borrow from"
-    yield f"{head} {yes} the {above}", f"{head} {no} the {above}"
+        head, verb, to = f"taking the smaller of {one} and {other} from the larger", "borrow", "from"
+    end = f" {to} the {above}" if above else ""
+    yield f"{head} {'carries' if verb == 'carry' else 'borrows'}{end}", f"{head} does not {verb}{end}"
+
+
+def _unsigned(term: WordedTerm) -> bool:
+    return term.span[0] is not None and term.span[0] >= 0
 
 
 def _noun(node: ast.expr, wording: Wording, ranges: Ranges) -> str | None:

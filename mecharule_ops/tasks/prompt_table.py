@@ -100,7 +100,7 @@ class PromptTable(TextTask):
                 "Success is a greedy text that begins with the target; the foil, like any other text, is a failure, "
                 "and logits are not compared."
             )
-        which = "the answer" if self.graded_by == ANSWER else "one of the answers"
+        which = "the right answer" if self.graded_by == ANSWER else "one of the right answers"
         return f"Success is a greedy text that begins with {which}; any other is a failure."
 
     @cached_property

@@ -43,7 +43,9 @@ def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
     the first or an empty cell.
     """
     if not path.exists():
-        raise UsageError(f"expected a {FORMATS}, got {str(path)!r}, which is none")
+        raise UsageError(f"expected a {FORMATS}, got {str(path)!r}, which is none; check its path")
+    if not path.is_dir() and path.suffix not in SUFFIXES:
+        raise UsageError(f"expected a {FORMATS}, got {path.name!r}; save it as {' or '.join(SUFFIXES[:2])}")
     try:
         found = list(_read(path))
     except (OSError, ValueError, csv.Error) as error:

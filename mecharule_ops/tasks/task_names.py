@@ -19,7 +19,7 @@ from mecharule_ops.tasks.hans import Hans
 from mecharule_ops.tasks.jailbreak import Jailbreak
 from mecharule_ops.tasks.known_program import KnownProgram
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
-from mecharule_ops.tasks.row_files import is_table
+from mecharule_ops.tasks.row_files import SUFFIXES, is_table
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 
@@ -136,8 +136,8 @@ def _class_of(name: str) -> type[Arithmetic] | type[TextTask]:
     file, colon, attribute = name.rpartition(":")
     if not colon or not file.endswith(".py"):
         raise UsageError(
-            f"expected a task of: {', '.join((*_TASKS, *EXAMPLE_SETS))}, a table such as prompts.jsonl, or "
-            f"FILE.py:CLASS; got {name!r}"
+            f"expected a task of: {', '.join((*_TASKS, *EXAMPLE_SETS))}, a table "
+            f"({', '.join(SUFFIXES)}), or FILE.py:CLASS; got {name!r}; `mecharule tasks` says what each asks"
         )
     found = getattr(_module(Path(file).expanduser()), attribute, None)
     if not (isinstance(found, type) and issubclass(found, TextTask)):

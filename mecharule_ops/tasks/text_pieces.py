@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from mecharule_ops.types import Value
 
-FEW_SHOT, TEMPLATE, ANSWER = "few-shot lines", "template", "the answer"
+FEW_SHOT, TEMPLATE, ANSWER = "few-shot lines", "template", "the written answer"
 """Names that every task uses alike: the lines before the question, its fixed words, what was generated."""
 PLACES = ("units", "tens", "hundreds", "thousands", "ten-thousands", "hundred-thousands")
 _FIELDS = {"{a}": "a", "{op}": "operator", "{b}": "b"}
@@ -67,7 +67,7 @@ def question_pieces(prefix: str, template: str, shown: Mapping[str, str]) -> lis
         elif part in _FIELDS:
             pieces += digits(_FIELDS[part], shown[part])
         elif part.isspace():
-            pieces.append((f"space before {_FIELDS.get(following, following) or 'answer'}", part))
+            pieces.append((f"space before {_FIELDS.get(following, following) or ANSWER}", part))
         else:
             pieces.append((part, part))
     return pieces
@@ -77,10 +77,10 @@ def answer_pieces(completion: str) -> Iterator[tuple[str, str]]:
     """(name, text) of a completion: its first number's digits by place, what stands before and behind."""
     match = re.match(r"(\s*)(-?)([0-9]*)(.*)", completion, re.DOTALL)
     assert match is not None
-    yield "space before answer", match[1]
-    yield "answer's sign", match[2]
-    yield from digits("answer", match[3])
-    yield "after the answer", match[4]
+    yield f"space before {ANSWER}", match[1]
+    yield f"{ANSWER}'s sign", match[2]
+    yield from digits(ANSWER, match[3])
+    yield f"after {ANSWER}", match[4]
 
 
 def digits(owner: str, number: str) -> list[tuple[str, str]]:

@@ -22,8 +22,6 @@ def test_the_bounds_say_over_how_many_units_they_hold_and_held_out_flips_stand_b
         unit = findings.searches[0].agonists[0].neuron
     result = call("why", {"run": str(copied_run), "neuron": str(unit)})
     data: Any = result.data
-    with opened(str(copied_run)) as run:
-        certificate = run.store.certificate(data["certificate"])
     level = searched_alpha(findings.alpha, findings.searches[0].cost.candidates) / 2
     low = [lower_bound(part["flips"], part["n"], level) for part in data["slices"].values()]
     known = findings.unit(unit, findings.searches[0].regime)
@@ -31,16 +29,16 @@ def test_the_bounds_say_over_how_many_units_they_hold_and_held_out_flips_stand_b
     random, cover = (
         replace(known, search=replace(known.search, at_random=at_random)) for at_random in (True, False)
     )
-    said = bounds_fact(findings, random, certificate).sentence
+    said = bounds_fact(findings, random).sentence
     shown = " and ".join(
         f"{percent(bound)} where {where}"
         for bound, where in zip(low, ("the splitter rule holds", "it does not"), strict=True)
     )
     assert said == (
-        f"These counts show that it flips at least {shown}, of all such answers and as one of 256 units searched "
+        f"These counts show that it flips at least {shown}, of all such answers and as one of 256 units "
         "(95 % confidence); 20 % was looked for"
     )
     held_out = data["controls"]["flips"]
-    counted = f"of {held_out['n']} held-out ones {held_out['flips']}, more than"
+    counted = f"of {held_out['n']} drawn from the held-out ones {held_out['flips']}, more than"
     assert counted in result.text
-    assert "at least" not in bounds_fact(findings, cover, certificate).sentence
+    assert "at least" not in bounds_fact(findings, cover).sentence

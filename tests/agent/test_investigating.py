@@ -23,10 +23,10 @@ from agent.verbs.investigate import investigate_run, purse_of, replay_investigat
 from agent.verbs.options import InvestigateOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import Part, drawn, fires, flips_where, forwards_missing
+from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
 from mecharule_ops.store.keys import LOOKS
 from mecharule_ops.store.ledger import Ledger
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import FlipsWhere, Neuron
 
 EITHER: Mapping[str, object] = {
     "task": "program",
@@ -61,7 +61,9 @@ def test_what_decides_is_supported_with_its_counts(run: Run) -> None:
     shown = [rival for rival in found.state["rivals"] if rival["state"] == "supported"]
     assert shown
     for rival in shown:
-        where = flips_where(run, (Neuron.parse(unit),), run.regimes[0], rival["condition"], Part.HELD_OUT)
+        positions = drawn(run, run.regimes[0], Part.HELD_OUT)
+        flips = run.flips([(Neuron.parse(unit),)], positions, run.regimes[0])[0]
+        where = FlipsWhere.of(fires(run, rival["condition"])[positions], flips)
         assert rival["held_out"] == [
             where.holds.flips,
             where.holds.n,

@@ -188,6 +188,27 @@ def test_a_mistyped_verb_is_answered_with_the_nearest(commands: Commands) -> Non
     _refused(commands.main("rnu"), 2, "expected a verb, got 'rnu'; did you mean 'run'?")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("tasks", "chek", "prompts.jsonl"), ("expected list or check, got 'chek'; did you mean 'check'?",)),
+        (("run", "arithmetic", "--hlep"), ("got '--hlep'; did you mean '--help'?", "mecharule run --help")),
+        (("--hlep",), ("got '--hlep'; did you mean '--help'?",)),
+        (("show", "last", "more"), ("expected nothing more, got 'more'",)),
+        (("define", "τ"), ("expected a run before the word 'τ'", "`mecharule define last τ`")),
+        (("flip", "last", "m1.14"), ("expected --prompt (a question of the task", "got none")),
+        (("show", "nothing"), ("got 'nothing'", "`mecharule runs`")),
+        (("tasks", "check", "table.xls"), ("got 'table.xls'", ".csv, .tsv", "`mecharule tasks`")),
+    ],
+    ids=str,
+)
+def test_what_is_mistyped_or_left_out_is_answered_with_the_way_out(
+    commands: Commands, runs: Path, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """Exit 2: what was expected, what came, what to do."""
+    _refused(commands.main(*arguments), 2, *words)
+
+
 def test_help_lists_every_verb_once(commands: Commands) -> None:
     listed = [verb for group in GROUPS.values() for verb in group]
     assert sorted(listed) == sorted([*VERBS, *(tool.name for tool in TOOLS.values())])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from findings_fixture import ALPHA, EPSILON, TAU, estimate
+from findings_fixture import ALPHA, EPSILON, FINDINGS, TAU, estimate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -25,6 +26,7 @@ from mecharule_ops.findings.controls import (
     rank_p,
 )
 from mecharule_ops.findings.counts import SearchAudit
+from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.control_facts import baseline_words, counted_claims, standing_words
 from mecharule_ops.subsets import random_units
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
@@ -316,3 +318,15 @@ def _any_beyond(rng: np.random.Generator, flips: np.ndarray, localized: np.ndarr
         if 2 * 256 * p <= ALPHA:
             return True
     return False
+
+
+def test_how_many_are_as_strong_at_most_is_said_of_one_unit_too() -> None:
+    """Those that the search left untested may be as strong: none known is not none."""
+    unit = next(
+        one for one in FINDINGS.units() if one.controls is not None and one.controls.basis is not None
+    )
+    assert unit.controls is not None
+    standing = Standing(known=0, others=269, at_most=3, confidence=0.95)
+    unit = replace(unit, controls=replace(unit.controls, standing=standing))
+    said = list(unit_evidence.held_out(FINDINGS, unit.search, unit.neuron, unit))
+    assert said[-1] == "On the slices at most 3 of the other 269 units are as strong (95 % confidence)"

@@ -53,7 +53,7 @@ def test_a_rule_is_said_with_its_counts() -> None:
     rule = account_worded(account(SHOWN), Arithmetic()).families[0]
     assert where_words(WHERE) == "84 of 98, against 8 of 24"
     assert when_words(rule) == "Mostly when adding b to a carries into the tens: 84 of 98, against 8 of 24"
-    assert counted_when(rule) == f"{when_words(rule)} of the held-out answers elsewhere (MCC .50)"
+    assert counted_when(rule) == f"{when_words(rule)} elsewhere, of 122 held-out answers (MCC .50)"
     assert counted_when(replace(rule, where=None)) == "Adding b to a carries into the tens (held-out MCC .50)"
     said = "adding b to a carries into the tens (carry_at(a, b, 0)) – input rule, MCC .50 [.30, .70]"
     assert family_words(rule) == said

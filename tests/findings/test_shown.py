@@ -138,14 +138,14 @@ def test_one_family_holds_anchored_rules_families_and_drives_of_all_searches() -
     assert made.drive.rule == "a >= 2"
     assert predicts(done[0].anchored[0]) is predicts(done[1].anchored[0]) is None
     findings = replace(FINDINGS, searches=tuple(done))
-    assert shown_of_all(findings) == "1 of 4 learned rules is shown (Holm over 4, α = .05)"
+    assert shown_of_all(findings) == "1 of 4 learned rules is shown (corrected for 4, α = .05)"
     assert [shown_words(rule) for rule in learned_rules(done[0])] == [
         "no, p = .06",
         "no, p = .06",
         "yes, p = .004",
     ]
-    assert family_words(made.families[0]).endswith(f"MCC {WEAK}, p = .06 (Holm over 4 rules)")
-    assert anchored_words(done[0].anchored[0], "0c1f").endswith(", p = .06 (Holm over 4 rules)")
+    assert family_words(made.families[0]).endswith(f"MCC {WEAK}, p = .06 (corrected for 4 rules)")
+    assert anchored_words(done[0].anchored[0], "0c1f").endswith(", p = .06 (corrected for 4 rules)")
     assert shown_over(done, LEVEL) == done
     assert shown_over(done, 0.1)[0].accounts[0].best is not None
 

@@ -15,7 +15,7 @@ import pytest
 
 from mecharule_ops.saying.answer_text import answer_text
 from mecharule_ops.saying.fact import fact
-from mecharule_ops.saying.private_words import explained, unexplained
+from mecharule_ops.saying.glossary import GLOSSES, Term, explained, unexplained
 from tools.registry import call
 
 HERE = Path(__file__).parent
@@ -27,6 +27,7 @@ OF_UNIT = {"run": "RUN", "neuron": "m1.14"}
 TEXTS: tuple[tuple[str, str, Mapping[str, object]], ...] = (
     ("why", "why", OF_UNIT),
     ("why_without_account", "why", {"run": "RUN", "neuron": "m1.99"}),
+    ("why_without_certificate", "why", {"run": "RUN", "neuron": "m1.118"}),
     ("why_full", "why", {**OF_UNIT, "full": True}),
     ("show", "show", {"run": "RUN"}),
     ("account", "account", OF_UNIT),
@@ -89,6 +90,12 @@ def test_a_bare_word_and_a_tag_would_be_seen() -> None:
     assert unexplained(said) == ("D+, D-",)
     assert unexplained(f"{said}\n{explained(said)}") == ()
     assert "splitter rule: " in explained(said)
+
+
+@pytest.mark.parametrize("term", GLOSSES, ids=[term.name for term in GLOSSES])
+def test_a_word_has_one_meaning_whoever_asks(term: Term, run: Path) -> None:
+    """What stands under a text is a part of what `define` says."""
+    assert term.short in _text(run, "define", {"run": "RUN", "term": term.name}).splitlines()[0]
 
 
 def test_what_proves_a_text_stands_once_at_its_end() -> None:

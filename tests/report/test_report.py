@@ -163,12 +163,12 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     assert "Asked:" in head
     assert "280/1,000 (28 %)" in head
     assert (
-        "Found: 3 τ-agonists in 2 searches; 3 of 3 flip more than random units do (p ≤ .05 after Holm), "
-        "1 of 3 is selective, 2 undecided; 2 of 2 learned rules are shown (Holm over 2, α = .05)." in head
+        "Found: 3 τ-agonists in 2 searches; 3 of 3 flip more than random units do (p ≤ .05, corrected), "
+        "1 of 3 is selective, 2 undecided; 2 of 2 learned rules are shown (corrected for 2, α = .05)." in head
     )
     assert "3 τ-agonists among 270 units: each, replaced alone, flips at least τ = 0.2" in head
     assert (
-        "flips 50 of these 64 of D+ (78 %). 3 of 3 flip more than random units do (p ≤ .05 after Holm), "
+        "flips 50 of these 64 of D+ (78 %). 3 of 3 flip more than random units do (p ≤ .05, corrected), "
         "1 of 3 is selective, 2 undecided." in head
     )
     assert "1 further unit is not ruled out: only the upper bound reaches τ." in head
@@ -278,7 +278,7 @@ def test_a_rule_that_chance_explains_stands_in_the_list_of_all_alone() -> None:
         assert "b >= 50" not in flat(head)
         assert flat(listed).count("b >= 50") == 1
         assert "no, its interval reaches 0" in listed
-        assert "0 of 1 learned rule is shown (Holm over 1, α = .05)" in flat(head)
+        assert "0 of 1 learned rule is shown (corrected for 1, α = .05)" in flat(head)
     table = tables.rules(found, found.searches[0])
     row = dict(zip(table.header, table.rows[0], strict=True))
     assert (row[tables.WORDS], row[tables.RULE]) == ("–", "b >= 50")
@@ -356,7 +356,9 @@ def test_localized_only_units_are_not_called_agonists() -> None:
     text = flat(render_text(only_localized))
     assert "on the point estimate (1 unit is not ruled out)" in text
     assert "1 τ-agonist " not in text
-    assert "Found: no τ-agonist in 1 search; 2 of 2 learned rules are shown (Holm over 2, α = .05)." in text
+    assert (
+        "Found: no τ-agonist in 1 search; 2 of 2 learned rules are shown (corrected for 2, α = .05)." in text
+    )
     assert "is no evidence of an effect" in text
 
 

@@ -144,11 +144,15 @@ def test_every_predicate_of_the_vocabulary_has_words(task: Arithmetic) -> None:
             assert len(rule_in_words(str(rule), bare).split()) <= 18
 
 
-@pytest.mark.parametrize("text", ["carry_at(a, expected, 0)", "not carry_at(a, expected, 0)"])
-def test_carries_of_other_numbers_have_words(text: str) -> None:
-    """Where none of them is negative; else the syntax stands, for it speaks of their digits alone."""
-    check(Rule.parse(text), SUMS, whole(SUMS), ReadBack(ARITHMETIC))
-    assert "`" in rule_in_words(text, BOTH)
+@pytest.mark.parametrize("task", [SUMS, BOTH], ids=["sums", "both"])
+@pytest.mark.parametrize(
+    "text",
+    ["carry_at(a, expected, 0)", "carry(b, expected)", "borrow_at(b, expected, 1)", "borrow(a, expected)"],
+)
+def test_carries_of_other_numbers_have_words(text: str, task: Arithmetic) -> None:
+    """Of sizes where one may be negative, for a digit has no sign."""
+    for rule in (text, f"not {text}"):
+        check(Rule.parse(rule), task, whole(task), ReadBack(ARITHMETIC))
 
 
 def test_a_wrong_phrase_is_seen() -> None:
@@ -180,11 +184,12 @@ def test_a_wrong_simplification_is_seen() -> None:
 SAID = (
     (
         "(-1000 < expected <= -100 and digit(expected, 0) < 5) or digit(expected, 0) == 1",
-        "the answer's units digit is 1, or the answer is -100 or less and the answer's units digit is below 5",
+        "the right answer's units digit is 1, or the right answer is -100 or less and the right answer's units digit "
+        "is below 5",
     ),
-    ("expected < 0", "the answer is negative"),
-    ("0 <= expected < 1", "the answer is 0"),
-    ("holds(expected >= 10 and expected < 100)", "the answer is from 10 to 99"),
+    ("expected < 0", "the right answer is negative"),
+    ("0 <= expected < 1", "the right answer is 0"),
+    ("holds(expected >= 10 and expected < 100)", "the right answer is from 10 to 99"),
 )
 
 
@@ -272,7 +277,7 @@ OF_OTHERS: Sequence[tuple[str, dict[str, Any], str, str]] = (
         "program",
         {"program": "same_ends"},
         "answer == 1 and t1 == 'b'",
-        "token 1 is 'b' and the answer is 1",
+        "token 1 is 'b' and the right answer is 1",
     ),
 )
 

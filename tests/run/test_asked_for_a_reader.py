@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from bundled_run import opened
 
+from mecharule_ops.cha.partition import Order, RootSplit, roots
 from mecharule_ops.events import Event, StageStarted
 from mecharule_ops.run.accounting import PORTION, VISIBLE, held_out_gain
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates
-from mecharule_ops.types import Basis, Regime
+from mecharule_ops.saying.run_evidence import order
+from mecharule_ops.types import Basis, LayerCandidates, Regime
 
 REGIME = Regime.BASELINE_POSITIVE
 
@@ -25,16 +28,56 @@ def ranked(path: Path, **changes: object) -> tuple[bool, list[str], Run]:
         run.config = run.config.model_copy(update=changes)
         rank_candidates(run, Journal(run.store, told.append, lambda: 0.0), Basis.MLP_OUT, run.slices(REGIME))
         stages = [event.stage for event in told if isinstance(event, StageStarted)]
-        return bool(run.attribution(Basis.MLP_OUT, REGIME).any()), stages, run
+        return run.attribution(Basis.MLP_OUT, REGIME) is not None, stages, run
 
 
 def test_a_guided_search_that_keeps_every_unit_asks_no_attribution(finished_run: Path) -> None:
     """First order orders all units and no unit is left out, so that no stage scores them."""
     with opened(finished_run, read_only=True) as run:
-        assert not run.attribution(Basis.MLP_OUT, REGIME).any()
+        assert run.attribution(Basis.MLP_OUT, REGIME) is None
+        assert all(layer.scores is None for layer in run.candidates(Basis.MLP_OUT, REGIME).layers)
         assert run.predictions(Basis.MLP_OUT, REGIME)
         started = [event.stage for _, _, event in run.store.events() if isinstance(event, StageStarted)]
     assert not [stage for stage in started if stage.startswith("EAP-IG")]
+
+
+def test_what_ordered_a_search_is_said_only_where_it_did(
+    finished_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By first order; where that failed in a layer, by channel there; where nothing was predicted, by channel."""
+    with opened(finished_run, read_only=True) as run:
+
+        def said() -> str:
+            return list(order(run, run.findings))[-1]
+
+        assert said().endswith("was not asked: first order ordered the search")
+        failed = SimpleNamespace(dropped=object())
+        monkeypatch.setattr(run, "search_view", lambda basis, regime, layer: failed if layer == 1 else None)
+        assert (
+            "it failed in 1 layer (1), where the units left were grouped in the order of channels" in said()
+        )
+        monkeypatch.setattr(run, "predictions", lambda basis, regime: ())
+        assert said().endswith("was not asked: units were taken in the order of channels")
+
+
+def test_units_without_scores_are_grouped_in_the_order_of_channels() -> None:
+    """As their search does that falls back; a score orders them, whatever its place."""
+    asked, none = (
+        LayerCandidates(layer=0, channels=np.arange(4), scores=scores)
+        for scores in (np.array([0.1, -3.0, 2.0, 0.0]), None)
+    )
+    first, unscored = (
+        roots(
+            each,
+            order=Order.ATTRIBUTION,
+            root_split=RootSplit.SIGN,
+            largest=None,
+            rng=np.random.default_rng(0),
+        )
+        for each in (asked, none)
+    )
+    assert first[0].channels == (2, 0, 3, 1)
+    assert (unscored[0].channels, unscored[0].cut) == ((0, 1, 2, 3), 0)
 
 
 @pytest.mark.parametrize(

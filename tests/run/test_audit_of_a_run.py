@@ -14,13 +14,20 @@ from mecharule_ops import confidence
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report import render_text
 from mecharule_ops.report.absence import after_audit
 from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
-from mecharule_ops.saying.searches import audit_sentence, guaranteed_words, missed_words, recall_words
-from mecharule_ops.types import Regime, Share
+from mecharule_ops.saying.searches import (
+    audit_sentence,
+    guaranteed_words,
+    missed_words,
+    recall_words,
+    searched_words,
+)
+from mecharule_ops.types import Regime, SearchStatus, Share
 
 AUDIT = SearchAudit.of(
     AuditResult(
@@ -126,6 +133,24 @@ def test_the_number_of_draws() -> None:
         50,
         20,
     ]
+
+
+def test_what_is_left_to_the_audit_alone_is_drawn_from() -> None:
+    """Of fewer than eight units all are tested; none to draw is refused."""
+    left = make_config(model="arith-tiny", rest="audited")
+    assert [audit_tests(left, pruned) for pruned in (0, 3, 7, 80, 100_000)] == [0, 3, 7, 10, 256]
+    with pytest.raises(UsageError, match=r"audit: .* since rest=audited leaves it what was not asked"):
+        make_config(model="arith-tiny", rest="audited", audit=0)
+
+
+def test_a_bound_over_units_that_were_never_asked_says_so() -> None:
+    """All candidates count in the correction; how many of them the search left, and the audit drew, stands beside."""
+    assert searched_words(NEGATIVE) == f"{NEGATIVE.cost.candidates:,} units searched"
+    left = replace(NEGATIVE, status=(SearchStatus.LEFT.value,), audit=AUDIT)
+    assert searched_words(left) == (
+        f"{NEGATIVE.cost.candidates:,} units, of which the search left {AUDIT.unknown:,} unasked and the audit drew "
+        f"{AUDIT.tested} of these,"
+    )
 
 
 def test_the_sentence_states_counts_bound_and_confidence() -> None:

@@ -73,7 +73,7 @@ def test_a_table_goes_through_every_stage_and_verifies(
     done = commands.main("run", str(table), "-m", model, *SETTINGS)
     assert done.code == 0, done.err
     assert "letters on" in done.out
-    assert "begins with the answer" in done.out
+    assert "begins with the right answer" in done.out
     assert "nothing is left to do" in commands.main("resume", "last").out
     verified = commands.main("verify", "last", "--all", "--json")
     evidence = commands.main("evidence", "last", "--json").data["rows_in_all"]

@@ -349,7 +349,9 @@ def test_a_run_is_found_by_id_prefix_path_and_last(tmp_path: Path) -> None:
     for wrong in ("0c", "e", "", "../x"):
         with pytest.raises(UsageError, match="0c1f"):
             find_run(wrong, tmp_path)
-    with pytest.raises(UsageError, match="no runs yet"):
+    with pytest.raises(UsageError, match="got '0c'; several runs begin so: 0c2a, 0c1f; write more of one"):
+        find_run("0c", tmp_path)
+    with pytest.raises(UsageError, match=r"no run lies in .* yet; `mecharule demo`"):
         find_run("last", tmp_path / "nowhere")
 
 

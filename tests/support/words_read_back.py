@@ -21,13 +21,13 @@ NUMBER = r"-?\d+(?:\.\d+)?"
 ARITHMETIC: Nouns = {
     "a": lambda record: record["a"],
     "b": lambda record: record["b"],
-    "the answer": lambda record: record["expected"],
+    "the right answer": lambda record: record["expected"],
     "the remainder": lambda record: record["remainder"],
     "the smaller operand": lambda record: sorted([record["a"], record["b"]])[0],
     "the larger operand": lambda record: sorted([record["a"], record["b"]])[1],
     "the distance between a and b": lambda record: abs(record["a"] - record["b"]),
     "the greatest common divisor of a and b": lambda record: math.gcd(record["a"], record["b"]),
-    "the smaller of b and the answer": lambda record: min(record["b"], record["expected"]),
+    "the smaller of b and the right answer": lambda record: min(record["b"], record["expected"]),
     "a plus b": lambda record: record["a"] + record["b"],
 }
 _KINDS = {"an addition": "+", "a subtraction": "-", "a multiplication": "*", "a division": "/"}
@@ -87,6 +87,9 @@ class ReadBack:
         if match := re.fullmatch(r"(.+)'s (first|last) word", noun):
             of, place = self.value(match[1]), 0 if match[2] == "first" else -1
             return of and (lambda record: (plain_words(of(record)) or [""])[place])
+        if match := re.fullmatch(r"the size of (.+)", noun):
+            of = self.value(match[1])
+            return of and (lambda record: abs(of(record)))
         if match := re.fullmatch(r"twice (.+)", noun):
             of = self.value(match[1])
             return of and (lambda record: 2 * of(record))
@@ -112,14 +115,17 @@ class ReadBack:
         ):
             op = next(sign for name, sign in _KINDS.items() if name.endswith(match[2]))
             return lambda record: (record["op"] == op) == (match[1] is None)
-        if match := re.fullmatch(r"adding (.+) to a (carries|does not carry)(?: into the (\w+))?", text):
+        if match := re.fullmatch(r"adding (.+) to ([ab]) (carries|does not carry)(?: into the (\w+))?", text):
             of = self.value(match[1])
             return of and (
-                lambda record: _carries(record["a"], of(record), match[3]) == (match[2] == "carries")
+                lambda record: _carries(record[match[2]], of(record), match[4]) == (match[3] == "carries")
             )
-        less = "taking the smaller from the larger"
+        less = r"taking the smaller(?: of ([ab]) and (.+))? from the larger"
         if match := re.fullmatch(rf"{less} (borrows|does not borrow)(?: from the (\w+))?", text):
-            return lambda record: _borrows(record, match[2]) == (match[1] == "borrows")
+            one, other = self.value(match[1] or "a"), self.value(match[2] or "b")
+            if one is None or other is None:
+                return None
+            return lambda record: _borrows(one(record), other(record), match[4]) == (match[3] == "borrows")
         sides: dict[str, Holds] = {
             "a and b are both even or both odd": lambda r: r["a"] % 2 == r["b"] % 2,
             "one of a and b is even, the other odd": lambda r: {r["a"] % 2, r["b"] % 2} == {0, 1},
@@ -254,9 +260,9 @@ def _carries(a: int, b: int, into: str | None) -> bool:
     return any(reached) if into is None else bool(reached[_PLACES.index(into) - 1])
 
 
-def _borrows(record: Record, above: str | None) -> bool:
-    """Likewise, of the smaller operand taken from the larger."""
-    small, large = sorted([record["a"], record["b"]])
+def _borrows(one: int, other: int, above: str | None) -> bool:
+    """Likewise, of the smaller taken from the larger."""
+    small, large = sorted([one, other])
     owed, reached = 0, []
     for place in range(8):
         owed = int(digit_of(large, place) - digit_of(small, place) - owed < 0)

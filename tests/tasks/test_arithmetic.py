@@ -243,7 +243,7 @@ def test_unknown_names_list_the_known_ones():
     """A task or preset that does not exist is answered with those that do."""
     with pytest.raises(
         UsageError,
-        match=r"arithmetic, .*greater-than, a table such as prompts.jsonl, or FILE\.py:CLASS; got 'poetry'",
+        match=r"arithmetic, .*greater-than, a table \(\.csv, .*\), or FILE\.py:CLASS; got 'poetry'",
     ):
         make_task("poetry")
     with pytest.raises(UsageError, match="got 'poetry'"):

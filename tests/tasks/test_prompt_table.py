@@ -185,7 +185,7 @@ def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
     assert example.prompt == "Q: Who? 1.00\nA: me\nQ: What? 3.50\nA:"
     pieces = task.sources(example, " this")
     assert [piece.name for piece in pieces] == [
-        *("few-shot lines", "template", "question", "template", "price", "template", "the answer")
+        *("few-shot lines", "template", "question", "template", "price", "template", "the written answer")
     ]
 
 
@@ -325,3 +325,13 @@ def test_a_preset_suits_an_example_set_to_a_model() -> None:
     examples = [task.examples(1, np.random.default_rng(0))[0].prompt for task in (suited, own, other)]
     assert examples[0].count("\n") == 2
     assert examples[1] == "x\n" + examples[2]
+
+
+def test_a_file_of_another_type_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    """No file of rows at all, and one whose ending says that it is something else."""
+    other = tmp_path / "rows.xls"
+    with pytest.raises(UsageError, match=r"got '.*rows\.xls', which is none; check its path"):
+        raw_rows(other)
+    other.write_text("prompt\tanswer\n1\t2\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"got 'rows\.xls'; save it as \.csv or \.tsv"):
+        raw_rows(other)

@@ -38,10 +38,10 @@ def test_an_arithmetic_question_by_hand() -> None:
         ("b's units digit", "7"),
         ("space before =", " "),
         ("=", "="),
-        ("space before answer", " "),
-        ("answer's tens digit", "3"),
-        ("answer's units digit", "7"),
-        ("after the answer", "\n"),
+        ("space before the written answer", " "),
+        ("the written answer's tens digit", "3"),
+        ("the written answer's units digit", "7"),
+        ("after the written answer", "\n"),
     ]
 
 
@@ -68,7 +68,7 @@ def test_text_tasks_name_their_fields() -> None:
         ("template", "\nHypothesis: "),
         ("hypothesis", "the cat"),
         ("template", "\nyes or no?"),
-        ("the answer", " yes"),
+        ("the written answer", " yes"),
     ]
 
 

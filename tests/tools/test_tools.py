@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -70,13 +71,19 @@ def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, str
     assert f"`mecharule verify {certificate.id}" in result.text
 
 
-def test_why_makes_a_certificate_once_where_the_run_has_none(tool: Tool) -> None:
-    """The weakest localized unit has none; asking twice writes one."""
+def test_why_runs_no_model_and_names_the_command_that_makes_a_certificate(tool: Tool) -> None:
+    """The weakest localized unit has none: its stored counts, the price of the rest; then what `ablate` kept."""
     weakest = str(tool("neurons", limit=500).data["rows"][-1]["unit"])
     before = len(tool("evidence").data["rows"])
-    first = tool("why", run="last", neuron=weakest).data["certificate"]
-    assert tool("why", run="last", neuron=weakest).data["certificate"] == first
-    assert len(tool("evidence").data["rows"]) == before + 1
+    stored = tool("why", run="last", neuron=weakest)
+    assert stored.data["certificate"] is None
+    assert re.search(rf"`mecharule ablate \w+ {weakest}` makes one \(64 ablated completions, ", stored.text)
+    assert len(tool("evidence").data["rows"]) == before
+    made = tool("ablate", run="last", units=weakest).data["certificate"]
+    known = tool("why", run="last", neuron=weakest)
+    assert known.data["certificate"] == made
+    assert known.data["slices"] == stored.data["slices"]
+    assert f"mecharule verify {made}" in known.text
 
 
 def test_why_claims_nothing_about_a_unit_that_was_not_localized(tool: Tool, pruned: str) -> None:

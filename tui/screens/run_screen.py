@@ -151,7 +151,7 @@ class RunScreen(Talking):
         if own:
             self._about_unit(f"/verify {own[-1]}")
         else:
-            self.app.tell("no certificate for this line yet; w asks why, which writes one")
+            self.app.tell(f"no certificate for this line yet; /ablate {self.unit or 'UNIT'} makes one")
 
     def _about_unit(self, line: str) -> None:
         if self.unit is None:
