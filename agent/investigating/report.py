@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agent.investigating.board import counted
-from agent.investigating.investigation import Rival, Step, affordable
+from agent.investigating.investigation import Rival, Step, affordable, kept
 from agent.investigating.investigation_loop import Investigated
 from agent.investigating.priced_tests import by_fit
 from agent.investigating.proposed_rivals import QUESTION, STATED
 from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.saying.looks import looks_words
+from mecharule_ops.types import Regime
 from tools._accounts import change_words, last_line
 from tools.registry import ToolResult
 
 STRONG = 0.7
 """Held-out MCC from which a condition predicts well."""
+RIVALS = "Rivals, those that fit train records best first (held-out records choose no order):"
 SIGNS = {"weaker": "weaker than another rival", "open": "not decided"}
 
 
@@ -35,8 +38,8 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
         "Known:",
         *(f"  {fact['id']} {fact['sentence']} [{fact['source']}]" for fact in state.get("board", [])),
     ]
-    tested = [rival for rival in rivals if rival["state"] != "dropped"]
-    lines += ["", "Rivals:", *(f"  {line}" for rival in tested for line in _verdict(rival))]
+    tested = list(filter(kept, rivals))
+    lines += ["", RIVALS, *(f"  {line}" for rival in tested for line in _verdict(rival))]
     if left := [rival["family"] for rival in rivals if rival["state"] == "dropped"]:
         lines.append(f"  Not tested, since train records say less for them: {', '.join(left)}.")
     lines += [f"Refused: {reason}" for reason in state.get("refused", [])]
@@ -53,14 +56,14 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
             for name in ("question", "rivals", "board", "steps", "purse", "ended", "refused")
         },
         "spent": {"forwards": state.get("forwards", 0), "seconds": state.get("seconds", 0.0)},
-        "looks": state.get("looks", 0),
+        "looks": _looks(run, found),
     }
     return ToolResult(data=data, text="\n".join(lines), exit_code=5 if unpaid and is_open else 0)
 
 
 def verdict(found: Investigated) -> str:
     """One line in plain words."""
-    rivals = by_fit([rival for rival in found.state.get("rivals", []) if rival["state"] != "dropped"])
+    rivals = by_fit(list(filter(kept, found.state.get("rivals", []))))
     named = [rival for rival in rivals if rival["by"] == QUESTION]
     if named:
         return _capital(" ".join(_of_named(rival) for rival in named))
@@ -142,13 +145,18 @@ def _example(run: Run, found: Investigated) -> Iterator[str]:
                     return
 
 
+def _looks(run: Run, found: Investigated) -> list[str]:
+    """Of each unit that was asked about, what its held-out flips were read for so far."""
+    return [looks_words(run, "+".join(one["units"]), Regime(one["regime"])) for one in found.state["asked"]]
+
+
 def _left(run: Run, found: Investigated, unpaid: list[Step]) -> Iterator[str]:
     state = found.state
     spent = (
         f"{state.get('forwards', 0):,} example-forwards, {state.get('seconds', 0.0):.0f} s at the run's pace"
     )
-    looks = plural(state.get("looks", 0), "held-out look")
-    yield f"Ended: {state.get('ended', 'it was stopped')}. Spent: {spent}; {looks}."
+    yield f"Ended: {state.get('ended', 'it was stopped')}. Spent: {spent}."
+    yield from (f"{line}." for line in _looks(run, found))
     open_ = [
         rival["id"]
         for rival in state.get("rivals", [])
