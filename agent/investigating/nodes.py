@@ -22,6 +22,7 @@ from agent.investigating.investigation import (
 from agent.investigating.priced_tests import LEAST_LOOK, by_fit, groups_of, has_leads, looked, of_unit, offers
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.mechanism.pairs import Interaction
+from mecharule_ops.numbers import plural
 from mecharule_ops.run.tabulating import Part, drawn, fires, measure_leads
 from mecharule_ops.store.ledger import LEAST_CLASS
 from mecharule_ops.types import Neuron, Regime
@@ -123,11 +124,14 @@ def _extra(
 
 def register(state: InvestigationState, runtime: Context) -> InvestigationChange:
     """Every new rival of a unit and all its comparisons in the ledger, before any held-out flip of the unit is read."""
-    entered = list(state["rivals"])
+    entered, new = list(state["rivals"]), 0
     for place, rival in enumerate(entered):
         if is_open(rival) and not rival["hypothesis"]:
             others = [known for known in entered if known["unit"] == rival["unit"] and known["hypothesis"]]
             entered[place] = registered(runtime.context, rival, others)
+            new += 1 + ("+" not in rival["unit"]) * len(others)
+    if new:
+        runtime.context.tell(f"{plural(new, 'prediction')} registered: rivals, and comparisons of any two")
     return {"rivals": entered}
 
 

@@ -13,9 +13,11 @@ from agent.investigating.investigation_loop import Investigated
 from agent.investigating.priced_tests import by_fit
 from agent.investigating.proposed_rivals import QUESTION, STATED
 from mecharule_ops.certificates.certificate import shown_rows
+from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.saying.looks import looks_words
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import Regime
 from tools._accounts import change_words, last_line
 from tools.registry import ToolResult
@@ -57,6 +59,7 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
         },
         "spent": {"forwards": state.get("forwards", 0), "seconds": state.get("seconds", 0.0)},
         "looks": _looks(run, found),
+        "predictions": _predictions(run, found),
     }
     return ToolResult(data=data, text="\n".join(lines), exit_code=5 if unpaid and is_open else 0)
 
@@ -143,6 +146,16 @@ def _example(run: Run, found: Investigated) -> Iterator[str]:
                 if row.flipped:
                     yield f"For example: {last_line(row.prompt)} {change_words(row)} [c:{certificate.id}]"
                     return
+
+
+def _predictions(run: Run, found: Investigated) -> list[dict[str, object]]:
+    """The ledger's entries about what was asked, those of earlier investigations too."""
+    units = {"+".join(one["units"]) for one in found.state["asked"]}
+    return [
+        {"id": entry.id, "state": entry.state, **encode(entry.prediction)}
+        for entry in Ledger(run.store).entries()
+        if entry.prediction.subject in units
+    ]
 
 
 def _looks(run: Run, found: Investigated) -> list[str]:

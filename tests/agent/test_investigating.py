@@ -346,3 +346,29 @@ def test_a_unit_that_flips_too_little_is_not_asked_when(run: Run) -> None:
     assert found.state["rivals"] == []
     assert verdict(found) == "Undecided: 0 of 128 are too few to ask what the flips of n0.0 go with."
     assert Ledger(run.store).entries() == ()
+
+
+def test_a_condition_in_words_is_its_claim(copied_run: Path) -> None:
+    """The words in which rules are said, with another number too; what reads as none is said to be so."""
+    with opened(copied_run) as run:
+        read = reading_of("does the strongest unit flip where the answer's units digit is 1?", run)
+        assert (read.asked[0]["claims"], read.asked[0]["families"]) == (["digit(expected, 0) == 1"], [])
+        read = reading_of("does the strongest unit flip where the answer's glow digit is 1?", run)
+        assert read.asked[0]["claims"] == []
+        assert read.words.endswith("""(not read as a condition: "the answer's glow digit is 1")""")
+
+
+def test_registrations_are_one_line_a_turn_and_numbers_do_not_jump(run: Run) -> None:
+    """What is put to a test is r1 to rn in the order of the report; what is not has no number."""
+    lines: list[str] = []
+    found = investigate(run, f"when does {_strongest(run)} flip?", FREE, tell=lines.append)
+    tested = _tested(found)
+    assert [rival["id"] for rival in tested] == [f"r{place}" for place in range(1, len(tested) + 1)]
+    assert [rival["mcc"] for rival in tested] == sorted((rival["mcc"] for rival in tested), reverse=True)
+    assert {rival["id"] for rival in found.state["rivals"][len(tested) :]} <= {""}
+    told = [line for line in lines if "registered" in line]
+    assert 1 <= len(told) <= 2
+    result = reported(run, found)
+    assert "those that fit train records best first (held-out records choose no order)" in result.text
+    n = len(tested)
+    assert len(result.data["predictions"]) >= n + n * (n - 1) // 2
