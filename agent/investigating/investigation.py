@@ -77,6 +77,8 @@ class Step(TypedDict):
     """None where the run timed none."""
     bits: float
     """What it is expected to tell."""
+    table: int
+    """Of a comparison, the records of the table that may follow, fixed before it; else 0."""
 
 
 class BoardFact(TypedDict):

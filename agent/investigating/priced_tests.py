@@ -117,18 +117,17 @@ def _of(run: Run, state: InvestigationState, asked: AskedUnits) -> Iterator[Step
 
 
 def _tests(run: Run, state: InvestigationState, asked: AskedUnits, tested: Sequence[Rival]) -> Iterator[Step]:
-    """Of what is open: one table, and comparisons of the best on train.
+    """Of what is open: tables, the largest that can be paid last, and comparisons of the best on train.
 
-    How many records a table reads follows from train records and the purse, and from no held-out flip: it is that of
-    all rivals of the unit, and a smaller one is only for a purse that cannot pay it, before any flip was read.
+    How many records a table reads follows from train records and the purse, and from no held-out flip: it is fixed
+    before the unit's first comparison, which is offered where both can be paid.
     """
-    regime = Regime(asked["regime"])
-    places = drawn(run, regime, Part.HELD_OUT)
+    places = drawn(run, Regime(asked["regime"]), Part.HELD_OUT)
     alive = list(filter(is_open, tested))
-    n = _enough(_told(run, tested, places))
     told = _told(run, alive, places)
-    smaller = [] if is_tested(state, asked["units"]) else [size for size in reversed(SIZES) if size < n]
-    for size in (n, *smaller):
+    enough = _enough(_told(run, tested, places))
+    smaller = [size for size in reversed(SIZES) if size < enough]
+    for size in _fixed(state, asked) or (enough, *smaller):
         table = step_of(run, "table", asked, alive, places[:size], float(told[:size].sum()))
         yield table
         if affordable(table, state):
@@ -137,9 +136,20 @@ def _tests(run: Run, state: InvestigationState, asked: AskedUnits, tested: Seque
     guesses = predicted(alive, holds)
     for place, other in enumerate(alive[1:], 1):
         apart = np.flatnonzero(holds[0] != holds[place])
-        if len(apart) >= LEAST_APART:
+        read = np.union1d(apart, np.arange(table["n"]))
+        both = step_of(run, "table", asked, alive, places[read], 0.0)
+        if len(apart) >= LEAST_APART and affordable(both, state) >= affordable(table, state):
             tells = float(bits(guesses[[0, place]])[apart].sum())
-            yield step_of(run, "duel", asked, [alive[0], other], places[apart], tells)
+            duel = step_of(run, "duel", asked, [alive[0], other], places[apart], tells)
+            yield {**duel, "table": table["n"]}
+
+
+def _fixed(state: InvestigationState, asked: AskedUnits) -> tuple[int, ...]:
+    """Records of the unit's table, where one was fixed."""
+    steps = state.get("steps", [])
+    return tuple(
+        step["table"] for step in steps if step["kind"] == "duel" and step["units"] == asked["units"]
+    )[:1]
 
 
 def _told(run: Run, rivals: Sequence[Rival], places: np.ndarray) -> Float[np.ndarray, " record"]:
@@ -183,4 +193,5 @@ def step_of(
         bits=round(tells, 3),
         forwards=price.example_forwards,
         seconds=price.seconds,
+        table=0,
     )

@@ -372,3 +372,26 @@ def test_registrations_are_one_line_a_turn_and_numbers_do_not_jump(run: Run) -> 
     assert "those that fit train records best first (held-out records choose no order)" in result.text
     n = len(tested)
     assert len(result.data["predictions"]) >= n + n * (n - 1) // 2
+
+
+class ComparisonsFirst:
+    """Picks a comparison where one is offered."""
+
+    def pick(self, offered: list[Any], rivals: list[Any], board: list[Any]) -> Any:
+        return next((step for step in offered if step["kind"] == "duel"), offered[0])
+
+
+def test_a_comparison_leaves_enough_for_the_table_that_was_fixed_before_it(run: Run) -> None:
+    """Whatever the purse: where a comparison was made, the table of the size fixed before it follows."""
+    compared = 0
+    asked = ((_strongest(run), 0), ("n0.2", 150), ("n0.2", 170), ("n0.2", 190))
+    for unit, forwards in asked:
+        question = f"when does {unit} flip?"
+        found = investigate(run, question, Purse(forwards=forwards, seconds=None), policy=ComparisonsFirst())
+        duels = [step for step in found.state["steps"] if step["kind"] == "duel"]
+        tables = [step for step in found.state["steps"] if step["kind"] == "table"]
+        compared += len(duels)
+        if duels:
+            assert all(step["n"] == duels[0]["table"] for step in tables)
+            assert not any(rival["state"] == "open" for rival in found.state["rivals"])
+    assert compared
