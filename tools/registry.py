@@ -92,6 +92,8 @@ TOOLS: Mapping[str, Tool] = {
         Tool("evidence", arguments.EvidenceArguments, home="listing"),
         Tool("score", arguments.ScoreArguments, home="scoring"),
         Tool("tabulate", arguments.TabulateArguments, works=True),
+        Tool("register", arguments.RegisterArguments, works=True, home="claims"),
+        Tool("decide", arguments.DecideArguments, works=True, home="claims"),
         Tool("extract", arguments.ExtractArguments, home="scoring"),
         Tool("slices", arguments.SlicesArguments, home="run_slices"),
         Tool("candidates", arguments.CandidatesArguments, home="listing"),

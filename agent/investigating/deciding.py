@@ -100,8 +100,7 @@ def decided(
         claims = [prediction_of(rival) for rival in rivals]
         entries = claims_decided(run, context.ledger, claims, holds, flips, regime, shares, BY)
         changed = [
-            _with_verdict(rival, entry, len(flips), shares.support)
-            for rival, entry in zip(rivals, entries, strict=True)
+            _with_verdict(rival, entry, len(flips)) for rival, entry in zip(rivals, entries, strict=True)
         ]
     else:
         for rival in rivals:
@@ -110,16 +109,14 @@ def decided(
     return changed
 
 
-def _with_verdict(rival: Rival, entry: Hypothesis, n: int, share: float) -> Rival:
-    """The rival as its entry was decided; `share` is what a corrected p was read at."""
+def _with_verdict(rival: Rival, entry: Hypothesis, n: int) -> Rival:
+    """The rival as its entry was decided."""
     known = {**rival, "state": entry.state, "hypothesis": entry.id, "threshold": entry.prediction.threshold}
     outcome = entry.outcome
     assert outcome is not None
-    known |= {"value": outcome.value, "low": outcome.low, "high": outcome.high}
+    known |= {"value": outcome.value, "low": outcome.low, "high": outcome.high, "p": outcome.p}
     if outcome.n != n:
         known["beside"] = f"decided before, on {outcome.n} records"
-    if outcome.p is not None:
-        known["p"] = min(1.0, outcome.p * ALPHA / share)
     if outcome.counts:
         inside, held, outside, other = outcome.counts
         known["held_out"] = list(outcome.counts)
@@ -195,8 +192,8 @@ def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], al
             counts=(bound.count, bound.n, found.together, found.n),
             low=bound.lower,
             high=bound.upper,
-            p=found.p_value,
+            p=min(1.0, found.p_value * 2 * ALPHA / alpha),
         )
         entry = concluded(context.ledger, prediction_of(rival), outcome)
-        changed.append({**_with_verdict(rival, entry, bound.n, alpha / 2), "mcc_held_out": None})
+        changed.append({**_with_verdict(rival, entry, bound.n), "mcc_held_out": None})
     return changed

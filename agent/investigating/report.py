@@ -16,6 +16,7 @@ from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.saying.claims import figures_words
 from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import Regime
@@ -131,10 +132,9 @@ def _verdict(rival: Rival) -> Iterator[str]:
 def _figures(rival: Rival) -> str:
     if rival["value"] is None or rival["low"] is None or rival["high"] is None:
         return ""
-    p = "" if rival["p"] is None else f", corrected p {rival['p']:.2g}"
-    bar = f"{rival['threshold']:.2f} was needed"
     of = "share" if "+" in rival["unit"] else "difference"
-    return f", {of} {rival['value']:+.2f} [{rival['low']:+.2f}, {rival['high']:+.2f}], {bar}{p}"
+    figures = figures_words(of, rival["value"], rival["low"], rival["high"], rival["threshold"], rival["p"])
+    return f", {figures}"
 
 
 def _example(run: Run, found: Investigated) -> Iterator[str]:

@@ -17,11 +17,12 @@ from jaxtyping import Bool
 
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.rules.rivals import RivalDifference, difference
+from mecharule_ops.thresholds import ALPHA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """How the error `alpha` of a unit's verdicts is parted: support ¼, refutation ¼, comparisons ½.
+    """How the error `alpha` of a unit's verdicts is parted: comparisons, then support and refutation in equal halves.
 
     Which rivals are compared, and whether on all records where they part or on those of a table, may follow from
     flips read before. So each pair of the family pays for both tests, whichever comes.
@@ -30,21 +31,23 @@ class Shares:
     alpha: float
     family: int
     """Claims that are registered of the unit before any held-out flip is read."""
+    compared: float = 0.5
+    """Share of comparisons; 0 where claims are decided without any."""
 
     @property
     def support(self) -> float:
-        """Of the whole family, by Holm."""
-        return self.alpha / 4
+        """Of the whole family, by Holm; refutation has as much."""
+        return self.alpha * (1 - self.compared) / 2
 
     @property
     def interval(self) -> float:
-        """Of each two-sided interval; the upper ends, which alone refute, add up to a quarter over the family."""
-        return self.alpha / 2 / max(1, self.family)
+        """Of each two-sided interval; the upper ends, which alone refute, add up to the share over the family."""
+        return 2 * self.support / max(1, self.family)
 
     @property
     def comparison(self) -> float:
         """Of each of the two tests of each pair."""
-        return self.alpha / 2 / max(1, self.family * (self.family - 1))
+        return self.alpha * self.compared / max(1, self.family * (self.family - 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,7 @@ class TableVerdict:
 
     told: RivalDifference
     p: float
-    """Corrected over the family; to be read at the share of support."""
+    """Corrected over the family and for the share of support, so that it may be read at `ALPHA`."""
     state: str
 
 
@@ -67,6 +70,8 @@ def table_verdicts(
     told = [difference(row, flips, shares.interval) for row in holds]
     corrected = holm([*(one.p for one in told), *[1.0] * (shares.family - len(told))])
     return [
-        TableVerdict(told=one, p=p, state=one.state(threshold, p, shares.support))
+        TableVerdict(
+            told=one, p=min(1.0, p * ALPHA / shares.support), state=one.state(threshold, p, shares.support)
+        )
         for one, p, threshold in zip(told, corrected, thresholds, strict=False)
     ]

@@ -19,8 +19,8 @@ from mecharule_ops.types import Regime
 
 TABLE_TEST = (
     "share of held-out records flipped where the condition holds, less that elsewhere; supported from the threshold "
-    "on where Fisher's exact p, Holm over the unit's claims decided together, is at most a quarter of their error; "
-    "refuted where the difference's interval, whose upper ends err in another quarter together, ends below the "
+    "on where Fisher's exact p, Holm over the unit's claims decided together, is at most the share of support in "
+    "their error; refuted where the difference's interval, whose upper ends err in as much together, ends below the "
     "threshold"
 )
 
@@ -34,6 +34,17 @@ def claim_of(unit: str, regime: Regime, condition: str, words: str, threshold: f
         test=TABLE_TEST,
         threshold=threshold,
     )
+
+
+def direction_of(prediction: Prediction) -> Regime | None:
+    """The direction of a claim's flips; None for a prediction of another kind."""
+    made = prediction.test == TABLE_TEST
+    return next((one for one in Regime if made and f" flips ({one.arrow}) " in prediction.statement), None)
+
+
+def words_of(claim: Prediction) -> str:
+    """Its condition as it was said."""
+    return claim.statement.partition(" more often where ")[2].removesuffix(".")
 
 
 def entered(ledger: Ledger, prediction: Prediction) -> Hypothesis:
