@@ -236,6 +236,15 @@ class RegisterArguments(DirectedArguments):
     )
 
 
+class ComparePromptsArguments(PricedArguments, DirectedArguments):
+    """ablate a unit on new prompts in pairs, one edit apart, of which a predicate holds on one alone"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
+    predicate: str = Field(description="over the prompt: carry(a, b), the word carry, or the words of a rule")
+    n: int = Field(64, ge=1, le=1000, description="pairs at most")
+    show_text: ShowText = False
+
+
 class DecideArguments(PricedArguments):
     """decide registered claims of one unit on held-out records, once, with an error that they share"""
 

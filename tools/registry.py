@@ -94,6 +94,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("tabulate", arguments.TabulateArguments, works=True),
         Tool("register", arguments.RegisterArguments, works=True, home="claims"),
         Tool("decide", arguments.DecideArguments, works=True, home="claims"),
+        Tool("compare-prompts", arguments.ComparePromptsArguments, works=True),
         Tool("extract", arguments.ExtractArguments, home="scoring"),
         Tool("slices", arguments.SlicesArguments, home="run_slices"),
         Tool("candidates", arguments.CandidatesArguments, home="listing"),
