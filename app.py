@@ -129,13 +129,17 @@ def _refine(asked: verbs.RefineOptions, options: argparse.Namespace) -> int:
 
 
 def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -> int:
-    from agent.verbs.investigate import investigate_run, replay_investigation
+    from agent.verbs import runner
+    from agent.verbs.investigate import investigate_run, investigate_task, replay_investigation
     from mecharule_ops.events import HypothesisDecided, HypothesisRegistered
 
     if asked.replay:
         return _print(options, replay_investigation(asked.run))
     unseen = (HypothesisRegistered, HypothesisDecided)
-    return _work(options, lambda show: investigate_run(asked, show), unseen)
+    if asked.model is None:
+        return _work(options, lambda show: investigate_run(asked, show), unseen)
+    approve = runner.approval(asked.yes, sys.stdin.isatty())
+    return _work(options, lambda show: investigate_task(asked, show, approve), unseen)
 
 
 def _experiment(asked: verbs.ExperimentOptions, options: argparse.Namespace) -> int:

@@ -19,8 +19,9 @@ from agent.investigating.policies import AtRandom, GreedyPolicy
 from agent.investigating.priced_tests import LOOK
 from agent.investigating.report import reported, verdict
 from agent.investigating.with_model import ModelPolicy, ModelProposer
-from agent.verbs.investigate import investigate_run, purse_of, replay_investigation
+from agent.verbs.investigate import investigate_run, investigate_task, purse_of, replay_investigation
 from agent.verbs.options import InvestigateOptions
+from agent.verbs.runner import agreed, nobody
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, flips_where, forwards_missing
@@ -395,3 +396,28 @@ def test_a_comparison_leaves_enough_for_the_table_that_was_fixed_before_it(run: 
             assert all(step["n"] == duels[0]["table"] for step in tables)
             assert not any(rival["state"] == "open" for rival in found.state["rivals"])
     assert compared
+
+
+def test_a_task_is_run_first_at_a_price_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it comes to before it begins; nothing is begun where nobody can agree; then it is investigated."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    quick = [(name, list(value) if isinstance(value, tuple) else value) for name, value in EITHER.items()]
+    settings = [(name, value) for name, value in quick if name not in ("task", "model")]
+    asked = InvestigateOptions.model_validate(
+        {
+            "run": "program",
+            "model": "known/either",
+            "set": settings,
+            "question": "when does the strongest unit flip?",
+            "yes": True,
+        }
+    )
+    with pytest.raises(UsageError, match="expected --yes"):
+        investigate_task(asked, lambda event: None, nobody)
+    assert not list(tmp_path.glob("*.mecharule"))
+    told: list[Any] = []
+    result = investigate_task(asked, told.append, agreed)
+    (path,) = tmp_path.glob("*.mecharule")
+    assert result.data["run"] == path.stem
+    assert result.data["rivals"]
+    assert any("ablat" in getattr(event, "text", "") for event in told[:12])
