@@ -129,11 +129,17 @@ def _refine(asked: verbs.RefineOptions, options: argparse.Namespace) -> int:
 
 
 def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -> int:
-    from agent.verbs.investigate import investigate_run, replay_investigation
+    from agent.verbs import runner
+    from agent.verbs.investigate import investigate_run, investigate_task, replay_investigation
+    from mecharule_ops.events import HypothesisDecided, HypothesisRegistered
 
     if asked.replay:
         return _print(options, replay_investigation(asked.run))
-    return _work(options, lambda show: investigate_run(asked, show))
+    unseen = (HypothesisRegistered, HypothesisDecided)
+    if asked.model is None:
+        return _work(options, lambda show: investigate_run(asked, show), unseen)
+    approve = runner.approval(asked.yes, sys.stdin.isatty())
+    return _work(options, lambda show: investigate_task(asked, show, approve), unseen)
 
 
 def _experiment(asked: verbs.ExperimentOptions, options: argparse.Namespace) -> int:
@@ -175,8 +181,12 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
     return _work(options, work)
 
 
-def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], Any]) -> int:
-    """Show a run's events while it works, then print its report (or its events, one JSON a line)."""
+def _work(
+    options: argparse.Namespace,
+    work: Callable[[Callable[[Any], None]], Any],
+    unseen: tuple[type, ...] = (),
+) -> int:
+    """Show a run's events while it works but those `unseen`, then print its report (or all events, one JSON a line)."""
     from agent.verbs.interrupts import interrupts
     from tui.display import make_display
 
@@ -192,7 +202,8 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
                     from mecharule_ops.store.event_json import event_to_json
 
                     print(event_to_json(event), flush=True)
-                display.show(event)
+                if not isinstance(event, unseen):
+                    display.show(event)
 
             result = work(show)
     finally:

@@ -224,6 +224,35 @@ class TabulateArguments(PricedArguments, DirectedArguments):
     )
 
 
+class RegisterArguments(DirectedArguments):
+    """enter a claim in the ledger, that a unit flips more often where a predicate holds, before its test"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
+    predicate: str = Field(
+        description="such as carry(a, b), the word carry, or the words of a rule: the answer's units digit is 1"
+    )
+    threshold: float = Field(
+        0.1, gt=0, le=1, description="least difference of the two flip rates that supports it"
+    )
+
+
+class ComparePromptsArguments(PricedArguments, DirectedArguments):
+    """ablate a unit on new prompts in pairs, one edit apart, of which a predicate holds on one alone"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
+    predicate: str = Field(description="over the prompt: carry(a, b), the word carry, or the words of a rule")
+    n: int = Field(64, ge=1, le=1000, description="pairs at most")
+    show_text: ShowText = False
+
+
+class DecideArguments(PricedArguments):
+    """decide registered claims of one unit on held-out records, once, with an error that they share"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "claims")
+    run: RunName
+    claims: str = Field(description="ids of the ledger with commas, as register said them")
+
+
 class ExtractArguments(TableArguments):
     """extract rules of success by RuleSHAP on the train records: ranked clauses, and the rule they join to"""
 

@@ -16,6 +16,8 @@ from tools.registry import TOOLS, Tell, ToolResult
 Option = tuple[tuple[str, ...], dict[str, Any]]
 """The flags, or the name of a positional argument, and the keywords of `add_argument`."""
 
+_SHORT = {"model": ("-m",), "n": ("-n",)}
+
 
 def options_of(arguments: type[Arguments]) -> Iterator[Option]:
     """The positional arguments in order, then a flag for every other field."""
@@ -29,8 +31,10 @@ def options_of(arguments: type[Arguments]) -> Iterator[Option]:
         if name in arguments.positional:
             continue
         required = {"required": True} if field.is_required() else {}
-        short = ("-m",) if name == "model" else ()
-        yield (*short, f"--{(field.alias or name).replace('_', '-')}"), {**_value(field), **required}
+        yield (
+            (*_SHORT.get(name, ()), f"--{(field.alias or name).replace('_', '-')}"),
+            {**_value(field), **required},
+        )
 
 
 def _value(field: FieldInfo) -> dict[str, Any]:

@@ -8,11 +8,20 @@ from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.numbers import percent
 from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.opening import find_certificate, findings_of, opened
-from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, forwards_missing
+from mecharule_ops.run.tabulating import (
+    Part,
+    count_look,
+    drawn,
+    fires,
+    forwards_missing,
+    looks_at,
+)
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips_where import where_words
+from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.saying.properties import PROPERTIES, Property
 from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
 from tools._ablations import accepted, price_words
@@ -95,7 +104,10 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
         accepted(price, given.yes, tell)
     held_out = part is Part.HELD_OUT
     with opened(given.run, write=held_out or bool(price.example_forwards), tell=tell) as run:
-        looks = count_look(run, str(unit), predicate) if held_out else 0
+        if held_out:
+            count_look(run, str(unit), asked.regime, str(Rule.parse(predicate)), "tabulate")
+        looks = looks_words(run, str(unit), asked.regime)
+        conditions = len({look["condition"] for look in looks_at(run, str(unit), asked.regime)})
         positions = drawn(run, asked.regime, part)
         flips = run.flips([(unit,)], positions, asked.regime)[0]
         holds = fires(run, predicate)[positions]
@@ -108,7 +120,7 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
         "n": len(positions),
         "where": encode(where),
         "mcc": None if interval is None else encode(interval),
-        "looks": looks,
+        "looks": conditions,
         "price": price.data,
     }
     source = f"run:{asked.findings.run}"
@@ -118,5 +130,5 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
     if interval is not None:
         facts.append(fact(f"As a rule it would have MCC {interval} on them", source, unit=unit))
     if held_out:
-        facts.append(fact(f"Looks at held-out flips of {unit} so far: {looks}", source, unit=unit))
+        facts.append(fact(looks, source, unit=unit))
     return stated(data, facts)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.answering.understanding import read
 from agent.investigating.investigation import AskedUnits
 from mecharule_ops.errors import UsageError
 from mecharule_ops.questions.support import strongest
+from mecharule_ops.rules.from_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, outcome_for, regime_of
 from mecharule_ops.run.tabulating import Part, fires, stored_prefix
-from mecharule_ops.tasks.rival_families import families_of
+from mecharule_ops.tasks.rival_families import RivalFamily, families_of
 from mecharule_ops.types import Neuron, Regime
 
 _STATED = re.compile(r"\b(?:where|when|if|whenever)\s+(?P<predicate>[^?]+?)\s*(?:\?|$)", re.IGNORECASE)
@@ -41,12 +43,14 @@ def reading_of(question: str, run: Run) -> QuestionRead:
     Raises `UsageError` where the question names no unit, no family and no flips, and for a direction that is hidden.
     """
     understood = read(question)
-    predicates = _stated(question, run)
+    known = families_of(run.task, run.columns)
+    stated, unread = _stated(question, run, known)
+    predicates = list(dict.fromkeys(stated.values()))
     rest = question.lower()
-    for text in predicates:
+    for text in stated:
         rest = rest.replace(text.lower(), " ")
     spoken = set(re.findall(r"\w+", rest))
-    families = [family.name for family in families_of(run.task, run.columns) if spoken & set(family.words)]
+    families = [family.name for family in known if spoken & set(family.words)]
     families += [LEAD] if spoken & LEAD_WORDS else []
     if not (understood.units or predicates or families or _OF_UNITS.search(rest)):
         raise UsageError(
@@ -76,6 +80,7 @@ def reading_of(question: str, run: Run) -> QuestionRead:
     named = [*(f"`{text}`" for text in predicates), *families]
     flips = f"the flips of {' and '.join(map(str, units))} go with"
     words = f"do {flips} {', '.join(named)}" if named else f"what do {flips}"
+    words += f" (not read as a condition: {'; '.join(map(repr, unread))})" if unread else ""
     return QuestionRead(asked=asked, words=words)
 
 
@@ -91,14 +96,23 @@ def _asked(
     )
 
 
-def _stated(question: str, run: Run) -> list[str]:
-    """Predicates in the question: quoted, or after `where`, `when`, `if`; what does not read as one is left."""
-    found = []
+def _stated(question: str, run: Run, families: Sequence[RivalFamily]) -> tuple[dict[str, str], list[str]]:
+    """(conditions by the words of the question that state them, words that read as none).
+
+    Quoted, or after `where`, `when`, `if`: as the language writes one, or in the words in which rules are said.
+    """
+    known = [text for family in families for text in family.predicates]
+    found, unread = dict[str, str](), []
     for match in (*_QUOTED.finditer(question), *_STATED.finditer(question)):
-        text = match["predicate"].strip().strip('`"“”').strip()
+        said = match["predicate"].strip().strip('`"“”').strip()
         try:
-            fires(run, text)
+            fires(run, said)
         except UsageError:
-            continue
-        found.append(text)
-    return list(dict.fromkeys(found))
+            read = rule_from_words(said, known, run.task)
+            if read is not None:
+                found[said] = read
+            elif match.start() and not any(said in words for words in found):
+                unread.append(said)
+        else:
+            found[said] = said
+    return found, unread

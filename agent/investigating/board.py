@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from agent.investigating.investigation import AskedUnits, BoardFact, Rival
 from mecharule_ops.mechanism.pairs import Interaction
+from mecharule_ops.saying.claims import counts_words
 
 
 def of_looking(
@@ -37,10 +38,7 @@ def counted(rival: Rival) -> str:
     """`where a carry leaves the units, m1.37 flips 84 of 98 held-out records; elsewhere 8 of 24`."""
     first, n, other, all_ = rival["held_out"]
     if "+" not in rival["unit"]:
-        return (
-            f"where {rival['words']}, {rival['unit']} flips {first:,} of {n:,} held-out records; "
-            f"elsewhere {other:,} of {all_:,}"
-        )
+        return counts_words(rival["unit"], rival["words"], rival["held_out"])
     one, two = rival["unit"].split("+")
     if rival["condition"] == Interaction.BACKUP.value:
         what = f"of {n:,} held-out records that neither {one} nor {two} flips, both together flip {first:,}"

@@ -1,8 +1,9 @@
-"""Verdicts from held-out flips: each prediction registered before, decided once, corrected over the investigation.
+"""Verdicts from held-out flips: every claim and comparison registered before one is read, each decided once.
 
-The error of an investigation is shared equally by what was asked about, half of each share for the rivals' tables
-(Holm over those decided together), half for the comparisons of the best rival on train with each other one
-(Bonferroni). A rival that loses such a comparison is `weaker`: it may go with flips, another goes with them more.
+The error of an investigation is shared equally by what was asked about, and within a unit as `Shares` says, over the
+rivals that were registered and all comparisons of any two. So a comparison that comes about because of flips read
+before was paid for and registered before them. A rival that loses one is `weaker`: it may go with flips, another goes
+with them more. What an earlier command decided stands, with its own counts and interval, and its error was spent there.
 `supported` speaks of these rivals, and does not say that there is no better one.
 """
 
@@ -13,76 +14,78 @@ from collections.abc import Sequence
 import numpy as np
 
 from agent.investigating.investigation import ALPHA, InvestigationRuntime, Rival, Step
-from mecharule_ops.findings.controls import holm
+from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
-from mecharule_ops.rules.rivals import Duel, RivalDifference, difference, duel
+from mecharule_ops.rules.matthews import mcc_of_counts
+from mecharule_ops.rules.rivals import Duel, duel
+from mecharule_ops.run.claims import claim_of, claims_decided, concluded, entered
 from mecharule_ops.run.tabulating import Part, count_look, drawn, fires
 from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
 from mecharule_ops.types import Neuron, Regime
 
-WEAKER = "weaker"
-TABLE_TEST = (
-    "share of held-out records flipped where the condition holds, less that elsewhere; supported from the threshold "
-    "on with Fisher's exact p at most .05, Holm over the rivals of the investigation; refuted where the difference's "
-    "interval ends below the threshold"
-)
+WEAKER, BY = "weaker", "investigate"
 DUEL_TEST = (
     "share of held-out records flipped where only the first of two conditions holds, less that where only the other "
-    "does; decided by Fisher's exact test, two-sided, corrected over the investigation"
+    "does; decided by Fisher's exact test, two-sided, at its share of half the error of the unit's verdicts"
 )
 PAIR_TEST = (
-    "held-out records that flip only under both, against those that flip under one and not both: sign test"
+    "held-out records that flip only under both, against those that flip under one and not both: sign test at half of "
+    "the error; refuted where the upper bound of the share, at a quarter, lies below the threshold"
 )
 
 
 def prediction_of(rival: Rival) -> Prediction:
     """A rival as the ledger keeps it."""
-    if "+" in rival["unit"]:
-        return Prediction(
-            subject=rival["unit"],
-            statement=f"{rival['unit']} {rival['condition']}.",
-            condition=rival["condition"],
-            test=PAIR_TEST,
-            threshold=rival["threshold"],
-        )
-    arrow = Regime(rival["regime"]).arrow
+    regime = Regime(rival["regime"])
+    if "+" not in rival["unit"]:
+        return claim_of(rival["unit"], regime, rival["condition"], rival["words"], rival["threshold"])
     return Prediction(
         subject=rival["unit"],
-        statement=f"{rival['unit']} flips ({arrow}) more often where {rival['words']}.",
+        statement=f"{rival['unit']} {rival['condition']} ({regime.arrow}).",
         condition=rival["condition"],
-        test=TABLE_TEST,
+        test=PAIR_TEST,
         threshold=rival["threshold"],
     )
 
 
-def duel_of(first: Rival, other: Rival) -> Prediction:
-    """That the flips go with the first where the two part."""
-    return Prediction(
+def duel_of(one: Rival, two: Rival) -> tuple[Rival, Rival, Prediction]:
+    """Two rivals in the order of their conditions, and that flips go with the first where they part.
+
+    The test is two-sided and the order that of the text, so a pair has one comparison, whichever fits train better.
+    """
+    first, other = sorted((one, two), key=lambda rival: rival["condition"])
+    prediction = Prediction(
         subject=first["unit"],
-        statement=f"{first['unit']} flips more where only {first['condition']} than where only {other['condition']}.",
+        statement=f"{first['unit']} flips ({Regime(first['regime']).arrow}) more where only {first['condition']} than "
+        f"where only {other['condition']}.",
         condition=f"{first['condition']} | {other['condition']}",
         test=DUEL_TEST,
         threshold=0.0,
     )
+    return first, other, prediction
 
 
-def registered(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival]) -> None:
-    """Every prediction that a step will decide, in the ledger before a flip is read."""
-    for rival in rivals:
-        context.ledger.register(prediction_of(rival))
-    for other in rivals[1:] if step["kind"] in ("table", "duel") else ():
-        context.ledger.register(duel_of(rivals[0], other))
+def registered(context: InvestigationRuntime, rival: Rival, others: Sequence[Rival]) -> Rival:
+    """The rival with its entry; it and its comparison with every other one are in the ledger since.
+
+    Where it was decided before, with the threshold of that time.
+    """
+    entry = entered(context.ledger, prediction_of(rival))
+    if "+" not in rival["unit"]:
+        for other in others:
+            entered(context.ledger, duel_of(rival, other)[2])
+    return {**rival, "hypothesis": entry.id, "threshold": entry.prediction.threshold}
 
 
 def decided(
     context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], family: int, units: int
-) -> tuple[list[Rival], int]:
-    """(the step's rivals with their verdicts, held-out looks that this took).
+) -> list[Rival]:
+    """The step's rivals, best on train first, with their verdicts.
 
     `units` share the error, and in each of them the `family` rivals that were registered.
     """
     if step["kind"] == "together":
-        return _pair(context, step, rivals, ALPHA / units), 1
+        return _pair(context, step, rivals, ALPHA / units)
     run, regime = context.run, Regime(step["regime"])
     # Of a comparison, the records where the two part; of a table, the first of the draw.
     places = drawn(run, regime, Part.HELD_OUT, step["n"] if step["kind"] == "table" else None)
@@ -91,78 +94,76 @@ def decided(
         apart = holds[0] != holds[1]
         places, holds = places[apart], holds[:, apart]
     flips = run.flips([(Neuron.parse(step["units"][0]),)], places, regime)[0]
-    share = ALPHA / units / 2
+    shares = Shares(alpha=ALPHA / units, family=family)
     changed = [rival.copy() for rival in rivals]
-    looks = 0
     if step["kind"] == "table":
-        looks += _tables(context, changed, holds, flips, share, family)
-    # Any two of the family may come to be compared.
-    looks += _duels(context, changed, holds, flips, share / max(1, family * (family - 1) // 2))
-    return changed, looks
+        claims = [prediction_of(rival) for rival in rivals]
+        entries = claims_decided(run, context.ledger, claims, holds, flips, regime, shares, BY)
+        changed = [
+            _with_verdict(rival, entry, len(flips)) for rival, entry in zip(rivals, entries, strict=True)
+        ]
+    else:
+        for rival in rivals:
+            count_look(run, rival["unit"], regime, rival["condition"], BY)
+    _duels(context, changed, holds, flips, shares.comparison)
+    return changed
 
 
-def _tables(
-    context: InvestigationRuntime,
-    rivals: list[Rival],
-    holds: np.ndarray,
-    flips: np.ndarray,
-    alpha: float,
-    family: int,
-) -> int:
-    told = [difference(row, flips, alpha / family) for row in holds]
-    # A rival that lost a comparison before is not tested here and counts as one that tells nothing.
-    corrected = holm([*(one.p for one in told), *[1.0] * (family - len(told))])
-    for rival, one, p in zip(rivals, told, corrected[: len(told)], strict=True):
-        state = one.state(rival["threshold"], p, alpha)
-        entry = _entry(context, prediction_of(rival), _outcome(one, flips, state))
-        rival["state"], rival["hypothesis"] = entry.state, entry.id
-        if entry.outcome is not None and entry.outcome.n != len(flips):
-            rival["value"], rival["beside"] = (
-                entry.outcome.value,
-                f"decided before, on {entry.outcome.n} records",
-            )
-            continue
-        inside, outside = one.where.holds, one.where.elsewhere
-        rival["held_out"] = [inside.flips, inside.n, outside.flips, outside.n]
-        rival["value"], rival["low"], rival["high"] = one.value, one.low, one.high
-        rival["p"], rival["mcc_held_out"] = min(1.0, p * ALPHA / alpha), one.mcc
-    return len(rivals)
-
-
-def _outcome(one: RivalDifference, flips: np.ndarray, state: str) -> TestOutcome:
-    return TestOutcome(value=one.value, n=len(flips), positives=int(flips.sum()), state=state)
+def _with_verdict(rival: Rival, entry: Hypothesis, n: int) -> Rival:
+    """The rival as its entry was decided."""
+    known = {**rival, "state": entry.state, "hypothesis": entry.id, "threshold": entry.prediction.threshold}
+    outcome = entry.outcome
+    assert outcome is not None
+    known |= {"value": outcome.value, "low": outcome.low, "high": outcome.high, "p": outcome.p}
+    if outcome.n != n:
+        known["beside"] = f"decided before, on {outcome.n} records"
+    if outcome.counts:
+        inside, held, outside, other = outcome.counts
+        known["held_out"] = list(outcome.counts)
+        hits, fired = np.array([inside]), np.array([held])
+        known["mcc_held_out"] = float(mcc_of_counts(hits, fired, inside + outside, held + other)[0])
+    return known  # type: ignore[return-value]
 
 
 def _duels(
     context: InvestigationRuntime, rivals: list[Rival], holds: np.ndarray, flips: np.ndarray, level: float
-) -> int:
-    first, looks = rivals[0], 0
-    for place, other in enumerate(rivals[1:], 1):
-        one = duel(holds[0], holds[place], flips)
-        entry = _entry(context, duel_of(first, other), _duel_outcome(one, level))
-        looks += 1
-        _compared(first, other, one, entry)
-    return looks
+) -> None:
+    """The best on train against each other one; what it does to their verdicts is entered."""
+    held = {rival["id"]: row for rival, row in zip(rivals, holds, strict=True)}
+    for other in rivals[1:]:
+        one, two, prediction = duel_of(rivals[0], other)
+        found = duel(held[one["id"]], held[two["id"]], flips)
+        entry = concluded(context.ledger, prediction, _duel_outcome(found, level))
+        _compared(one, two, other, entry)
 
 
 def _duel_outcome(one: Duel, level: float) -> TestOutcome:
-    flips = one.first.flips + one.other.flips
-    return TestOutcome(value=one.value, n=one.n, positives=flips, state=one.state(level))
-
-
-def _compared(first: Rival, other: Rival, one: Duel, entry: Hypothesis) -> None:
-    """What a comparison does to the two verdicts; a weaker one may be true and is not what flips go with most."""
-    counts = (
-        f"where only {first['id']} holds {one.first.flips} of {one.first.n} flip, "
-        f"where only {other['id']} does {one.other.flips} of {one.other.n} [h:{entry.id}]"
+    return TestOutcome(
+        value=one.value,
+        n=one.n,
+        positives=one.first.flips + one.other.flips,
+        state=one.state(level),
+        counts=(one.first.flips, one.first.n, one.other.flips, one.other.n),
+        p=one.p,
     )
-    lost = {HypothesisState.SUPPORTED: (other, first), HypothesisState.REFUTED: (first, other)}
+
+
+def _compared(one: Rival, two: Rival, second: Rival, entry: Hypothesis) -> None:
+    """What a comparison does to the two verdicts; a weaker one may be true and is not what flips go with most."""
+    assert entry.outcome is not None
+    flips, n, other_flips, other_n = entry.outcome.counts
+    counts = (
+        f"where only {one['id']} holds {flips} of {n} flip, "
+        f"where only {two['id']} does {other_flips} of {other_n} [h:{entry.id}]"
+    )
+    lost = {HypothesisState.SUPPORTED: (two, one), HypothesisState.REFUTED: (one, two)}
     if entry.state in lost:
         loser, winner = lost[HypothesisState(entry.state)]
         loser["beside"] = f"{winner['id']} tells more: {counts}"
         loser["state"] = WEAKER if loser["state"] != HypothesisState.REFUTED else loser["state"]
-    elif other["state"] == HypothesisState.SUPPORTED:
-        other["beside"] = f"not told apart from {first['id']}: {counts}"
+    elif second["state"] == HypothesisState.SUPPORTED:
+        first = one if second is two else two
+        second["beside"] = f"not told apart from {first['id']}: {counts}"
 
 
 def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], alpha: float) -> list[Rival]:
@@ -170,39 +171,29 @@ def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], al
     first, second = map(Neuron.parse, step["units"])
     places = drawn(run, regime, Part.HELD_OUT, step["n"])
     one, two, together = run.flips([(first,), (second,), (first, second)], places, regime)
-    found = pair_flips(str(second), one, two, together, alpha, 1)
-    verdicts = {Interaction.BACKUP.value: found.extra, Interaction.CANCEL.value: found.lost}
+    # The sign test errs in half of it, the upper bounds of the two shares, one-sided, in a quarter each.
+    found = pair_flips(str(second), one, two, together, alpha / 2, 1)
+    count_look(run, "+".join(step["units"]), regime, "together", BY)
+    bounds = {Interaction.BACKUP.value: found.extra, Interaction.CANCEL.value: found.lost}
     changed: list[Rival] = []
     for rival in rivals:
-        bound = verdicts[rival["condition"]]
+        bound = bounds[rival["condition"]]
         # The sign test says that it happens more than the other; the share of records that could show it, how much.
         if found.interaction.value == rival["condition"] and bound.rate >= rival["threshold"]:
             state = "supported"
         else:
             state = "refuted" if bound.upper < rival["threshold"] else "undecided"
         # Of the records that could show it so many did: a pair whose flips all vanish is no small class.
-        outcome = TestOutcome(value=bound.rate, n=bound.n, positives=bound.count, state=state)
-        entry = _entry(context, prediction_of(rival), outcome)
-        counts = [bound.count, bound.n, found.together, found.n]
-        changed.append(
-            {
-                **rival,
-                "state": entry.state,
-                "hypothesis": entry.id,
-                "held_out": counts,
-                "value": bound.rate,
-                "low": bound.lower,
-                "high": bound.upper,
-                "p": found.p_value,
-                "beside": "",
-            }
+        outcome = TestOutcome(
+            value=bound.rate,
+            n=bound.n,
+            positives=bound.count,
+            state=state,
+            counts=(bound.count, bound.n, found.together, found.n),
+            low=bound.lower,
+            high=bound.upper,
+            p=min(1.0, found.p_value * 2 * ALPHA / alpha),
         )
+        entry = concluded(context.ledger, prediction_of(rival), outcome)
+        changed.append({**_with_verdict(rival, entry, bound.n), "mcc_held_out": None})
     return changed
-
-
-def _entry(context: InvestigationRuntime, prediction: Prediction, outcome: TestOutcome) -> Hypothesis:
-    """The decided entry; what was decided before stands."""
-    entry = context.ledger.register(prediction)
-    if context.run.store.writable:
-        count_look(context.run, prediction.subject, entry.id)
-    return entry if entry.outcome is not None else context.ledger.decide(entry.id, lambda asked: outcome)

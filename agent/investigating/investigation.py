@@ -10,7 +10,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.ledger import Ledger
 
 ALPHA = 0.05
-"""Family-wise error of all verdicts of an investigation: shared equally by its units, Holm within."""
+"""Error of all verdicts of an investigation: shared equally by its units, within each as `Shares` says."""
 Kind = Literal["look", "leads", "duel", "table", "together"]
 
 
@@ -77,6 +77,8 @@ class Step(TypedDict):
     """None where the run timed none."""
     bits: float
     """What it is expected to tell."""
+    table: int
+    """Of a comparison, the records of the table that may follow, fixed before it; else 0."""
 
 
 class BoardFact(TypedDict):
@@ -122,8 +124,6 @@ class InvestigationChange(TypedDict, total=False):
     forwards: int
     seconds: float
     """Both spent, at the prices said before."""
-    looks: int
-    """Held-out looks that decided something."""
     said: list[list[str]]
     """What a language model proposed, a list a turn."""
     proposed: bool
@@ -177,6 +177,18 @@ def affordable(step: Step, state: InvestigationState) -> bool:
     if purse["seconds"] is None or not step["forwards"]:
         return True
     return step["seconds"] is not None and step["seconds"] <= purse["seconds"] - state.get("seconds", 0.0)
+
+
+def is_tested(state: InvestigationState, units: list[str]) -> bool:
+    """Whether a held-out flip of the units was read."""
+    return any(
+        step["kind"] not in ("look", "leads") and step["units"] == units for step in state.get("steps", [])
+    )
+
+
+def kept(rival: Rival) -> bool:
+    """Whether it is put to a test."""
+    return rival["state"] != "dropped"
 
 
 def is_open(rival: Rival) -> bool:

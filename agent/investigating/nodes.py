@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from agent.investigating import proposed_rivals as made
 from agent.investigating.board import of_looking, of_verdicts, too_rare
-from agent.investigating.deciding import decided, prediction_of, registered
+from agent.investigating.deciding import decided, registered
 from agent.investigating.investigation import (
     AskedUnits,
     InvestigationChange,
@@ -16,10 +16,13 @@ from agent.investigating.investigation import (
     Step,
     affordable,
     is_open,
+    is_tested,
+    kept,
 )
 from agent.investigating.priced_tests import LEAST_LOOK, by_fit, groups_of, has_leads, looked, of_unit, offers
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.mechanism.pairs import Interaction
+from mecharule_ops.numbers import plural
 from mecharule_ops.run.tabulating import Part, drawn, fires, measure_leads
 from mecharule_ops.store.ledger import LEAST_CLASS
 from mecharule_ops.types import Neuron, Regime
@@ -40,7 +43,7 @@ def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
             rivals += [] if earlier else _of_pair(asked)
             continue
         n = looked(state, asked)
-        if n < LEAST_LOOK or (earlier and not _lead_is_new(state, earlier)):
+        if n < LEAST_LOOK or (earlier and not _lead_is_new(state, asked, earlier)):
             continue
         flips = context.run.flips(
             [(Neuron.parse(asked["units"][0]),)],
@@ -60,15 +63,27 @@ def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
         rivals += [rival for rival in fresh if rival["condition"] not in known]
     return {
         "board": board,
-        "rivals": [{**rival, "id": f"r{place}"} for place, rival in enumerate(rivals, 1)],
+        "rivals": _numbered(rivals),
         "said": said,
         "refused": refused,
     }
 
 
-def _lead_is_new(state: InvestigationState, earlier: list[Rival]) -> bool:
-    undecided = all(rival["state"] in ("open", "dropped") for rival in earlier)
-    return undecided and has_leads(state) and all(rival["family"] != made.LEAD for rival in earlier)
+def _lead_is_new(state: InvestigationState, asked: AskedUnits, earlier: list[Rival]) -> bool:
+    tested = is_tested(state, asked["units"])
+    return not tested and has_leads(state) and all(rival["family"] != made.LEAD for rival in earlier)
+
+
+def _numbered(rivals: list[Rival]) -> list[Rival]:
+    """Unit by unit, the best on train first; what is not tested comes last and has no number."""
+    units = list(dict.fromkeys(rival["unit"] for rival in rivals))
+    tested = [
+        rival
+        for unit in units
+        for rival in by_fit([one for one in rivals if one["unit"] == unit and kept(one)])
+    ]
+    left = [rival for rival in rivals if not kept(rival)]
+    return [*({**rival, "id": f"r{place}"} for place, rival in enumerate(tested, 1)), *left]
 
 
 def _of_pair(asked: AskedUnits) -> list[Rival]:
@@ -108,13 +123,15 @@ def _extra(
 
 
 def register(state: InvestigationState, runtime: Context) -> InvestigationChange:
-    """Every open rival in the ledger, before any test of it."""
-    entered: list[Rival] = []
-    for rival in state["rivals"]:
+    """Every new rival of a unit and all its comparisons in the ledger, before any held-out flip of the unit is read."""
+    entered, new = list(state["rivals"]), 0
+    for place, rival in enumerate(entered):
         if is_open(rival) and not rival["hypothesis"]:
-            entry = runtime.context.ledger.register(prediction_of(rival))
-            rival = {**rival, "hypothesis": entry.id}
-        entered.append(rival)
+            others = [known for known in entered if known["unit"] == rival["unit"] and known["hypothesis"]]
+            entered[place] = registered(runtime.context, rival, others)
+            new += 1 + ("+" not in rival["unit"]) * len(others)
+    if new:
+        runtime.context.tell(f"{plural(new, 'prediction')} registered: rivals, and comparisons of any two")
     return {"rivals": entered}
 
 
@@ -136,11 +153,10 @@ def choose(state: InvestigationState, runtime: Context) -> InvestigationChange:
 
 
 def run(state: InvestigationState, runtime: Context) -> InvestigationChange:
-    """The chosen test's ablations, stored, its predictions registered before; the price that was said is charged."""
+    """The chosen test's ablations, stored; the price that was said is charged."""
     context, step = runtime.context, state["chosen"]
     assert step is not None
     context.tell(said_of(step))
-    registered(context, step, _rivals_of(state, step))
     if step["kind"] == "leads":
         measure_leads(context.run)
     else:
@@ -170,14 +186,13 @@ def decide(state: InvestigationState, runtime: Context) -> InvestigationChange:
     if step["kind"] in ("look", "leads"):
         return {"chosen": None}
     unit = "+".join(step["units"])
-    family = sum(rival["unit"] == unit and rival["state"] != "dropped" for rival in state["rivals"])
-    changed, looks = decided(runtime.context, step, _rivals_of(state, step), family, len(state["asked"]))
+    family = sum(rival["unit"] == unit and kept(rival) for rival in state["rivals"])
+    changed = decided(runtime.context, step, _rivals_of(state, step), family, len(state["asked"]))
     by_id = {rival["id"]: rival for rival in changed}
     return {
         "chosen": None,
         "rivals": [by_id.get(rival["id"], rival) for rival in state["rivals"]],
         "board": of_verdicts(state.get("board", []), changed, runtime.context.run.id),
-        "looks": state.get("looks", 0) + looks,
     }
 
 

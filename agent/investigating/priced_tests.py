@@ -20,6 +20,8 @@ from agent.investigating.investigation import (
     Step,
     affordable,
     is_open,
+    is_tested,
+    kept,
 )
 from mecharule_ops.rules.rivals import bits
 from mecharule_ops.run.live_run import Run
@@ -106,34 +108,63 @@ def _of(run: Run, state: InvestigationState, asked: AskedUnits) -> Iterator[Step
     if not alive:
         return
     leads = None
-    if not has_leads(state) and all(rival["state"] in ("open", "dropped") for rival in rivals):
+    if not has_leads(state) and not is_tested(state, asked["units"]):
         leads = step_of(run, "leads", asked, [], np.arange(len(run.records)), UNKNOWN)
         yield leads
     if leads is None or not affordable(leads, state):
         # Rivals are all registered before any of them is decided.
-        yield from _tests(run, state, asked, alive)
+        yield from _tests(run, state, asked, list(filter(kept, rivals)))
 
 
-def _tests(run: Run, state: InvestigationState, asked: AskedUnits, alive: Sequence[Rival]) -> Iterator[Step]:
-    regime = Regime(asked["regime"])
-    places = drawn(run, regime, Part.HELD_OUT)
-    holds = np.array([fires(run, rival["condition"])[places] for rival in alive])
-    guesses = predicted(alive, holds)
-    total = np.array(alive[0]["train"]).reshape(2, 2).sum(0)
-    never = np.full((1, len(places)), (total[0] + 0.5) / (total[1] + 1))
-    told = bits(np.concatenate([guesses, never]))
-    n = next((size for size in SIZES if told[:size].sum() >= ENOUGH and size < len(places)), len(places))
-    for size in (n, *(size for size in reversed(SIZES) if size < n)):
+def _tests(run: Run, state: InvestigationState, asked: AskedUnits, tested: Sequence[Rival]) -> Iterator[Step]:
+    """Of what is open: tables, the largest that can be paid last, and comparisons of the best on train.
+
+    How many records a table reads follows from train records and the purse, and from no held-out flip: it is fixed
+    before the unit's first comparison, which is offered where both can be paid.
+    """
+    places = drawn(run, Regime(asked["regime"]), Part.HELD_OUT)
+    alive = list(filter(is_open, tested))
+    told = _told(run, alive, places)
+    enough = _enough(_told(run, tested, places))
+    smaller = [size for size in reversed(SIZES) if size < enough]
+    for size in _fixed(state, asked) or (enough, *smaller):
         table = step_of(run, "table", asked, alive, places[:size], float(told[:size].sum()))
         yield table
-        # It decides once: a smaller one is only for a purse that cannot pay what would be enough.
         if affordable(table, state):
             break
+    holds = _holds(run, alive, places)
+    guesses = predicted(alive, holds)
     for place, other in enumerate(alive[1:], 1):
         apart = np.flatnonzero(holds[0] != holds[place])
-        if len(apart) >= LEAST_APART:
+        read = np.union1d(apart, np.arange(table["n"]))
+        both = step_of(run, "table", asked, alive, places[read], 0.0)
+        if len(apart) >= LEAST_APART and affordable(both, state) >= affordable(table, state):
             tells = float(bits(guesses[[0, place]])[apart].sum())
-            yield step_of(run, "duel", asked, [alive[0], other], places[apart], tells)
+            duel = step_of(run, "duel", asked, [alive[0], other], places[apart], tells)
+            yield {**duel, "table": table["n"]}
+
+
+def _fixed(state: InvestigationState, asked: AskedUnits) -> tuple[int, ...]:
+    """Records of the unit's table, where one was fixed."""
+    steps = state.get("steps", [])
+    return tuple(
+        step["table"] for step in steps if step["kind"] == "duel" and step["units"] == asked["units"]
+    )[:1]
+
+
+def _told(run: Run, rivals: Sequence[Rival], places: np.ndarray) -> Float[np.ndarray, " record"]:
+    """What each record tells apart among the rivals and that none of them is so."""
+    total = np.array(rivals[0]["train"]).reshape(2, 2).sum(0)
+    never = np.full((1, len(places)), (total[0] + 0.5) / (total[1] + 1))
+    return bits(np.concatenate([predicted(rivals, _holds(run, rivals, places)), never]))
+
+
+def _enough(told: Float[np.ndarray, " record"]) -> int:
+    return next((size for size in SIZES if told[:size].sum() >= ENOUGH and size < len(told)), len(told))
+
+
+def _holds(run: Run, rivals: Sequence[Rival], places: np.ndarray) -> Bool[np.ndarray, "rival record"]:
+    return np.array([fires(run, rival["condition"])[places] for rival in rivals])
 
 
 def _pair(run: Run, asked: AskedUnits, rivals: Sequence[Rival]) -> Step:
@@ -162,4 +193,5 @@ def step_of(
         bits=round(tells, 3),
         forwards=price.example_forwards,
         seconds=price.seconds,
+        table=0,
     )

@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agent.investigating.board import counted
-from agent.investigating.investigation import Rival, Step, affordable
+from agent.investigating.investigation import Rival, Step, affordable, kept
 from agent.investigating.investigation_loop import Investigated
 from agent.investigating.priced_tests import by_fit
 from agent.investigating.proposed_rivals import QUESTION, STATED
 from mecharule_ops.certificates.certificate import shown_rows
+from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.saying.claims import figures_words
+from mecharule_ops.saying.looks import looks_words
+from mecharule_ops.store.ledger import Ledger
+from mecharule_ops.types import Regime
 from tools._accounts import change_words, last_line
 from tools.registry import ToolResult
 
 STRONG = 0.7
 """Held-out MCC from which a condition predicts well."""
+RIVALS = "Rivals, those that fit train records best first (held-out records choose no order):"
 SIGNS = {"weaker": "weaker than another rival", "open": "not decided"}
 
 
@@ -35,8 +41,8 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
         "Known:",
         *(f"  {fact['id']} {fact['sentence']} [{fact['source']}]" for fact in state.get("board", [])),
     ]
-    tested = [rival for rival in rivals if rival["state"] != "dropped"]
-    lines += ["", "Rivals:", *(f"  {line}" for rival in tested for line in _verdict(rival))]
+    tested = list(filter(kept, rivals))
+    lines += ["", RIVALS, *(f"  {line}" for rival in tested for line in _verdict(rival))]
     if left := [rival["family"] for rival in rivals if rival["state"] == "dropped"]:
         lines.append(f"  Not tested, since train records say less for them: {', '.join(left)}.")
     lines += [f"Refused: {reason}" for reason in state.get("refused", [])]
@@ -53,14 +59,15 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
             for name in ("question", "rivals", "board", "steps", "purse", "ended", "refused")
         },
         "spent": {"forwards": state.get("forwards", 0), "seconds": state.get("seconds", 0.0)},
-        "looks": state.get("looks", 0),
+        "looks": _looks(run, found),
+        "predictions": _predictions(run, found),
     }
     return ToolResult(data=data, text="\n".join(lines), exit_code=5 if unpaid and is_open else 0)
 
 
 def verdict(found: Investigated) -> str:
     """One line in plain words."""
-    rivals = by_fit([rival for rival in found.state.get("rivals", []) if rival["state"] != "dropped"])
+    rivals = by_fit(list(filter(kept, found.state.get("rivals", []))))
     named = [rival for rival in rivals if rival["by"] == QUESTION]
     if named:
         return _capital(" ".join(_of_named(rival) for rival in named))
@@ -125,10 +132,9 @@ def _verdict(rival: Rival) -> Iterator[str]:
 def _figures(rival: Rival) -> str:
     if rival["value"] is None or rival["low"] is None or rival["high"] is None:
         return ""
-    p = "" if rival["p"] is None else f", corrected p {rival['p']:.2g}"
-    bar = f"{rival['threshold']:.2f} was needed"
     of = "share" if "+" in rival["unit"] else "difference"
-    return f", {of} {rival['value']:+.2f} [{rival['low']:+.2f}, {rival['high']:+.2f}], {bar}{p}"
+    figures = figures_words(of, rival["value"], rival["low"], rival["high"], rival["threshold"], rival["p"])
+    return f", {figures}"
 
 
 def _example(run: Run, found: Investigated) -> Iterator[str]:
@@ -142,13 +148,28 @@ def _example(run: Run, found: Investigated) -> Iterator[str]:
                     return
 
 
+def _predictions(run: Run, found: Investigated) -> list[dict[str, object]]:
+    """The ledger's entries about what was asked, those of earlier investigations too."""
+    units = {"+".join(one["units"]) for one in found.state["asked"]}
+    return [
+        {"id": entry.id, "state": entry.state, **encode(entry.prediction)}
+        for entry in Ledger(run.store).entries()
+        if entry.prediction.subject in units
+    ]
+
+
+def _looks(run: Run, found: Investigated) -> list[str]:
+    """Of each unit that was asked about, what its held-out flips were read for so far."""
+    return [looks_words(run, "+".join(one["units"]), Regime(one["regime"])) for one in found.state["asked"]]
+
+
 def _left(run: Run, found: Investigated, unpaid: list[Step]) -> Iterator[str]:
     state = found.state
     spent = (
         f"{state.get('forwards', 0):,} example-forwards, {state.get('seconds', 0.0):.0f} s at the run's pace"
     )
-    looks = plural(state.get("looks", 0), "held-out look")
-    yield f"Ended: {state.get('ended', 'it was stopped')}. Spent: {spent}; {looks}."
+    yield f"Ended: {state.get('ended', 'it was stopped')}. Spent: {spent}."
+    yield from (f"{line}." for line in _looks(run, found))
     open_ = [
         rival["id"]
         for rival in state.get("rivals", [])

@@ -26,7 +26,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
     "ask about a unit": (
         *("why", "why-not", "flip", "ablate", "control", "account", "path", "anchor", "covers", "shared"),
-        *("versus", "layer", "disguise", "tabulate", "unit", "investigate", "repair"),
+        *("versus", "layer", "disguise", "tabulate", "compare-prompts", "register", "decide"),
+        *("unit", "investigate", "repair"),
     ),
     "look through a run": (
         *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),

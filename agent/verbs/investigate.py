@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from agent.investigating.investigation import ChoosingPolicy, Purse, RivalProposer
 from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
@@ -11,10 +12,14 @@ from agent.investigating.report import reported
 from agent.investigating.with_model import ModelPolicy, ModelProposer
 from agent.llm.choice import choose, make_model
 from agent.llm.retrying import Asker
+from agent.verbs.dry_run import told
 from agent.verbs.options import InvestigateOptions
-from mecharule_ops.errors import UsageError
+from agent.verbs.runner import Approve, config_from, start
+from mecharule_ops.errors import BudgetSpent, UsageError
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.run.outlook import outlook
+from mecharule_ops.run.settled import settled
 from tools._ablations import A_MINUTE
 from tools.registry import ToolResult
 
@@ -27,8 +32,7 @@ def investigate_run(asked: InvestigateOptions, show: Show) -> ToolResult:
 
     Exit code 5 when the purse left something open. Raises what opening the run and choosing a model raise.
     """
-    if not asked.question.strip():
-        raise UsageError('expected a question, such as "does m1.37 flip where carry(a, b)?", got none')
+    _check_question(asked)
     choice = choose(asked.llm, budget=asked.tokens)
     model = make_model(choice)
     with opened(asked.run) as run:
@@ -68,6 +72,28 @@ def investigate_run(asked: InvestigateOptions, show: Show) -> ToolResult:
         notes += ["It was made before and is read back; --again makes it again."] if found.reused else []
         notes += [f"{choice.short}: {asker.bill}"] if asker is not None else []
         return reported(run, found, tuple(notes))
+
+
+def investigate_task(asked: InvestigateOptions, show: Show, approve: Approve) -> ToolResult:
+    """A run of the task on the model first, what it comes to said and its price agreed to as `run` does; then the same.
+
+    A run that nothing was searched in is reported as it is. Raises as `runner.start` and `investigate_run` do.
+    """
+    _check_question(asked)
+    config = config_from(task=asked.run, model=asked.model, settings=asked.settings)
+    for name, said in told(outlook(settled(config))):
+        show(Notice(text=f"{name}: {said}"))
+    made = start(config, show, approve)
+    if made.exit_code not in (0, BudgetSpent.exit_code):
+        return made
+    run = cast(Mapping[str, str], made.data["findings"])["run"]
+    show(Notice(text=f"run {run} is made; it can be asked more without --model"))
+    return investigate_run(asked.model_copy(update={"run": run, "model": None}), show)
+
+
+def _check_question(asked: InvestigateOptions) -> None:
+    if not asked.question.strip():
+        raise UsageError('expected a question, such as "does m1.37 flip where carry(a, b)?", got none')
 
 
 def purse_of(asked: InvestigateOptions) -> Purse:

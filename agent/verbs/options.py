@@ -216,7 +216,8 @@ class InvestigateOptions(_Verb):
     """find out what a unit's flips go with: rivals registered, the test that tells most a forward, verdicts"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
-    run: RunName
+    run: str
+    """run id, file, or `last`; with --model a task, which is run first"""
     question: str = ""
     """for example "does m1.37 flip where carry(a, b)?" or "do m1.37 and m1.14 back each other up?" """
     seconds: float | None = Field(None, ge=0, title="S")
@@ -232,6 +233,10 @@ class InvestigateOptions(_Verb):
     """make it again although it was made before; what was decided stays decided"""
     replay: bool = False
     """the latest investigation again from its stored words; asks no model"""
+    model: str | None = None
+    """run this task on it first, as `run` does, at a price that is asked for"""
+    settings: KeyValue = Field([], alias="set", title="KEY=VALUE")
+    """with --model, any setting of the run"""
 
 
 class _Experiments(_Verb):

@@ -75,6 +75,18 @@ class LastTopic(TypedDict):
     units: list[str]
 
 
+class Look(TypedDict):
+    """One set of held-out flips, of a unit, read for one condition."""
+
+    unit: str
+    arrow: str
+    """Direction of the flips."""
+    condition: str
+    """As a rule prints."""
+    by: str
+    """The verb that read them."""
+
+
 RECORDS = Artefact[list[Any]]("records")
 """Behaviour records, encoded."""
 REPRESENTATION = Artefact[np.ndarray]("representation")
@@ -115,8 +127,8 @@ REFINEMENTS = Artefact[list[Any]]("refinements")
 """Every finished refinement of the run, in order."""
 INVESTIGATIONS = Artefact[list[Any]]("investigations")
 """Every investigation of the run that came to its end, in order."""
-LOOKS = Artefact[list[dict[str, str]]]("looks")
-"""What held-out flips were looked at for, each `unit` with `what`, in order."""
+LOOKS = Artefact[list[Look]]("looks")
+"""In order."""
 CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")
 """The least lead of each record's clean completion, in logits."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
-from mecharule_ops.codec import canonical_json, decode, encode
+from mecharule_ops.codec import ADDED, canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.store.keys import HYPOTHESES
@@ -71,6 +71,13 @@ class TestOutcome:
     """Records of the test on which the subject flips the outcome."""
     state: str = ""
     """What a test decides by itself, an exact one of few records too; empty where the value decides."""
+    counts: tuple[int, ...] = field(default=(), metadata=ADDED)
+    """Flips and records of each side that was compared; empty where none were kept."""
+    low: float | None = field(default=None, metadata=ADDED)
+    high: float | None = field(default=None, metadata=ADDED)
+    """The interval of the value, at the level of that time."""
+    p: float | None = field(default=None, metadata=ADDED)
+    """Corrected as the test says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +136,18 @@ class Ledger:
         self._write((*entries, made))
         return made
 
+    def settled(self, prediction: Prediction) -> Hypothesis | None:
+        """The decided entry that says the same of the same by the same test, whatever its threshold."""
+        same = replace(prediction, threshold=0.0)
+        return next(
+            (
+                entry
+                for entry in self.entries()
+                if entry.outcome is not None and replace(entry.prediction, threshold=0.0) == same
+            ),
+            None,
+        )
+
     def decide(self, id: str, test: Callable[[Prediction], TestOutcome]) -> Hypothesis:
         """The entry after its test, which runs now and was not run before.
 
@@ -141,7 +160,12 @@ class Ledger:
         decided = replace(entry, state=_decision(entry.prediction, outcome).value, outcome=outcome)
         self._emit(
             HypothesisDecided(
-                hypothesis=id, subject=entry.prediction.subject, **asdict(outcome) | {"state": decided.state}
+                hypothesis=id,
+                subject=entry.prediction.subject,
+                state=decided.state,
+                value=outcome.value,
+                n=outcome.n,
+                positives=outcome.positives,
             )
         )
         self._write(tuple(decided if other.id == id else other for other in self.entries()))

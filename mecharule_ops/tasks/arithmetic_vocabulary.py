@@ -6,6 +6,7 @@ Places count from 0, the units. The larger vocabulary never reads the answer: on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
@@ -51,7 +52,7 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
 def rival_families(operators: Sequence[str], high: int) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """By what a person calls it: the words that mean it, and the predicates that may speak for it.
 
-    Neither the answer nor anything that tells it is read beyond its size; a family without predicates is left out.
+    The answer meant is the true one, which the question tells; a family without predicates is left out.
     """
     places = len(str(high))
     largest = max(_largest_result(operator, high) for operator in operators)
@@ -59,18 +60,8 @@ def rival_families(operators: Sequence[str], high: int) -> dict[str, tuple[tuple
     families = {
         "a carry": (("carry", "carries", "carrying"), tuple(text for text in carries if "carry" in text)),
         "a borrow": (("borrow", "borrows", "borrowing"), tuple(text for text in carries if "borrow" in text)),
-        **{
-            f"the digits at place {place}": (
-                (("units", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else (),
-                tuple(
-                    text
-                    for name in ("a", "b")
-                    for text in _digits(name, places)
-                    if text.startswith(f"digit({name}, {place})")
-                ),
-            )
-            for place in range(places)
-        },
+        **dict(_digit_families("the digits", ("a", "b"), places)),
+        **dict(_digit_families("the answer's digits", ("expected",), len(str(largest)))),
         "the size of the numbers": (
             ("size", "large", "small", "magnitude", "big"),
             tuple(_sizes(operators, high, largest)),
@@ -82,6 +73,17 @@ def rival_families(operators: Sequence[str], high: int) -> dict[str, tuple[tuple
         ),
     }
     return {name: family for name, family in families.items() if family[1]}
+
+
+def _digit_families(
+    what: str, names: Sequence[str], places: int
+) -> Iterator[tuple[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
+    """One a place, of all these numbers."""
+    for place in range(places):
+        words = (("units", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else ()
+        texts = (text for name in names for text in _digits(name, places))
+        at_place = tuple(text for text in texts if re.match(rf"digit\(\w+, {place}\)", text))
+        yield f"{what} at place {place}", (words, at_place)
 
 
 def _quarters(low: int, high: int) -> tuple[int, ...]:

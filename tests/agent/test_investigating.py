@@ -19,11 +19,13 @@ from agent.investigating.policies import AtRandom, GreedyPolicy
 from agent.investigating.priced_tests import LOOK
 from agent.investigating.report import reported, verdict
 from agent.investigating.with_model import ModelPolicy, ModelProposer
-from agent.verbs.investigate import investigate_run, purse_of, replay_investigation
+from agent.verbs.investigate import investigate_run, investigate_task, purse_of, replay_investigation
 from agent.verbs.options import InvestigateOptions
+from agent.verbs.runner import agreed, nobody
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
+from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, forwards_missing
+from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.store.keys import LOOKS
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import FlipsWhere, Neuron
@@ -79,19 +81,80 @@ def test_what_decides_is_supported_with_its_counts(run: Run) -> None:
 
 
 def test_everything_is_registered_before_it_is_decided(run: Run) -> None:
-    """The events come in that order, each prediction once; every decided one is counted as a look."""
+    """No prediction is registered once one was decided, comparisons that may come included; each is decided once."""
     told: list[Any] = []
     found = investigate(run, f"when does {_strongest(run)} flip?", FREE, emit=told.append)
-    order: dict[str, list[str]] = {}
-    for event in told:
-        order.setdefault(event.hypothesis, []).append(type(event).__name__)
-    assert order
-    for names in order.values():
-        assert names[0] == "HypothesisRegistered"
-        assert names.count("HypothesisDecided") == 1
-    decided = [entry for entry in Ledger(run.store).entries() if entry.outcome is not None]
-    assert len(decided) == len(order) == len(run.store.get(LOOKS))
-    assert found.state["looks"] == len(decided)
+    kinds = [type(event).__name__ for event in told]
+    first = kinds.index("HypothesisDecided")
+    assert "HypothesisRegistered" not in kinds[first:]
+    decided = [event.hypothesis for event in told[first:]]
+    assert len(decided) == len(set(decided))
+    rivals = [rival for rival in found.state["rivals"] if rival["state"] != "dropped"]
+    n = len(rivals)
+    assert n > 2
+    assert len({event.hypothesis for event in told}) == n + n * (n - 1) // 2
+    assert {look["condition"] for look in run.store.get(LOOKS)} == {rival["condition"] for rival in rivals}
+
+
+def test_what_was_decided_is_read_back_whatever_its_threshold(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time thresholds differ, as they do once more train flips are known: nothing is decided twice."""
+    question = f"when does {_strongest(run)} flip?"
+    first = investigate(run, question, FREE)
+    decided = {entry.id for entry in Ledger(run.store).entries() if entry.outcome is not None}
+    made = nodes_investigating.made.proposed
+
+    def higher(*given: Any, **also: Any) -> list[Any]:
+        return [{**rival, "threshold": rival["threshold"] + 0.07} for rival in made(*given, **also)]
+
+    monkeypatch.setattr(nodes_investigating.made, "proposed", higher)
+    again = investigate(run, question, Purse(forwards=10**6, seconds=None))
+    assert {entry.id for entry in Ledger(run.store).entries() if entry.outcome is not None} == decided
+    for name in ("state", "threshold", "hypothesis", "value", "low", "high", "p"):
+        assert [rival[name] for rival in _tested(again)] == [rival[name] for rival in _tested(first)]
+
+
+def _tested(found: Any) -> list[Any]:
+    return [rival for rival in found.state["rivals"] if rival["state"] != "dropped"]
+
+
+class TablesOnly:
+    """Picks no comparison."""
+
+    def pick(self, offered: list[Any], rivals: list[Any], board: list[Any]) -> Any:
+        return next((step for step in offered if step["kind"] == "table"), None)
+
+
+def test_an_earlier_verdict_stands_with_its_own_counts(run: Run) -> None:
+    """Decided on 64 records for want of a purse, read back with a larger one: interval, counts and n are of the 64."""
+    unit, question = "n0.2", "does n0.2 flip where t1 == 'a'?"
+    run.flips([(Neuron.parse(unit),)], drawn(run, run.regimes[0], Part.TRAIN, LOOK), run.regimes[0])
+    price = forwards_missing(run, (Neuron.parse(unit),), drawn(run, run.regimes[0], Part.HELD_OUT, 64))
+    poor, rich = (
+        investigate(run, question, Purse(forwards=forwards, seconds=None), policy=TablesOnly())
+        for forwards in (price, 200)
+    )
+    before, after = _tested(poor)[0], _tested(rich)[0]
+    assert [step["n"] for step in (*poor.state["steps"], *rich.state["steps"])] == [64, 77]
+    assert before["held_out"][1] + before["held_out"][3] == 64
+    same = ("state", "held_out", "value", "low", "high", "p", "hypothesis")
+    assert [after[name] for name in same] == [before[name] for name in same]
+    assert after["beside"] == "decided before, on 64 records"
+    assert "decided before, on 64 records" in reported(run, rich).text
+
+
+def test_looks_are_told_apart_by_who_made_them(run: Run) -> None:
+    """One a unit, direction and condition; a condition that two verbs read is one. What the run did itself is said."""
+    unit = _strongest(run)
+    condition = _tested(investigate(run, f"when does {unit} flip?", FREE))[0]["condition"]
+    n = len(_tested(investigate(run, f"when does {unit} flip?", FREE)))
+    for _ in range(2):
+        count_look(run, unit, run.regimes[0], condition, "tabulate")
+    told = looks_words(run, unit, run.regimes[0])
+    assert f"were read for {n} conditions so far: {n} by investigate, 1 by tabulate" in told
+    assert told.endswith("; rules of this run were scored on these records before")
+    assert told in reported(run, investigate(run, f"when does {unit} flip?", FREE)).text
 
 
 def test_a_claim_that_is_not_so_is_said_to_be_not_so(run: Run) -> None:
@@ -153,7 +216,8 @@ def test_killed_at_every_node_it_goes_on_to_the_same(
     assert [rival["state"] for rival in again.state["rivals"]] == [
         rival["state"] for rival in resumed.state["rivals"]
     ]
-    assert sum(entry.outcome is not None for entry in Ledger(run.store).entries()) == resumed.state["looks"]
+    decided = [entry.prediction for entry in Ledger(run.store).entries() if entry.outcome is not None]
+    assert len({(one.subject, one.condition, one.test) for one in decided}) == len(decided)
 
 
 def test_stopped_it_reports_what_is_known(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,3 +349,77 @@ def test_a_unit_that_flips_too_little_is_not_asked_when(run: Run) -> None:
     assert found.state["rivals"] == []
     assert verdict(found) == "Undecided: 0 of 128 are too few to ask what the flips of n0.0 go with."
     assert Ledger(run.store).entries() == ()
+
+
+def test_a_condition_in_words_is_its_claim(copied_run: Path) -> None:
+    """The words in which rules are said, with another number too; what reads as none is said to be so."""
+    with opened(copied_run) as run:
+        read = reading_of("does the strongest unit flip where the answer's units digit is 1?", run)
+        assert (read.asked[0]["claims"], read.asked[0]["families"]) == (["digit(expected, 0) == 1"], [])
+        read = reading_of("does the strongest unit flip where the answer's glow digit is 1?", run)
+        assert read.asked[0]["claims"] == []
+        assert read.words.endswith("""(not read as a condition: "the answer's glow digit is 1")""")
+
+
+def test_registrations_are_one_line_a_turn_and_numbers_do_not_jump(run: Run) -> None:
+    """What is put to a test is r1 to rn in the order of the report; what is not has no number."""
+    lines: list[str] = []
+    found = investigate(run, f"when does {_strongest(run)} flip?", FREE, tell=lines.append)
+    tested = _tested(found)
+    assert [rival["id"] for rival in tested] == [f"r{place}" for place in range(1, len(tested) + 1)]
+    assert [rival["mcc"] for rival in tested] == sorted((rival["mcc"] for rival in tested), reverse=True)
+    assert {rival["id"] for rival in found.state["rivals"][len(tested) :]} <= {""}
+    told = [line for line in lines if "registered" in line]
+    assert 1 <= len(told) <= 2
+    result = reported(run, found)
+    assert "those that fit train records best first (held-out records choose no order)" in result.text
+    n = len(tested)
+    assert len(result.data["predictions"]) >= n + n * (n - 1) // 2
+
+
+class ComparisonsFirst:
+    """Picks a comparison where one is offered."""
+
+    def pick(self, offered: list[Any], rivals: list[Any], board: list[Any]) -> Any:
+        return next((step for step in offered if step["kind"] == "duel"), offered[0])
+
+
+def test_a_comparison_leaves_enough_for_the_table_that_was_fixed_before_it(run: Run) -> None:
+    """Whatever the purse: where a comparison was made, the table of the size fixed before it follows."""
+    compared = 0
+    asked = ((_strongest(run), 0), ("n0.2", 150), ("n0.2", 170), ("n0.2", 190))
+    for unit, forwards in asked:
+        question = f"when does {unit} flip?"
+        found = investigate(run, question, Purse(forwards=forwards, seconds=None), policy=ComparisonsFirst())
+        duels = [step for step in found.state["steps"] if step["kind"] == "duel"]
+        tables = [step for step in found.state["steps"] if step["kind"] == "table"]
+        compared += len(duels)
+        if duels:
+            assert all(step["n"] == duels[0]["table"] for step in tables)
+            assert not any(rival["state"] == "open" for rival in found.state["rivals"])
+    assert compared
+
+
+def test_a_task_is_run_first_at_a_price_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it comes to before it begins; nothing is begun where nobody can agree; then it is investigated."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    quick = [(name, list(value) if isinstance(value, tuple) else value) for name, value in EITHER.items()]
+    settings = [(name, value) for name, value in quick if name not in ("task", "model")]
+    asked = InvestigateOptions.model_validate(
+        {
+            "run": "program",
+            "model": "known/either",
+            "set": settings,
+            "question": "when does the strongest unit flip?",
+            "yes": True,
+        }
+    )
+    with pytest.raises(UsageError, match="expected --yes"):
+        investigate_task(asked, lambda event: None, nobody)
+    assert not list(tmp_path.glob("*.mecharule"))
+    told: list[Any] = []
+    result = investigate_task(asked, told.append, agreed)
+    (path,) = tmp_path.glob("*.mecharule")
+    assert result.data["run"] == path.stem
+    assert result.data["rivals"]
+    assert any("ablat" in getattr(event, "text", "") for event in told[:12])

@@ -71,6 +71,12 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
         "records": "train",
         "yes": True,
     },
+    "compare-prompts": lambda unit, other, of: {
+        "neuron": unit,
+        "predicate": of.predicate,
+        "n": 4,
+        "yes": True,
+    },
     "unit": lambda unit, other, of: {"neuron": unit, "topic": "strength"},
 }
 """Every tool that states facts about a run, with what it is told of the strongest and the second unit."""

@@ -1,0 +1,77 @@
+"""Verdicts on what one unit's flips go with, from held-out records, and how they share an error.
+
+A claim is *supported* where the difference of its two flip rates reaches its threshold and Fisher's exact p, corrected
+by Holm over the family, is at most its share; *refuted* where the interval of the difference ends below the threshold;
+else *undecided*. No rival can err both ways: one that is not so may be supported, one that is so refuted. The parts
+of `Shares` add up to its α, so that the chance of any error is at most α, but for Newcombe's interval, which holds its
+level nearly and not exactly. Cost: no model calls. Axes: rival, record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from mecharule_ops.findings.controls import holm
+from mecharule_ops.rules.rivals import RivalDifference, difference
+from mecharule_ops.thresholds import ALPHA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """How the error `alpha` of a unit's verdicts is parted: comparisons, then support and refutation in equal halves.
+
+    Which rivals are compared, and whether on all records where they part or on those of a table, may follow from
+    flips read before. So each pair of the family pays for both tests, whichever comes.
+    """
+
+    alpha: float
+    family: int
+    """Claims that are registered of the unit before any held-out flip is read."""
+    compared: float = 0.5
+    """Share of comparisons; 0 where claims are decided without any."""
+
+    @property
+    def support(self) -> float:
+        """Of the whole family, by Holm; refutation has as much."""
+        return self.alpha * (1 - self.compared) / 2
+
+    @property
+    def interval(self) -> float:
+        """Of each two-sided interval; the upper ends, which alone refute, add up to the share over the family."""
+        return 2 * self.support / max(1, self.family)
+
+    @property
+    def comparison(self) -> float:
+        """Of each of the two tests of each pair."""
+        return self.alpha * self.compared / max(1, self.family * (self.family - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableVerdict:
+    """What held-out records say of one claim."""
+
+    told: RivalDifference
+    p: float
+    """Corrected over the family and for the share of support, so that it may be read at `ALPHA`."""
+    state: str
+
+
+def table_verdicts(
+    holds: Bool[np.ndarray, "rival record"],
+    flips: Bool[np.ndarray, " record"],
+    thresholds: Sequence[float],
+    shares: Shares,
+) -> list[TableVerdict]:
+    """The verdict of each claim; one of the family that is not among them counts as one that tells nothing."""
+    told = [difference(row, flips, shares.interval) for row in holds]
+    corrected = holm([*(one.p for one in told), *[1.0] * (shares.family - len(told))])
+    return [
+        TableVerdict(
+            told=one, p=min(1.0, p * ALPHA / shares.support), state=one.state(threshold, p, shares.support)
+        )
+        for one, p, threshold in zip(told, corrected, thresholds, strict=False)
+    ]

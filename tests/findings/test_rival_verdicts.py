@@ -1,0 +1,97 @@
+"""Verdicts on rivals: shares add up, and where no rival is so hardly any investigation says that one is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from mecharule_ops.findings.rival_verdicts import Shares, table_verdicts
+from mecharule_ops.rules.rivals import best_fit, duel
+from mecharule_ops.thresholds import ALPHA
+
+RIVALS, TRAIN, HELD_OUT, TEMPLATES = 6, 128, 245, 12
+
+
+@pytest.mark.parametrize("family", [1, 2, 6])
+def test_the_shares_add_up_to_the_error(family: int) -> None:
+    """Support, the upper ends of all intervals, and both tests of every pair."""
+    shares = Shares(alpha=ALPHA, family=family)
+    pairs = family * (family - 1) // 2
+    spent = shares.support + family * shares.interval / 2 + 2 * pairs * shares.comparison
+    assert spent == pytest.approx(ALPHA if family > 1 else ALPHA / 2)
+
+
+def test_a_rival_left_out_still_counts() -> None:
+    """Of a family of six one alone is tested: its p is corrected for six."""
+    holds = np.arange(100)[None] < 40
+    flips = np.concatenate([np.arange(40) < 16, np.arange(60) < 10])
+    (alone,) = table_verdicts(holds, flips, [0.1], Shares(alpha=ALPHA, family=1))
+    (one_of_six,) = table_verdicts(holds, flips, [0.1], Shares(alpha=ALPHA, family=6))
+    assert one_of_six.p == pytest.approx(6 * alone.p)
+    assert one_of_six.told.high > alone.told.high
+
+
+def _said(generator: np.random.Generator, true: float) -> tuple[bool, bool, bool]:
+    """(supported, refuted, told apart) of one investigation: the best of each family on train, decided held out.
+
+    Flips go with the first family's first predicate by `true` and with nothing else.
+    """
+    n = TRAIN + HELD_OUT
+    fires = generator.random((RIVALS, TEMPLATES, n)) < generator.uniform(0.1, 0.6, (RIVALS, TEMPLATES, 1))
+    rate = generator.uniform(0.1, 0.5)
+    flips = generator.random(n) < rate + true * fires[0, 0]
+    texts = [str(place) for place in range(TEMPLATES)]
+    fits = [best_fit(texts, family[:, :TRAIN], flips[:TRAIN]) for family in fires]
+    kept = sorted(
+        ((fit, family) for fit, family in zip(fits, fires, strict=True) if fit is not None),
+        key=lambda pair: -pair[0].mcc,
+    )
+    holds = np.array(
+        [
+            ~family[int(fit.condition[5:-1])]
+            if fit.condition.startswith("not")
+            else family[int(fit.condition)]
+            for fit, family in kept
+        ]
+    )[:, TRAIN:]
+    shares = Shares(alpha=ALPHA, family=len(kept))
+    thresholds = [true if true else fit.threshold for fit, _ in kept]
+    told = table_verdicts(holds, flips[TRAIN:], thresholds, shares)
+    apart = [duel(holds[0], other, flips[TRAIN:]).state(shares.comparison) for other in holds[1:]]
+    so = [true > 0 and family is fires[0] and fit.condition == "0" for fit, family in kept]
+    return (
+        any(one.state == "supported" for one in told),
+        any(one.state == "refuted" and right for one, right in zip(told, so, strict=True)),
+        any(state != "undecided" for state in apart),
+    )
+
+
+def _at_most(errors: int, n: int, alpha: float) -> bool:
+    """Whether so many errors of n are no evidence, at 1 in 1,000, that they come more often than α."""
+    return bool(errors <= binom.ppf(0.999, n, alpha))
+
+
+def _simulated(n: int, true: float = 0.0) -> np.ndarray:
+    generator = np.random.default_rng(0)
+    return np.array([_said(generator, true) for _ in range(n)]).sum(0)
+
+
+def test_where_nothing_is_so_hardly_anything_is_supported() -> None:
+    """Rivals chosen as the best of twelve on train, flips at random: any support in at most α of 600 investigations.
+
+    α is that of the share, ¼ · .05; of comparisons ½ · .05. Both together are what an investigation may err.
+    """
+    supported, _, apart = _simulated(600)
+    assert _at_most(supported, 600, ALPHA / 4)
+    assert _at_most(apart, 600, ALPHA / 2)
+
+
+@pytest.mark.slow
+def test_the_error_holds_over_many_investigations() -> None:
+    """The same over 3,000; and one that is so, at its threshold exactly, is hardly ever refuted."""
+    supported, _, apart = _simulated(3_000)
+    assert _at_most(supported, 3_000, ALPHA / 4)
+    assert _at_most(apart, 3_000, ALPHA / 2)
+    _, refuted, _ = _simulated(3_000, true=0.3)
+    assert _at_most(refuted, 3_000, ALPHA / 4)

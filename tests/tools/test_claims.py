@@ -1,0 +1,86 @@
+"""A person's claims: entered before their test, decided once on held-out records, together where they are of a unit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.run.tabulating import Part, drawn, fires
+from mecharule_ops.types import Neuron
+from tools.registry import call
+
+WORDS = "the answer's units digit is 1"
+
+
+@pytest.fixture
+def unit(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The strongest of a run that may be written to."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    with opened(copied_run, read_only=True) as run:
+        return str(run.findings.units()[0].neuron)
+
+
+def _entered(path: Path, unit: str, predicate: str, **more: object) -> dict[str, object]:
+    return dict(call("register", {"run": str(path), "neuron": unit, "predicate": predicate, **more}).data)
+
+
+def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, unit: str) -> None:
+    """In the words of a rule, or its predicate: one claim. The counts are those of the held-out flips."""
+    first = _entered(copied_run, unit, WORDS)
+    assert (first["state"], first["condition"]) == ("open", "digit(expected, 0) == 1")
+    assert _entered(copied_run, unit, "digit(expected, 0) == 1")["claim"] == first["claim"]
+    told = call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True})
+    (decided,) = told.data["claims"]
+    with opened(copied_run, read_only=True) as run:
+        regime = next(one for one in run.regimes if one.value == told.data["regime"])
+        places = drawn(run, regime, Part.HELD_OUT)
+        flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
+        holds = fires(run, "digit(expected, 0) == 1")[places]
+    counts = [flips[holds].sum(), holds.sum(), flips[~holds].sum(), (~holds).sum()]
+    assert decided["outcome"]["counts"] == counts
+    assert decided["state"] in ("supported", "refuted", "undecided")
+    assert f"{counts[0]} of {counts[1]} held-out records" in told.text
+    assert "1 by decide" in told.text
+
+
+def test_what_was_decided_stands_whatever_the_threshold(copied_run: Path, unit: str) -> None:
+    """A second claim of the same with another threshold is the first."""
+    first = _entered(copied_run, unit, "op == '-'")
+    before = call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True}).data["claims"]
+    again = _entered(copied_run, unit, "op == '-'", threshold=0.5)
+    assert again["claim"] == first["claim"]
+    after = call("decide", {"run": str(copied_run), "claims": again["claim"], "yes": True}).data["claims"]
+    assert after == before
+
+
+def test_a_condition_that_was_looked_at_before_is_said_to_be(copied_run: Path, unit: str) -> None:
+    """Whoever has seen the held-out flips predicts nothing."""
+    looked = {
+        "run": str(copied_run),
+        "neuron": unit,
+        "predicate": "carry",
+        "records": "held-out",
+        "yes": True,
+    }
+    call("tabulate", looked)
+    entered = _entered(copied_run, unit, "carry")
+    assert entered["looked_at_before_by"] == ["tabulate"]
+
+
+def test_claims_that_are_decided_together_share_the_error(copied_run: Path, unit: str) -> None:
+    """Of one unit alone; a price is said first."""
+    ids = [str(_entered(copied_run, unit, text)["claim"]) for text in ("a > 50", "b > 50")]
+    asked = {"run": str(copied_run), "claims": ",".join(ids)}
+    assert "price" in call("decide", {**asked, "estimate": True}).data
+    told = call("decide", {**asked, "yes": True})
+    assert len(told.data["claims"]) == 2
+    with opened(copied_run, read_only=True) as run:
+        other = str(run.findings.units()[1].neuron)
+    third = str(_entered(copied_run, other, "a > 50")["claim"])
+    with pytest.raises(UsageError, match="of one unit and direction"):
+        call("decide", {"run": str(copied_run), "claims": f"{ids[0]},{third}"})
+    with pytest.raises(UsageError, match="expected a hypothesis of the ledger"):
+        call("decide", {"run": str(copied_run), "claims": "00000000"})

@@ -1,0 +1,69 @@
+"""Matched prompts: one edit apart, new to the run, in no two pairs; counts are those of the certificate's rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bundled_run import opened
+
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.mcnemar import mcnemar_p
+from mecharule_ops.questions.firing import rule_fires
+from mecharule_ops.questions.matched_prompts import matched, sides
+from mecharule_ops.questions.typed_prompt import unobserved
+from mecharule_ops.rules.algebra import Rule
+from tools.registry import call
+
+CONDITION = "digit(expected, 0) == 1"
+
+
+def test_pairs_are_one_edit_apart_and_new_to_the_run(finished_run: Path) -> None:
+    with opened(finished_run, read_only=True) as run:
+        pairs = matched(run, CONDITION, 12)
+        assert len(pairs) == 12
+        holds = rule_fires(
+            Rule.parse(CONDITION), run.task, [unobserved(one, run.task) for one in sides(pairs)]
+        )
+        assert holds.tolist() == [True, False] * 12
+        ids = [one.id for one in sides(pairs)]
+        assert len(set(ids)) == 24
+        assert not {record.example.id for record in run.observed.records} & set(ids)
+        for pair in pairs:
+            assert pair.holds.id in [edit.id for edit in run.task.edits(pair.fails)]
+        assert matched(run, CONDITION, 12) == pairs
+
+
+def test_the_table_is_that_of_the_certified_rows(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words of the rule; every pair starts from the unit's outcome, and the price is said first."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    with opened(copied_run, read_only=True) as run:
+        unit = str(run.findings.units()[0].neuron)
+    asked = {"run": str(copied_run), "neuron": unit, "predicate": "the answer's units digit is 1", "n": 10}
+    price = call("compare-prompts", {**asked, "estimate": True}).data["price"]
+    assert price["example_forwards"] == 2 * 20 + 2 * 10
+    told = call("compare-prompts", {**asked, "yes": True})
+    with opened(copied_run, read_only=True) as run:
+        (made,) = (one for one in run.store.certificates() if one.id == told.data["certificate"])
+    assert all(row.before.label for row in made.rows)
+    pairs = list(zip(made.rows[::2], made.rows[1::2], strict=True))
+    only = [sum(one.flipped and not two.flipped for one, two in pairs)]
+    only.append(sum(two.flipped and not one.flipped for one, two in pairs))
+    counts = told.data["pairs"]
+    assert [counts["only_holds"], counts["only_fails"], counts["n"]] == [*only, len(pairs)]
+    assert told.data["p"] == mcnemar_p(*only)
+    assert f"flips only the one where the answer's units digit is 1 in {only[0]}" in told.text
+
+
+def test_a_condition_that_no_edit_switches_makes_no_pair(
+    copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one over what the model writes is no condition of prompts."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    with opened(copied_run, read_only=True) as run:
+        unit = str(run.findings.units()[0].neuron)
+    asked = {"run": str(copied_run), "neuron": unit}
+    with pytest.raises(ClaimNotSupported, match="makes no prompts"):
+        call("compare-prompts", {**asked, "predicate": "a >= 0"})
+    with pytest.raises(UsageError, match="over the prompt"):
+        call("compare-prompts", {**asked, "predicate": "parsed"})

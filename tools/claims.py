@@ -1,0 +1,140 @@
+"""Claims that a person makes of when a unit flips: entered in the ledger first, decided once on held-out records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mecharule_ops.codec import encode
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.rival_verdicts import Shares
+from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.run.claims import claim_of, claims_decided, direction_of, entered, words_of
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_direction, findings_of, opened
+from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at
+from mecharule_ops.saying.claims import counts_words, figures_words
+from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.saying.looks import looks_words
+from mecharule_ops.store.ledger import Hypothesis, Ledger, Prediction
+from mecharule_ops.thresholds import ALPHA
+from mecharule_ops.types import Neuron, Regime
+from tools._ablations import accepted, price_words
+from tools._accounts import Asked
+from tools._conditions import condition_of
+from tools.arguments import DecideArguments, RegisterArguments
+from tools.registry import Tell, ToolResult, stated
+
+BY = "decide"
+
+
+def register(given: RegisterArguments, tell: Tell) -> ToolResult:
+    """The ledger's entry of a claim; what was decided before is read back. Cost: no model call, no flip is read."""
+    with opened(given.run, write=True, tell=tell) as run:
+        asked = Asked.of(run, given)
+        condition = condition_of(run, given.predicate)
+        words = rule_in_words(condition, run.task)
+        claim = claim_of(str(asked.neuron), asked.regime, condition, words, given.threshold)
+        entry = entered(_ledger(run), claim)
+        looked = [
+            look["by"]
+            for look in looks_at(run, str(asked.neuron), asked.regime)
+            if look["condition"] == condition
+        ]
+        facts = _registered(run, asked, entry, looked)
+    return stated({**asked.data, **_data(entry), "looked_at_before_by": looked}, facts)
+
+
+def _registered(run: Run, asked: Asked, entry: Hypothesis, looked: list[str]) -> list[Fact]:
+    claim, unit = entry.prediction, str(asked.neuron)
+    said = [
+        f"Claim {entry.id}: {claim.statement.removesuffix('.')}, by a difference of {claim.threshold:.2f} at least",
+        *([_verdict(entry)] if entry.outcome is not None else []),
+    ]
+    if entry.outcome is None and looked:
+        said.append(
+            f"Held-out flips were read for this condition before it was registered ({', '.join(looked)}), so what is "
+            "decided on them is no prediction"
+        )
+    said.append(looks_words(run, unit, asked.regime))
+    if entry.outcome is None:
+        said.append(f"`mecharule decide {run.id} {entry.id}` decides it, once")
+    return asked.facts(said)
+
+
+def decide(given: DecideArguments, tell: Tell) -> ToolResult:
+    """The verdicts of registered claims of one unit and direction, which share an error of .05; or only the price.
+
+    Those that were decided before are read back and count in no family. Cost: the unit's flips on the held-out
+    records that have none stored. Raises `UsageError` for what is no registered claim, or claims of several units.
+    """
+    with opened(given.run) as run:
+        findings_of(run)
+        entries = [Ledger(run.store).entry(id) for id in given.claims.split(",")]
+        unit, regime = _about(run, entries)
+        price = price_words(run, forwards_missing(run, (unit,), drawn(run, regime, Part.HELD_OUT)))
+        identifier = run.id
+    if given.estimate:
+        return price.stated(identifier)
+    if price.example_forwards:
+        accepted(price, given.yes, tell)
+    with opened(given.run, write=True, tell=tell) as run:
+        settled = [Ledger(run.store).settled(entry.prediction) or entry for entry in entries]
+        new = [entry.prediction for entry in settled if entry.outcome is None]
+        decided = _decided(run, unit, regime, new)
+        done = [decided.get(entry.id, entry) for entry in settled]
+        facts = [fact(_verdict(entry), f"run:{identifier}", unit=unit) for entry in done]
+        facts.append(fact(looks_words(run, str(unit), regime), f"run:{identifier}", unit=unit))
+    data = {
+        "run": identifier,
+        "neuron": str(unit),
+        "regime": regime.value,
+        "alpha": ALPHA,
+        "price": price.data,
+    }
+    return stated({**data, "claims": [_data(entry) for entry in done]}, facts)
+
+
+def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Prediction]) -> dict[str, Hypothesis]:
+    """By id."""
+    if not claims:
+        return {}
+    places = drawn(run, regime, Part.HELD_OUT)
+    flips = run.flips([(unit,)], places, regime)[0]
+    holds = np.array([fires(run, claim.condition)[places] for claim in claims])
+    shares = Shares(alpha=ALPHA, family=len(claims), compared=0.0)
+    entries = claims_decided(run, _ledger(run), claims, holds, flips, regime, shares, BY)
+    return {entry.id: entry for entry in entries}
+
+
+def _about(run: Run, entries: list[Hypothesis]) -> tuple[Neuron, Regime]:
+    """The one unit and direction of the claims."""
+    found = {(entry.prediction.subject, direction_of(entry.prediction)) for entry in entries}
+    if len(found) > 1:
+        raise UsageError("expected claims of one unit and direction, which are decided together; got several")
+    ((unit, regime),) = found
+    if regime is None:
+        raise UsageError(
+            f"expected claims made by `mecharule register`, got {entries[0].id}; see `hypotheses`"
+        )
+    check_direction(run.id, regime, hidden=run.config.suppress_only)
+    return Neuron.parse(unit), regime
+
+
+def _verdict(entry: Hypothesis) -> str:
+    claim, outcome = entry.prediction, entry.outcome
+    assert outcome is not None
+    assert outcome.value is not None
+    counts = counts_words(claim.subject, words_of(claim), outcome.counts)
+    figures = figures_words(
+        "difference", outcome.value, outcome.low, outcome.high, claim.threshold, outcome.p
+    )
+    return f"{counts[:1].upper()}{counts[1:]}: {entry.state}, {figures} [h:{entry.id}]"
+
+
+def _ledger(run: Run) -> Ledger:
+    return Ledger(run.store, lambda event: run.store.append([event]))
+
+
+def _data(entry: Hypothesis) -> dict[str, object]:
+    outcome = None if entry.outcome is None else encode(entry.outcome)
+    return {"claim": entry.id, "state": entry.state, **encode(entry.prediction), "outcome": outcome}
