@@ -281,9 +281,9 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
             line(WRITE_NORM, set(tested), len(tested), len(tested) * settings.full_test, len(tested))
         )
     by_score = sorted(
-        (-abs(score), layer.layer, channel)
+        (-abs(score or 0.0), layer.layer, channel)
         for layer in bench.layers
-        for channel, score in zip(layer.channels.tolist(), layer.scores.tolist(), strict=True)
+        for channel, score in zip(layer.channels.tolist(), layer.scored, strict=True)
     )
     for label, part in CAPS.items():
         if not only or label in only:

@@ -83,7 +83,8 @@ def _numbered(rivals: list[Rival]) -> list[Rival]:
         for rival in by_fit([one for one in rivals if one["unit"] == unit and kept(one)])
     ]
     left = [rival for rival in rivals if not kept(rival)]
-    return [*({**rival, "id": f"r{place}"} for place, rival in enumerate(tested, 1)), *left]
+    numbered: list[Rival] = [{**rival, "id": f"r{place}"} for place, rival in enumerate(tested, 1)]
+    return [*numbered, *left]
 
 
 def _of_pair(asked: AskedUnits) -> list[Rival]:

@@ -53,8 +53,9 @@ def roots(
 ) -> tuple[Root, ...]:
     """The layer as one root, or cut into roots of at most `largest` units, each side of the split apart."""
     count = len(layer.channels)
-    signed = root_split is RootSplit.SIGN and layer.scores is not None
-    negative = layer.scores < 0 if signed else np.zeros(count, dtype=bool)
+    negative = np.zeros(count, dtype=bool)
+    if root_split is RootSplit.SIGN and layer.scores is not None:
+        negative = layer.scores < 0
     channels = tuple(layer.channels[np.lexsort((_rank(layer, order, rng), negative))].tolist())
     cut = count - int(negative.sum())
     if largest is None:
