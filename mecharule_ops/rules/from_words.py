@@ -57,6 +57,6 @@ def _said(predicate: str, task: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """In small letters, with straight quotes and single spaces, without `the`."""
-    straight = text.lower().replace("’", "'")
+    """In small letters, with straight quotes and single spaces, without `the`; `the answer` alone is the right one."""
+    straight = text.lower().replace("’", "'").replace("right answer", "answer")
     return " ".join(word for word in straight.split() if word != "the")

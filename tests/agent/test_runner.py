@@ -215,5 +215,5 @@ def test_the_report_of_a_run_is_text_data_and_a_code() -> None:
 def test_resuming_needs_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`last` in an empty folder is a usage error."""
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    with pytest.raises(UsageError, match="no runs yet"):
+    with pytest.raises(UsageError, match="no run lies in"):
         runner.resume("last", lambda event: None, runner.agreed)

@@ -264,7 +264,7 @@ def test_what_was_registered_of_first_order_and_what_came_out_is_said(mcc: float
 
 
 def test_an_account_says_what_its_prediction_is_set_beside() -> None:
-    """Lead only, drop only and the base rate in one line; the integrated drop as a check, and no prediction."""
+    """Lead only, drop only and how often it happens in one line; the integrated drop as a check, and no prediction."""
     rng = np.random.default_rng(3)
     lead, drop, said, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
     train, test = SPLIT
@@ -286,7 +286,7 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     (line, *rest) = dict(account_links(made))["predicted"]
     for score in beside:
         assert f"{score.kind.value} {score.held_out}" in line
-    assert f"base rate {first.happened}/300" in line
+    assert f"it happens in {first.happened}/300" in line
     assert "arithmetic and no prediction" in " ".join(rest)
     assert "a check, no prediction" in " ".join(dict(account_links(made))["linear"])
     assert "integrated" not in prediction_sentence(made, "b00d").sentence

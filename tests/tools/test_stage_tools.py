@@ -13,6 +13,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.run.controlling import beside, control_records, units_beside
 from mecharule_ops.saying.control_facts import claims_words
+from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
@@ -65,7 +66,12 @@ def test_slices_are_those_of_the_search(copied_run: Path) -> None:
 
 
 def test_candidates_fall_by_their_scores(copied_run: Path) -> None:
-    """All 256, by |score|, with what the search made of them."""
+    """All 256, by |score|, with what the search made of them; without scores in the order of channels."""
+    unasked = [row["unit"] for row in _data("candidates", limit=300)["rows"] if row["score"] == "not asked"]
+    assert unasked == [f"m{layer}.{channel}" for layer in range(2) for channel in range(128)]
+    with opened(copied_run) as run:
+        scores = np.random.default_rng(0).normal(size=(2, 128))
+        run.store.put(keys.attribution(run.config.bases[0], Regime.BASELINE_POSITIVE), scores)
     rows = _data("candidates", limit=300)["rows"]
     strength = [abs(float(row["score"])) for row in rows]
     assert len(strength) == 256
