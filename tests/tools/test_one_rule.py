@@ -139,5 +139,7 @@ def test_a_refuted_prediction_stands_in_the_answer(copied_run: Path) -> None:
     poor = dataclasses.replace(score, held_out=dataclasses.replace(score.held_out, mcc=0.5))
     weak = dataclasses.replace(above, predictions=(poor,))
     told = [fact.sentence for fact in account_verdict(weak, "b00d")]
-    assert told[-1].endswith("was refuted: MCC .50 on the 147 held-out answers of its account, .70 was needed")
+    assert told[-1].endswith(
+        "was refuted: MCC .50 on the 147 held-out answers of its account, .70 was needed"
+    )
     assert above.regime is Regime.BASELINE_POSITIVE
