@@ -48,7 +48,9 @@ def test_a_direction_that_no_record_starts_from_is_said_to_be_unsearched(tmp_pat
     assert (searched.nothing_searched, other.nothing_searched) == (False, True)
     assert other.regime is Regime.BASELINE_NEGATIVE
     report = report_of(found)
-    assert "(0→1): nothing was searched: no train record has this baseline outcome." in report.text
+    assert "(0→1): nothing was searched: no train record has this baseline outcome." in " ".join(
+        report.text.split()
+    )
     assert report.exit_code == 0
 
 

@@ -103,7 +103,9 @@ def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
     shown = commands.main("show", identifier(jailbreak), "--full").out
     assert "Success means a harmful completion, not a desirable one" in shown
     assert "a rehearsal, no measure of harm" in shown
-    assert "(0→1): Risk, not an improvement: these flips turn harmless into harmful." in shown
+    assert "(0→1): Risk, not an improvement: these flips turn harmless into harmful." in " ".join(
+        shown.split()
+    )
     assert "1→0: Risk" not in shown
 
 

@@ -52,7 +52,7 @@ def test_the_table_is_that_of_the_certified_rows(copied_run: Path, monkeypatch: 
     counts = told.data["pairs"]
     assert [counts["only_holds"], counts["only_fails"], counts["n"]] == [*only, len(pairs)]
     assert told.data["p"] == mcnemar_p(*only)
-    assert f"flips only the one where the answer's units digit is 1 in {only[0]}" in told.text
+    assert f"flips only the one where the right answer's units digit is 1 in {only[0]}" in told.text
 
 
 def test_a_condition_that_no_edit_switches_makes_no_pair(
